@@ -1,0 +1,114 @@
+"""Every error that a caller can meet, each with a code, a next step and an exit status.
+
+    SidecarError                   1  failed
+    ├── UsageError                 2  wrong usage
+    │   └── PathRefused            2  a path that leaves its root, or is no folder
+    ├── NotFound                   3  what was named is not there
+    │   └── NoIndex                3  nothing has been indexed yet
+    ├── Conflict                   4  the file changed since it was read
+    ├── DaemonUnreachable          5  no daemon, and none could be started
+    ├── ModelError                 1
+    │   ├── ModelMissing           1  no embedding model on this machine
+    │   └── ModelCorrupt           1  its files are not the ones that were published
+    └── StoreError                 1
+        ├── StoreForeign           1  the file is not one of our databases
+        ├── StoreNewer             1  a newer version of memory-sidecar wrote it
+        ├── StoreReadOnly          1  the data directory cannot be written
+        ├── StoreBusy              1  another process holds the writer's lock
+        └── DiskFull               1  no room left
+
+A message says what is wrong, a hint what would be right; both are one line.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SidecarError(Exception):
+    """Base of all errors that end a command. `code` is stable, `hint` a next step."""
+
+    code: ClassVar[str] = "failed"
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(one_line(message))
+        self.hint = one_line(hint)
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in one line."""
+        return str(self.args[0])
+
+    def as_json(self) -> dict[str, dict[str, str]]:
+        """The shape that the contract gives for an error in JSON mode."""
+        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+
+
+class UsageError(SidecarError):
+    code = "usage"
+    exit_status = 2
+
+
+class PathRefused(UsageError):
+    code = "path_refused"
+
+
+class NotFound(SidecarError):
+    code = "not_found"
+    exit_status = 3
+
+
+class NoIndex(NotFound):
+    code = "no_index"
+
+
+class Conflict(SidecarError):
+    code = "conflict"
+    exit_status = 4
+
+
+class DaemonUnreachable(SidecarError):
+    code = "daemon_unreachable"
+    exit_status = 5
+
+
+class ModelError(SidecarError):
+    code = "model"
+
+
+class ModelMissing(ModelError):
+    code = "model_missing"
+
+
+class ModelCorrupt(ModelError):
+    code = "model_corrupt"
+
+
+class StoreError(SidecarError):
+    code = "store"
+
+
+class StoreForeign(StoreError):
+    code = "store_foreign"
+
+
+class StoreNewer(StoreError):
+    code = "store_newer"
+
+
+class StoreReadOnly(StoreError):
+    code = "store_read_only"
+
+
+class StoreBusy(StoreError):
+    code = "store_busy"
+
+
+class DiskFull(StoreError):
+    code = "disk_full"
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks and control characters, so that an error is one line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

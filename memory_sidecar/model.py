@@ -1,0 +1,119 @@
+"""The values that travel between the packages, all frozen.
+
+    file on disk ── SourceFile ──▶ Document ──▶ Chunk … ──▶ store
+    query text ──── Query ──▶ Hit …
+
+A *document* is one file at one hash, a *chunk* an indexed span of it. Lines are 1-based and
+inclusive, paths are relative to their source with `/`, times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class FileStatus(StrEnum):
+    """What became of a file; every file of a source has exactly one."""
+
+    INDEXED = "indexed"
+    SKIPPED = "skipped"  # on purpose, with a reason: binary, too large, minified …
+    FAILED = "failed"  # could not be read or chunked, with a reason; tried again later
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that a walk found. Its content has not been read.
+
+    `path` is what is shown and stored; a name that is not UTF-8 has its bytes escaped as
+    `\\xNN` there, and `skip_reason` set. `skip_reason` is "" for a file worth reading.
+    """
+
+    path: str
+    size: int  # bytes
+    mtime_ns: int
+    ctime_ns: int  # catches a file replaced by one with the same size and mtime
+    skip_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of whole lines, with what a reader would need to know where it stands.
+
+    The chunks of a document are in order, do not overlap, and together hold every line that
+    is not blank.
+    """
+
+    start_line: int
+    end_line: int
+    code: str  # the lines as they stand, without the last line break
+    symbols: tuple[str, ...] = ()  # names defined in these lines, in order, e.g. ("Cart", "add")
+    scope: str = ""  # what encloses the first line: "Cart.add", or a heading path "Setup > Linux"
+    signature: str = ""  # head of the innermost definition it lies in or begins, one line
+
+    @property
+    def location(self) -> str:
+        """`start-end`, so that `filename:location` opens in an editor."""
+        return f"{self.start_line}-{self.end_line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file at one hash, chunked or skipped: the unit of every transaction."""
+
+    source: str
+    file: SourceFile
+    fingerprint: str  # hex, over content and chunker version
+    language: str
+    status: FileStatus
+    reason: str = ""
+    chunks: tuple[Chunk, ...] = ()
+
+
+class SearchMode(StrEnum):
+    """Which arms rank."""
+
+    HYBRID = "hybrid"
+    KEYWORD = "keyword"
+    VECTOR = "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFilter:
+    """What a hit must satisfy; both arms apply it. Empty means no restriction."""
+
+    sources: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()  # any of
+    path_globs: tuple[str, ...] = ()  # any of; `**` crosses folders
+
+
+@dataclass(frozen=True, slots=True)
+class CodeQuery:
+    """A code search as asked for."""
+
+    text: str
+    top_k: int = 10
+    mode: SearchMode = SearchMode.HYBRID
+    filter: CodeFilter = field(default_factory=CodeFilter)
+    max_tokens: int | None = None  # budget over the code of all hits, about 4 characters each
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a hit stands where it stands. `None`: that arm had no opinion."""
+
+    cosine: float | None
+    keyword: float | None  # 0…1, share of the query's weight that the chunk matches
+    boosts: dict[str, float]  # by name: exact_symbol, exact_path, tests, prose, neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class CodeHit:
+    """A ranked chunk. `score` lies in 0…1 and falls with rank."""
+
+    source: str
+    filename: str
+    language: str
+    chunk: Chunk
+    score: float
+    explanation: Explanation

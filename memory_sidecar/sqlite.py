@@ -1,0 +1,131 @@
+"""Opens SQLite the one way this product uses it, and names what can go wrong there.
+
+`apsw` carries its own SQLite with FTS5 and extension loading, which the standard library's
+module may lack. WAL lets readers see the last commit while one writer works. A connection
+belongs to the thread that uses it at the moment; it is not shared between two at once.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import sqlite_vec
+
+from memory_sidecar.errors import (
+    DiskFull,
+    SidecarError,
+    StoreBusy,
+    StoreError,
+    StoreForeign,
+    StoreReadOnly,
+)
+
+BUSY_TIMEOUT_MS = 10_000
+CACHE_KIB = 64 * 1024
+
+
+def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
+    """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
+
+    Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
+    the disk refuses, StoreBusy where another process holds it for longer than the time-out.
+    """
+    flags = (
+        apsw.SQLITE_OPEN_READONLY
+        if read_only
+        else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    )
+    with named_errors(path):
+        if not read_only:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        connection = apsw.Connection(str(path), flags=flags)
+        try:
+            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            connection.enable_load_extension(True)
+            connection.load_extension(sqlite_vec.loadable_path())
+            connection.enable_load_extension(False)
+            if not read_only:
+                connection.pragma("journal_mode", "wal")
+            connection.pragma("synchronous", "normal")
+            connection.pragma("temp_store", "memory")
+            connection.pragma("cache_size", -CACHE_KIB)
+            connection.pragma("foreign_keys", True)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """One write transaction: all of the block, or none of it. Takes the write lock at once."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """One read transaction: every query of the block sees the same commit."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the disk say about `path` into errors with a next step."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise _named(error, path) from error
+    except OSError as error:
+        raise _named_os(error, path) from error
+
+
+def _named(error: apsw.Error, path: Path) -> SidecarError:
+    match error:
+        case apsw.NotADBError() | apsw.CorruptError():
+            return StoreForeign(
+                f"{path} is not a readable SQLite database ({error})",
+                hint="move it away; the index is rebuilt from your files at the next `index`",
+            )
+        case apsw.FullError():
+            return DiskFull(f"no room left to write {path}", hint="free some space and try again")
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreReadOnly(
+                f"cannot open or write {path} ({error})",
+                hint="check its permissions, or choose another place with --data-dir",
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(
+                f"{path} is held by another process",
+                hint="wait for it to finish, or see `memory-sidecar status`",
+            )
+        case _:
+            return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
+
+
+def _named_os(error: OSError, path: Path) -> SidecarError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"no room left to write {path}", hint="free some space and try again")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        return StoreReadOnly(
+            f"cannot write {path.parent}: {error.strerror}",
+            hint="check its permissions, or choose another place with --data-dir",
+        )
+    return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
