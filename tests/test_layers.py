@@ -1,0 +1,107 @@
+"""Which part may import which, and why. Read it as the map of the package.
+
+A part is a folder or a module directly under `memory_sidecar`. A new one fails here until it is
+given its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "memory_sidecar"
+
+# From top to bottom. A part may import what lies in the rows below its own, nothing beside it and
+# nothing above: whoever changes a part has to look only upwards for who could notice.
+LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("turns words into one call and its result into words; nobody else knows click", ("cli",)),
+    (
+        "the two stories, each told from end to end; saving must not depend on asking",
+        ("flows", "search"),
+    ),
+    (
+        "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
+        ("store", "chunking", "embedding", "sources"),
+    ),
+    ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
+    ("what can be set; paths need the name of its file", ("settings",)),
+    (
+        "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
+        ("errors", "model", "clock", "cocoindex_env"),
+    ),
+)
+
+# Third-party code that only its owners may see, so that replacing it stays one part's affair.
+OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "cocoindex": (
+        "prints and reports on import, and takes 100 ms; flows run it, chunking uses its splitter",
+        ("flows", "chunking"),
+    ),
+    "fastembed": ("takes 400 ms to import; nobody else may know which model runs", ("embedding",)),
+    "onnxruntime": ("the same", ("embedding",)),
+    "apsw": (
+        "SQL stays with the tables it belongs to: those of a store and the vector cache",
+        ("sqlite", "store", "embedding"),
+    ),
+    "sqlite_vec": ("loaded where SQLite is opened", ("sqlite",)),
+    "sqlite3": ("may lack extensions; we use apsw", ()),
+    "tree_sitter": ("a syntax tree never leaves its part", ("chunking",)),
+    "tree_sitter_language_pack": ("the same", ("chunking",)),
+    "ignore": ("one reading of git's rules", ("sources",)),
+    "click": ("see cli above", ("cli",)),
+    "rich": ("only what talks to people draws", ("cli",)),
+}
+
+DEPTH = {part: depth for depth, (_, parts) in enumerate(LAYERS) for part in parts}
+
+
+def part_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    """Dotted names that `file` imports anywhere in it, relative ones made absolute."""
+    package = (PACKAGE.name, *file.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*base, *([node.module] if node.module else ())))
+            if module == PACKAGE.name:  # from memory_sidecar import paths
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            else:
+                yield module
+
+
+FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
+def test_imports_lead_downwards(file: Path) -> None:
+    part = part_of(file)
+    assert part in DEPTH, f"{part} has no place in LAYERS yet; decide who may import it"
+    for name in imports_of(file):
+        if not name.startswith(f"{PACKAGE.name}."):
+            continue
+        other = name.split(".")[1]
+        if other in (part, "__version__"):
+            continue
+        assert other in DEPTH, f"{other} has no place in LAYERS yet"
+        assert DEPTH[part] < DEPTH[other], (
+            f"{part} may not import {other}: {part} {LAYERS[DEPTH[part]][0]}"
+        )
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
+def test_third_party_code_stays_with_its_owner(file: Path) -> None:
+    for name in imports_of(file):
+        why, owners = OWNERS.get(name.split(".")[0], ("", (part_of(file),)))
+        assert part_of(file) in owners, f"{name} belongs to {owners or 'nobody'}: {why}"
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    assert list(imports_of(PACKAGE / "__init__.py")) == []

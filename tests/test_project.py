@@ -1,0 +1,78 @@
+"""What the project's own files promise, and that nothing in them works on one machine only."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+# Written so that they do not match themselves.
+OF_ONE_MACHINE = re.compile(
+    r"(?<![\w.])/(?:home|Users|root|work|opt)/\w"
+    r"|https?://[^\s\"']*(?:/sim[p]le|pythonh[o]sted)"
+    r"|--(?:extra-)?index-url|--find-links"
+)
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+@pytest.mark.parametrize("name", PROJECT["scripts"])
+def test_command_can_be_imported(name: str) -> None:
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name=name)
+    assert callable(script.load())
+
+
+def test_readme_names_only_tasks_that_exist() -> None:
+    taskfile = (ROOT / "Taskfile.yml").read_text(encoding="utf-8")
+    tasks = set(re.findall(r"^  ([a-z:]+):$", taskfile, re.MULTILINE))
+    named = set(re.findall(r"\./task ([a-z][a-z:]*)", README))
+    assert {"memory:index", "test"} <= named
+    assert named <= tasks
+
+
+def test_ci_runs_what_the_readme_says() -> None:
+    steps = re.findall(r"^\./task (\S+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    assert steps == ["lint", "test"]
+    assert "./task lint && ./task test" in README
+
+
+def test_readme_tells_of_every_setting() -> None:
+    missing = [key.name for key in fields(Settings) if f"`{key.name}`" not in README]
+    assert missing == []
+
+
+def test_lock_holds_every_dependency_with_its_hash() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)[^\n]*\\\n +--hash=sha256:", lock, re.MULTILINE))
+    extras = PROJECT["optional-dependencies"].values()
+    for requirement in [*PROJECT["dependencies"], *(one for extra in extras for one in extra)]:
+        name, exact = re.findall(r"^([\w-]+)(?:==(\S+))?", requirement)[0]
+        assert name in locked, f"{name} is not in the lock; run ./task lock"
+        assert exact in ("", locked[name]), f"the lock is behind for {name}; run ./task lock"
+
+
+def test_nothing_tracked_belongs_to_one_machine() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in tracked_files()
+        for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1)
+        if OF_ONE_MACHINE.search(line)
+    ]
+    assert found == []
