@@ -1,0 +1,118 @@
+"""Which paths of a source are worth looking at: git's own rules, ours, and built-in names.
+
+From strongest to weakest: the source's excludes and the built-in names, `.sidecarignore`,
+`.gitignore`, `.git/info/exclude`, the user's global excludes. A folder that is ignored is not
+entered. The matching is that of the `ignore` crate (ripgrep's), which differs from git in three
+rare cases: a tracked file that a rule ignores stays ignored, a global exclude with a slash in it
+means a place below the working directory, and a rule file ends at a line that is not UTF-8.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import ignore
+from ignore.overrides import Override, OverrideBuilder
+
+from memory_sidecar.errors import UsageError
+
+OWN_FILE = ".sidecarignore"
+
+NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
+"""A version control system's own files. In a worktree and a submodule `.git` is a file."""
+
+BUILT_IN = tuple(
+    """
+    node_modules bower_components bin obj target dist build DerivedData Pods
+    .venv venv site-packages __pycache__ __pypackages__ .eggs *.egg-info .tox .nox
+    .ipynb_checkpoints .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov .cache .direnv
+    .next .nuxt .svelte-kit .turbo .parcel-cache .yarn .pnpm-store .angular
+    .gradle .terraform .dart_tool .stack-work .godot .import .idea .vs
+    """.split()
+)
+"""Folders that hold what was built, fetched or cached. A line `!bin/` in the `.sidecarignore` at
+the top of a source brings that one back."""
+
+
+class IgnoreRules:
+    """The rules of one source, asked anew at every call: rule files may have changed."""
+
+    def __init__(self, root: str, excludes: tuple[str, ...]) -> None:
+        """`root` is absolute; `excludes` are globs as in a `.gitignore` at its top.
+
+        Raises UsageError for an exclude that is no glob.
+        """
+        self.root = root
+        self.in_repository = _in_repository(Path(root))
+        self._overrides = _overrides(root, excludes)
+
+    def paths(
+        self, start: str, unreadable: list[str], *, max_depth: int | None = None
+    ) -> Iterator[str]:
+        """Absolute paths of everything below the folder `start` that no rule ignores.
+
+        Whether `start` itself is ignored is not asked. Folders that could not be listed are
+        added to `unreadable`; what cannot be told apart counts as all of `start`.
+        """
+        walker = self._builder(start).max_depth(max_depth).build()
+        last = start
+        while True:
+            try:
+                path = os.fspath(next(walker).path())
+            except StopIteration:
+                return
+            except (ignore.Error, ignore.IOError) as error:
+                # The walk goes on after an error, which follows the folder that it is about.
+                folder = last if str(error).startswith(f"{last}: ") else start
+                if os.path.lexists(folder):
+                    unreadable.append(folder)
+                continue
+            last = path
+            if path != start:
+                yield path
+
+    def _builder(self, start: str) -> ignore.WalkBuilder:
+        return (
+            ignore.WalkBuilder(Path(start))
+            .hidden(False)
+            .ignore(False)
+            .add_custom_ignore_filename(OWN_FILE)
+            # Inside a repository rules reach down from its top, and nested repositories and
+            # worktrees have their own. Outside of one, a source's rules begin at its root.
+            .parents(self.in_repository)
+            .require_git(self.in_repository)
+            .overrides(self._overrides)
+        )
+
+
+def _in_repository(root: Path) -> bool:
+    return any((folder / ".git").exists() for folder in (root, *root.parents))
+
+
+def _overrides(root: str, excludes: tuple[str, ...]) -> Override:
+    released = _released(Path(root))
+    builder = OverrideBuilder(Path(root))
+    for name in NEVER:
+        builder.add(f"!{name}")
+    for name in BUILT_IN:
+        if name not in released:
+            builder.add(f"!{name}/")
+    for glob in excludes:
+        if not glob.strip() or glob.startswith("!"):
+            raise UsageError(f"{glob!r} is no glob to exclude", hint="for example 'docs/**/*.txt'")
+        try:
+            builder.add(f"!{glob}")
+        except ignore.Error as error:
+            raise UsageError(f"the exclude {glob!r} is no valid glob: {error}") from error
+    return builder.build()
+
+
+def _released(root: Path) -> frozenset[str]:
+    """Names that the source's own `.sidecarignore` takes out of the built-in ones."""
+    try:
+        lines = (root / OWN_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(line[1:].strip().strip("/") for line in lines if line.startswith("!"))

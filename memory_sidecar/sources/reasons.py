@@ -1,0 +1,25 @@
+"""Every reason for which a file is skipped, in the words that a user reads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SYMBOLIC_LINK: Final = "symbolic link"  # its target is indexed itself
+LINK_OUT: Final = "symbolic link out of the source"
+NOT_REGULAR: Final = "not a regular file"  # FIFO, socket, device: opening one can block for ever
+NAME_NOT_UTF8: Final = "name is not UTF-8"
+LOCK_FILE: Final = "lock file"
+GENERATED: Final = "generated"
+MINIFIED: Final = "minified"
+LONG_LINES: Final = "lines too long"  # data in one line; nothing in it can be pointed at
+BINARY: Final = "binary"
+NOT_TEXT: Final = "not text"  # no encoding that we know
+EMPTY: Final = "empty"
+
+
+def larger_than(limit_bytes: int) -> str:
+    """`larger than 1 MiB`, in the largest unit that divides the limit."""
+    for unit_bytes, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if limit_bytes >= unit_bytes and limit_bytes % unit_bytes == 0:
+            return f"larger than {limit_bytes // unit_bytes} {unit}"
+    return f"larger than {limit_bytes} bytes"
