@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 OF_ONE_MACHINE = re.compile(
     r"(?<![\w.])/(?:home|Users|root|work|opt)/\w"
     r"|https?://[^\s\"']*(?:/sim[p]le|pythonh[o]sted)"
-    r"|--(?:extra-)?index-url|--find-links"
+    r"|--(?:extra-)?index-url|--find-l[i]nks"
 )
 
 

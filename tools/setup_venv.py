@@ -59,7 +59,7 @@ def set_up() -> None:
         python = sys.version
     write_stamp(python=python, inputs="")
     if not succeeds(PYTHON, "-I", "-c", PIP_IS_WHOLE):
-        run(PYTHON, "-I", "-m", "ensurepip", step="installing pip", quiet=True)
+        run(PYTHON, "-I", "-m", "ensurepip", "--default-pip", step="installing pip", quiet=True)
     say("installing the dependencies of requirements.lock; the first time takes a minute or two")
     run(PYTHON, *PIP_INSTALL, "--require-hashes", "-r", str(LOCK), step="that")
     say("installing memory-sidecar")
