@@ -12,6 +12,7 @@
     │   └── ModelCorrupt           1  its files are not the ones that were published
     └── StoreError                 1
         ├── StoreForeign           1  the file is not one of our databases
+        ├── StoreCorrupt           1  it is one of ours, and damaged
         ├── StoreNewer             1  a newer version of memory-sidecar wrote it
         ├── StoreReadOnly          1  the data directory cannot be written
         ├── StoreBusy              1  another process holds the writer's lock
@@ -91,6 +92,10 @@ class StoreError(SidecarError):
 
 class StoreForeign(StoreError):
     code = "store_foreign"
+
+
+class StoreCorrupt(StoreError):
+    code = "store_corrupt"
 
 
 class StoreNewer(StoreError):

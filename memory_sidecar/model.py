@@ -35,6 +35,11 @@ class SourceFile:
     ctime_ns: int  # catches a file replaced by one with the same size and mtime
     skip_reason: str = ""
 
+    @property
+    def stamp(self) -> tuple[int, int, int]:
+        """Size and times: while they stay, the content is taken to be what it was."""
+        return (self.size, self.mtime_ns, self.ctime_ns)
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -55,6 +60,14 @@ class Chunk:
     def location(self) -> str:
         """`start-end`, so that `filename:location` opens in an editor."""
         return f"{self.start_line}-{self.end_line}"
+
+    @property
+    def embedded_text(self) -> str:
+        """What the model sees. No path is in it, so that a renamed file embeds nothing again."""
+        context = f"{self.scope} {self.signature}".strip()
+        if not context or self.code.lstrip().startswith(self.signature or context):
+            return self.code
+        return f"{context}\n{self.code}"
 
 
 @dataclass(frozen=True, slots=True)

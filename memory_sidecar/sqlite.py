@@ -8,9 +8,10 @@ belongs to the thread that uses it at the moment; it is not shared between two a
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import sqlite_vec
@@ -19,6 +20,7 @@ from memory_sidecar.errors import (
     DiskFull,
     SidecarError,
     StoreBusy,
+    StoreCorrupt,
     StoreError,
     StoreForeign,
     StoreReadOnly,
@@ -26,6 +28,7 @@ from memory_sidecar.errors import (
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 64 * 1024
+APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 
 
 def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
@@ -86,6 +89,11 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
                 connection.execute("COMMIT")
 
 
+def integers(rows: Iterable[Any]) -> list[int]:
+    """The first column of `rows`."""
+    return [row[0] for row in rows]
+
+
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite and the disk say about `path` into errors with a next step."""
@@ -99,10 +107,15 @@ def named_errors(path: Path) -> Iterator[None]:
 
 def _named(error: apsw.Error, path: Path) -> SidecarError:
     match error:
+        case apsw.NotADBError() | apsw.CorruptError() if _is_ours(path):
+            return StoreCorrupt(
+                f"{path} is damaged ({error})",
+                hint="everything in it can be made again: `memory-sidecar reindex --all`",
+            )
         case apsw.NotADBError() | apsw.CorruptError():
             return StoreForeign(
-                f"{path} is not a readable SQLite database ({error})",
-                hint="move it away; the index is rebuilt from your files at the next `index`",
+                f"{path} is not one of our databases ({error})",
+                hint="name another file with --db; this one was left as it is",
             )
         case apsw.FullError():
             return DiskFull(f"no room left to write {path}", hint="free some space and try again")
@@ -118,6 +131,16 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             )
         case _:
             return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION_ID.to_bytes(4)
 
 
 def _named_os(error: OSError, path: Path) -> SidecarError:

@@ -1,0 +1,274 @@
+"""A saved file becomes searchable: this is the whole way, top-down.
+
+    scan ──▶ compare with the manifest ──▶ batch ──▶ CocoIndex, a component for each file:
+        read ──▶ language ──▶ chunks ──▶ one transaction: rows, words, vectors already known
+
+The vectors that are not known yet follow behind (`flows.vectors`). Events are hints: whatever
+woke this flow, the scan decides what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
+from memory_sidecar.chunking.language import detect_language
+from memory_sidecar.flows.engine import Batch, BuildError, Built, Engine, Write
+from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
+from memory_sidecar.sources.read import FileGone, ReadFailed, ReadSkipped, read_text
+from memory_sidecar.sources.registry import Source
+from memory_sidecar.sources.walk import Scan, walk
+from memory_sidecar.store.codebase import (
+    CodeStore,
+    ManifestEntry,
+    Removal,
+    Replacement,
+    Vector,
+)
+from memory_sidecar.store.identity import new_state_id
+
+_STATE_ID_FILE = "state_id"
+_ENGINE_FOLDER = "cocoindex"
+
+KnownVectors = Callable[[Sequence[Chunk]], Mapping[int, Vector]]
+"""The vectors that are at hand for these chunks, by position; never computes one."""
+
+Progress = Callable[[int, int], None]
+"""Called with files done and files to do, from several threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What one pass over a source did."""
+
+    files_total: int
+    files_processed: int
+    files_deleted: int
+    chunks_indexed: int
+    chunks_deleted: int
+    unreadable: tuple[str, ...]  # folders whose files were left as they were
+
+
+class SourceFlow:
+    """Keeps the rows of one source in line with its files.
+
+    The caller holds the database's writer lock from `refresh` to `close`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        store: CodeStore,
+        state: Path,
+        known_vectors: KnownVectors,
+        max_file_bytes: int,
+        threads: int,
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._state = state
+        self._known_vectors = known_vectors
+        self._max_file_bytes = max_file_bytes
+        self._threads = threads
+        self._engine: Engine | None = None
+        self._pass = _Pass({}, None, 0)
+
+    def refresh(self, *, full: bool = False, progress: Progress | None = None) -> Refreshed:
+        """Scan the source and index what changed; returns when it is committed.
+
+        `full` reads every file again, whatever its times say. Raises PathRefused where the root
+        is not there: its rows stay.
+        """
+        scan = walk(
+            self._source.root,
+            max_file_bytes=self._max_file_bytes,
+            excludes=self._source.excludes,
+        )
+        chunker = self._pair_state()
+        manifest = self._store.manifest(self._source.name)
+        batch = changes(scan, manifest, everything=full or chunker != CHUNKER_VERSION)
+        self._pass = _Pass(manifest, progress, len(batch.changed) + len(batch.gone))
+        if batch.changed or batch.gone:
+            self._apply(batch)
+        self._store.end_scan(self._source.name, chunker=CHUNKER_VERSION)
+        return Refreshed(
+            files_total=len(scan.files),
+            files_processed=self._pass.processed,
+            files_deleted=len(batch.gone),
+            chunks_indexed=self._pass.chunks_indexed,
+            chunks_deleted=self._pass.chunks_deleted,
+            unreadable=scan.unreadable,
+        )
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def _apply(self, batch: Batch) -> None:
+        if self._engine is None:
+            self._engine = Engine(
+                self._state / _ENGINE_FOLDER,
+                name=self._source.name,
+                build=self._build,
+                write=self._write,
+                threads=self._threads,
+            )
+            self._engine.start()
+        self._engine.apply(batch)
+        # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
+        # does not know of, and so would not delete.
+        self._write([Write(path, None) for path in batch.gone])
+        if self._pass.failures:
+            self._store.fail(self._source.name, self._pass.failures)
+        if self._pass.unchanged:
+            self._store.touch(self._source.name, self._pass.unchanged)
+
+    def _pair_state(self) -> str:
+        """Make sure that rows and CocoIndex state belong together, or start both from nothing.
+
+        Returns the version of the chunker that made the rows.
+        """
+        known = self._store.source_state(self._source.name)
+        id_file = self._state / _STATE_ID_FILE
+        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
+        if known and known.state_id == paired and known.root == self._source.root:
+            return known.chunker or CHUNKER_VERSION
+        shutil.rmtree(self._state, ignore_errors=True)
+        self._state.mkdir(parents=True)
+        state_id = new_state_id()
+        self._store.begin_source(self._source.name, root=self._source.root, state_id=state_id)
+        id_file.write_text(state_id, encoding="ascii")
+        return CHUNKER_VERSION
+
+    def _build(self, file: SourceFile) -> Built:
+        """Read and chunk one file. Called from several threads."""
+        document = self._document(file)
+        self._pass.count_built(file, document)
+        return Built(document.fingerprint, document)
+
+    def _document(self, file: SourceFile) -> Document:
+        if file.skip_reason:
+            return self._skipped(file, file.skip_reason)
+        match read_text(self._source.root, file, max_file_bytes=self._max_file_bytes):
+            case ReadSkipped(reason=reason):
+                return self._skipped(file, reason)
+            case ReadFailed(reason=reason):
+                self._pass.failures.append((file, reason))
+                raise BuildError(reason)
+            case FileGone():
+                # The next scan finds it gone; until then its rows are the last known state.
+                raise BuildError("deleted while it was being indexed")
+            case read:
+                language = detect_language(file.path, read.text[:200])
+                return Document(
+                    source=self._source.name,
+                    file=file,
+                    fingerprint=_fingerprint(language, read.content_hash),
+                    language=language,
+                    status=FileStatus.INDEXED,
+                    chunks=chunk_text(read.text, language),
+                )
+
+    def _skipped(self, file: SourceFile, reason: str) -> Document:
+        return Document(
+            source=self._source.name,
+            file=file,
+            fingerprint=_fingerprint("skipped", reason),
+            language="",
+            status=FileStatus.SKIPPED,
+            reason=reason,
+        )
+
+    def _write(self, writes: Sequence[Write]) -> None:
+        """CocoIndex's sink: one transaction."""
+        documents = [write.payload for write in writes if isinstance(write.payload, Document)]
+        vectors = self._vectors_of(documents)
+        changes: list[Replacement | Removal] = [
+            Removal(self._source.name, write.path) for write in writes if write.payload is None
+        ]
+        changes += [
+            Replacement(document, known) for document, known in zip(documents, vectors, strict=True)
+        ]
+        counts = self._store.write(changes)
+        self._pass.count_written(len(writes), counts.indexed, counts.deleted)
+
+    def _vectors_of(self, documents: Sequence[Document]) -> list[dict[int, Vector]]:
+        """One question to the cache for all chunks of a transaction."""
+        known = self._known_vectors([chunk for doc in documents for chunk in doc.chunks])
+        vectors, start = [], 0
+        for document in documents:
+            end = start + len(document.chunks)
+            vectors.append({at - start: known[at] for at in range(start, end) if at in known})
+            start = end
+        return vectors
+
+
+def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:
+    """What a scan found to be other than the manifest has it.
+
+    Files that failed are tried again. A file is gone only where the scan could look for it.
+    """
+    found = {file.path: file for file in scan.files}
+    changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
+    gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
+    # The most recently saved first: that is what someone is working on.
+    changed.sort(key=lambda file: -file.mtime_ns)
+    return Batch(changed=changed, gone=gone)
+
+
+def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
+    if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
+        return True
+    return bool(file.skip_reason) and entry.reason != file.skip_reason
+
+
+def _fingerprint(kind: str, content: str) -> str:
+    """Covers what decides a document's rows. The model is not in it: vectors follow on their own
+    (`CodeStore.adopt_model`), so another model embeds again and chunks nothing again."""
+    return hashlib.sha256(f"{CHUNKER_VERSION}\0{kind}\0{content}".encode()).hexdigest()
+
+
+class _Pass:
+    """Counts of one refresh, from several threads."""
+
+    def __init__(
+        self, manifest: Mapping[str, ManifestEntry], progress: Progress | None, total: int
+    ) -> None:
+        self._manifest = manifest
+        self._progress = progress
+        self._total = total
+        self._done = 0
+        self._lock = threading.Lock()
+        self.failures: list[tuple[SourceFile, str]] = []
+        self.unchanged: list[SourceFile] = []
+        self.processed = 0
+        self.chunks_indexed = 0
+        self.chunks_deleted = 0
+
+    def count_built(self, file: SourceFile, document: Document) -> None:
+        known = self._manifest.get(file.path)
+        same = known is not None and known.fingerprint == document.fingerprint
+        with self._lock:
+            if same:
+                self.unchanged.append(file)
+                self._advance(1)
+            elif document.status is FileStatus.INDEXED:
+                self.processed += 1
+
+    def count_written(self, files: int, indexed: int, deleted: int) -> None:
+        with self._lock:
+            self.chunks_indexed += indexed
+            self.chunks_deleted += deleted
+            self._advance(files)
+
+    def _advance(self, files: int) -> None:
+        self._done = min(self._done + files, self._total)
+        if self._progress is not None:
+            self._progress(self._done, self._total)

@@ -1,0 +1,145 @@
+"""The vector arm: every vector of a database in memory, eight bits a dimension.
+
+`chunk_vectors` (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
+scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
+gives the cosine of any chunk besides, not of the nearest alone. The rounding moves a cosine by
+less than 0.003.
+
+The index follows the database by its vector version: a number that every transaction which
+changes vectors raises. Writers of this process hand over what they changed; after anyone else's
+change the index reads the table again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+DIMENSION = 384
+_BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+class VectorIndex:
+    """Cosine similarity of a query to every chunk. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._version = -1
+        self._count = 0
+        self._ids: Ids = np.empty(0, np.int64)
+        self._codes: npt.NDArray[np.int8] = np.empty((0, DIMENSION), np.int8)
+        self._scales: Floats = np.empty(0, np.float32)
+
+    @property
+    def version(self) -> int:
+        """The database's vector version that this index has caught up with."""
+        return self._version
+
+    def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
+        """Ids (n,) and cosines (n,) of all chunks with a vector, in no particular order.
+
+        `query` is a unit vector of 384 floats; `connection` is where to read from if the index
+        is behind what that connection sees.
+        """
+        with self._lock:
+            self._catch_up(connection)
+            count = self._count
+            scores = np.empty(count, np.float32)
+            for start in range(0, count, _BLOCK_ROWS):
+                block = self._codes[start : min(start + _BLOCK_ROWS, count)]
+                scores[start : start + len(block)] = block.astype(np.float32) @ query
+            scores *= self._scales[:count]
+            return self._ids[:count].copy(), scores
+
+    def apply(
+        self, *, version: int, removed: Iterable[int], added: Sequence[tuple[int, bytes]]
+    ) -> None:
+        """Follow one committed transaction that raised the version to `version` by one."""
+        with self._lock:
+            if version != self._version + 1:
+                return  # something came between: the next query reads the table
+            self._remove(np.fromiter(removed, np.int64))
+            if added:
+                vectors = np.frombuffer(b"".join(vector for _, vector in added), np.float32)
+                ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
+                self._append(ids, vectors.reshape(-1, DIMENSION))
+            self._version = version
+
+    def unload(self) -> None:
+        """Give the memory back; the next query reads the table again."""
+        with self._lock:
+            self.__init__()  # type: ignore[misc]
+
+    def _catch_up(self, connection: apsw.Connection) -> None:
+        version = vector_version(connection)
+        if version <= self._version:
+            return
+        total = connection.execute("SELECT count(*) FROM chunk_vectors_rowids").get
+        self._count = 0
+        self._reserve(total)
+        batch: list[tuple[int, bytes]] = []
+        for row in connection.execute("SELECT chunk_id, embedding FROM chunk_vectors"):
+            batch.append(row)
+            if len(batch) == _BLOCK_ROWS:
+                self._append_rows(batch)
+                batch.clear()
+        self._append_rows(batch)
+        self._version = version
+
+    def _append_rows(self, rows: list[tuple[int, bytes]]) -> None:
+        if rows:
+            ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+            floats = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
+            self._append(ids, floats.reshape(-1, DIMENSION))
+
+    def _append(self, ids: Ids, vectors: Floats) -> None:
+        start, end = self._count, self._count + len(ids)
+        self._reserve(end)
+        scales = np.maximum(np.abs(vectors).max(axis=1), 1e-12) / 127
+        self._codes[start:end] = np.rint(vectors / scales[:, None])
+        self._scales[start:end] = scales
+        self._ids[start:end] = ids
+        self._count = end
+
+    def _remove(self, removed: Ids) -> None:
+        if not len(removed):
+            return
+        keep = ~np.isin(self._ids[: self._count], removed)
+        kept = int(keep.sum())
+        if kept == self._count:
+            return
+        for array in (self._ids, self._codes, self._scales):
+            array[:kept] = array[: self._count][keep]
+        self._count = kept
+
+    def _reserve(self, rows: int) -> None:
+        if rows <= len(self._ids):
+            return
+        capacity = max(rows, len(self._ids) * 5 // 4, _BLOCK_ROWS)
+        self._ids = np.resize(self._ids, capacity)
+        self._scales = np.resize(self._scales, capacity)
+        codes = np.empty((capacity, DIMENSION), np.int8)
+        codes[: self._count] = self._codes[: self._count]
+        self._codes = codes
+
+
+def vector_version(connection: apsw.Connection) -> int:
+    """How many transactions have changed vectors in this database."""
+    value = connection.execute("SELECT value FROM identity WHERE key = 'vector_version'").get
+    return int(value)
+
+
+def raise_vector_version(connection: apsw.Connection) -> int:
+    """Count one more transaction that changes vectors; call inside of it. Returns the new one."""
+    return int(
+        connection.execute(
+            "UPDATE identity SET value = value + 1 WHERE key = 'vector_version' RETURNING value"
+        ).get
+    )
