@@ -7,17 +7,24 @@ given its place.
 from __future__ import annotations
 
 import ast
+import importlib.metadata
+import re
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "memory_sidecar"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "memory_sidecar"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 # From top to bottom. A part may import what lies in the rows below its own, nothing beside it and
 # nothing above: whoever changes a part has to look only upwards for who could notice.
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("turns words into one call and its result into words; nobody else knows click", ("cli",)),
+    ("one call for each command, the same whoever asks: cli now, a daemon later", ("handlers",)),
     (
         "the two stories, each told from end to end; saving must not depend on asking",
         ("flows", "search"),
@@ -34,7 +41,8 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
-# Third-party code that only its owners may see, so that replacing it stays one part's affair.
+# Third-party code that only its owners may see, parts or single modules, so that replacing it
+# stays their affair.
 OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cocoindex": (
         "prints and reports on import, and takes 100 ms; flows run it, chunking uses its splitter",
@@ -44,7 +52,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "onnxruntime": ("the same", ("embedding",)),
     "apsw": (
         "SQL stays with the tables it belongs to: those of a store and the vector cache",
-        ("sqlite", "store", "embedding"),
+        ("sqlite", "store", "embedding.cache"),
     ),
     "sqlite_vec": ("loaded where SQLite is opened", ("sqlite",)),
     "sqlite3": ("may lack extensions; we use apsw", ()),
@@ -98,9 +106,22 @@ def test_imports_lead_downwards(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
 def test_third_party_code_stays_with_its_owner(file: Path) -> None:
+    module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
     for name in imports_of(file):
-        why, owners = OWNERS.get(name.split(".")[0], ("", (part_of(file),)))
-        assert part_of(file) in owners, f"{name} belongs to {owners or 'nobody'}: {why}"
+        why, owners = OWNERS.get(name.split(".")[0], ("", (module,)))
+        owned = any(f"{module}.".startswith(f"{owner}.") for owner in owners)
+        assert owned, f"{name} belongs to {owners or 'nobody'}: {why}"
+
+
+def test_what_is_imported_is_declared() -> None:
+    """What another package happens to bring along is missing on the day it no longer does."""
+    dependencies = PROJECT["dependencies"]
+    declared = {re.split(r"[=<>]", dependency)[0] for dependency in dependencies}
+    providers = importlib.metadata.packages_distributions()
+    imported = {name.split(".")[0] for file in FILES for name in imports_of(file)}
+    foreign = imported - sys.stdlib_module_names - {PACKAGE.name}
+    undeclared = {name for name in foreign if declared.isdisjoint(providers.get(name, ()))}
+    assert undeclared == set()
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import subprocess
+import sys
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -45,6 +46,14 @@ def test_readme_names_only_tasks_that_exist() -> None:
     named = set(re.findall(r"\./task ([a-z][a-z:]*)", README))
     assert {"memory:index", "test"} <= named
     assert named <= tasks
+
+
+def test_readme_names_only_commands_that_exist() -> None:
+    program = Path(sys.executable).with_name("memory-sidecar")
+    usage = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    named = set(re.findall(r"^memory-sidecar (\w+)", README, re.MULTILINE))
+    assert {"index", "search"} <= named
+    assert named <= set(re.findall(r"^ +(\w+)", usage, re.MULTILINE))
 
 
 def test_ci_runs_what_the_readme_says() -> None:

@@ -1,0 +1,75 @@
+"""The wrapper on machines where it cannot work: one line that says what would help.
+
+That it works is shown by whoever runs these tests through it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="task.cmd is the wrapper there")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of what the wrapper needs, in a folder with a space, never set up."""
+    folder = tmp_path / "a project"
+    (folder / "tools").mkdir(parents=True)
+    for name in ("task", "tools/setup_venv.py", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path) -> Path:
+    """A PATH with nothing but what the wrapper itself calls."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "dirname").symlink_to(shutil.which("dirname") or "")
+    return folder
+
+
+def call(project: Path, bin_folder: Path, **environment: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [shutil.which("sh") or "", project / "task", "test"],
+        env={"PATH": str(bin_folder), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_no_python(project: Path, bin_folder: Path) -> None:
+    status, output, error = call(project, bin_folder)
+    assert (status, output, error.count("\n")) == (1, "", 1)
+    assert "no Python 3.11 or newer found" in error
+
+
+def test_python_without_ensurepip_gets_the_debian_hint(project: Path, bin_folder: Path) -> None:
+    python = bin_folder / "python3"
+    python.write_text(
+        f'#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\nexec "{sys.executable}" "$@"\n'
+    )
+    python.chmod(0o755)
+    status, _, error = call(project, bin_folder)
+    assert (status, error.count("\n")) == (1, 1)
+    assert "apt install python3-venv" in error
+
+
+def test_chosen_python_that_is_none(project: Path, bin_folder: Path) -> None:
+    status, _, error = call(project, bin_folder, PYTHON="/nowhere/python3")
+    assert (status, error.count("\n")) == (1, 1)
+    assert "PYTHON=/nowhere/python3" in error
+
+
+def test_what_was_never_set_up_is_not_current(project: Path) -> None:
+    check = (sys.executable, "-I", "-S", project / "tools" / "setup_venv.py", "--check")
+    assert subprocess.run(check, check=False).returncode == 1
