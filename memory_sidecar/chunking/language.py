@@ -1,0 +1,128 @@
+"""Tells a file's language by its name, and where that is not enough by its first lines.
+
+The names made here are the ones that are stored, filtered by and shown. What is not known is
+"text", never an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+TEXT = "text"
+
+# Every language that is told apart, with the file extensions it goes by.
+EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "bash": ("sh", "bash", "zsh", "ksh"),
+        "c": ("c", "h"),
+        "cmake": ("cmake",),
+        "cpp": ("cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl"),
+        "csharp": ("cs", "csx"),
+        "css": ("css",),
+        "dockerfile": ("dockerfile",),
+        "gdscript": ("gd", "gdscript"),
+        "go": ("go",),
+        "godot": ("tscn", "tres", "godot"),
+        "html": ("html", "htm", "xhtml"),
+        "ini": ("ini", "cfg"),
+        "java": ("java",),
+        "javascript": ("js", "jsx", "mjs", "cjs"),
+        "json": ("json", "jsonc", "geojson", "ipynb"),
+        "kotlin": ("kt", "kts"),
+        "lua": ("lua",),
+        "makefile": ("mk", "mak"),
+        "markdown": ("md", "mdx", "markdown"),
+        "php": ("php", "phtml"),
+        "python": ("py", "pyi", "pyw"),
+        "ruby": ("rb", "rake", "gemspec"),
+        "rust": ("rs",),
+        "sln": ("sln",),
+        "sql": ("sql",),
+        "swift": ("swift",),
+        TEXT: ("txt", "text", "rst"),
+        "toml": ("toml",),
+        "tsx": ("tsx",),
+        "typescript": ("ts", "mts", "cts"),
+        "xml": ("xml", "csproj", "fsproj", "vbproj", "props", "targets", "xaml", "resx", "xsd"),
+        "yaml": ("yaml", "yml"),
+    }
+)
+LANGUAGES = frozenset(EXTENSIONS)
+
+_BY_EXTENSION = {ext: name for name, extensions in EXTENSIONS.items() for ext in extensions}
+_BY_FILE_NAME = {
+    "cmakelists.txt": "cmake",
+    "containerfile": "dockerfile",
+    "dockerfile": "dockerfile",
+    "gemfile": "ruby",
+    "gnumakefile": "makefile",
+    "makefile": "makefile",
+    "rakefile": "ruby",
+    ".bash_profile": "bash",
+    ".bashrc": "bash",
+    ".editorconfig": "ini",
+    ".gitconfig": "ini",
+    ".profile": "bash",
+    ".zshrc": "bash",
+}
+_BY_INTERPRETER = {
+    "ash": "bash",
+    "bash": "bash",
+    "dash": "bash",
+    "deno": "typescript",
+    "ksh": "bash",
+    "lua": "lua",
+    "luajit": "lua",
+    "node": "javascript",
+    "nodejs": "javascript",
+    "php": "php",
+    "pypy": "python",
+    "python": "python",
+    "ruby": "ruby",
+    "sh": "bash",
+    "swift": "swift",
+    "zsh": "bash",
+}
+_ALIASES = {
+    "c#": "csharp",
+    "docker": "dockerfile",
+    "golang": "go",
+    "make": "makefile",
+    "node": "javascript",
+    "plain": TEXT,
+    "shell": "bash",
+}
+_SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)")
+_CPP_HEADER = re.compile(
+    r"^\s*(?:class\s+\w|namespace\b|template\s*<|using\s+\w|(?:public|private|protected)\s*:"
+    r"|#\s*include\s*<\w+>)|\bstd::",
+    re.MULTILINE,
+)
+
+
+def detect_language(path: str, head: str = "") -> str:
+    """One of LANGUAGES for the file at `path`, whose first lines (a few KiB) are `head`.
+
+    `head` decides for a file without an extension (its `#!` line) and between C and C++ for `.h`.
+    """
+    name = path.rsplit("/", 1)[-1].lower()
+    if known := _BY_FILE_NAME.get(name):
+        return known
+    stem, dot, extension = name.rpartition(".")
+    if dot and (known := _BY_EXTENSION.get(extension)):
+        return "cpp" if extension == "h" and _CPP_HEADER.search(head) else known
+    if stem == "dockerfile":  # Dockerfile.release
+        return "dockerfile"
+    if shebang := _SHEBANG.match(head):
+        return _BY_INTERPRETER.get(shebang[1].lower(), TEXT)
+    return TEXT
+
+
+def canonical_language(name: str) -> str | None:
+    """What a user calls a language (`C#`, `py`, `.ts`, `Shell`) as stored, or None if unknown."""
+    asked = name.strip().lower()
+    if asked in LANGUAGES:
+        return asked
+    return _ALIASES.get(asked) or _BY_EXTENSION.get(asked.removeprefix("."))

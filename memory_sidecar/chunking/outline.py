@@ -1,0 +1,237 @@
+"""What a source file defines and where, by tree-sitter: one parse, one query.
+
+`queries/<language>.scm` says what counts. Its captures are `@definition` (or `@scope` for what
+only encloses: a namespace, an `impl`, an extension; with `@rest` where that is the rest of the
+file), its `@name`, the `@owner` that a method names, its `@body`, and `@lead` for what belongs to
+the definition that follows: comments, attributes, decorators.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import tree_sitter
+from tree_sitter_language_pack import get_language
+
+_QUERIES = {
+    **{
+        name: name
+        for name in "bash c cpp csharp gdscript go java javascript kotlin lua php python ruby rust"
+        " sql swift typescript".split()
+    },
+    "tsx": "typescript",
+}
+
+_MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
+_MAX_SIGNATURE = 200  # characters
+_MAX_NAME = 100  # characters
+
+# A healthy parse reports progress 7 times a KiB. Text that a grammar finds ambiguous at every
+# token (`a<b<a<b<` in C#) takes 100, and memory that grows with the square of its length.
+_PROGRESS_PER_BYTE = 0.03
+_PROGRESS_SLACK = 300
+
+_QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
+_SEPARATOR = re.compile(r"::|[.:]")
+_MODIFIERS = re.compile(rb"[\w \t]*")
+
+_threads = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named stretch of a file. Rows are 0-based."""
+
+    symbol: str  # "" for what encloses without defining its name
+    path: str  # dotted, with everything that encloses it
+    start: int  # first row, with its doc comment, attributes and decorators
+    name_row: int
+    stop: int  # row after its last
+    head: tuple[int, int]  # bytes of its signature
+
+    def signature(self, data: bytes) -> str:
+        """The head in one line of at most 200 characters, from the `data` it was found in."""
+        start, stop = self.head
+        text = " ".join(data[start : min(stop, start + 1_000)].decode(errors="replace").split())
+        text = text.rstrip(" {:;").removesuffix("=>").rstrip()
+        return text if len(text) <= _MAX_SIGNATURE else text[: _MAX_SIGNATURE - 1] + "…"
+
+
+def has_outline(language: str) -> bool:
+    """Whether there is a query for this language."""
+    return language in _QUERIES
+
+
+def outline(data: bytes, language: str) -> tuple[Definition, ...] | None:
+    """Every definition of a file, outer ones before the inner, in order.
+
+    `data` is UTF-8 with LF line breaks. None where the text makes the grammar run away.
+    """
+    tree = _parse(data, language)
+    if tree is None:
+        return None
+    leads = _Leads(data)
+    found: dict[tuple[int, int], _Found] = {}
+    for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
+        if lead := captures.get("lead"):
+            leads.add(lead[0])
+            continue
+        match = _Found(captures, len(data))
+        key = (match.start_byte, match.name.start_byte)
+        if key not in found or match.body:  # an optional body matches with it and without
+            found[key] = match
+    return tuple(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
+
+
+class _Found:
+    """One match of the query, its bytes looked up once."""
+
+    __slots__ = ("body", "end_byte", "name", "node", "owner", "rest", "start_byte", "symbol")
+
+    def __init__(self, captures: dict[str, list[tree_sitter.Node]], size: int) -> None:
+        self.symbol = "definition" in captures
+        self.node = captures["definition" if self.symbol else "scope"][0]
+        self.name = captures["name"][0]
+        self.body = captures.get("body")
+        self.owner = captures.get("owner")
+        self.rest = "rest" in captures
+        self.start_byte, self.end_byte = self.node.byte_range
+        if self.rest:
+            self.end_byte = size
+
+    def order(self) -> tuple[int, int, int]:
+        return self.start_byte, -self.end_byte, self.name.start_byte
+
+
+class _Leads:
+    """Comments, attributes and decorators, by where they end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._by_last_row: dict[int, tree_sitter.Node] = {}
+        self._ends: dict[int, int] = {}  # first byte → byte after
+
+    def add(self, node: tree_sitter.Node) -> None:
+        row, column = node.end_point
+        self._by_last_row.setdefault(row if column else row - 1, node)
+        start, end = node.byte_range
+        self._ends[start] = end
+
+    def first_row(self, row: int) -> int:
+        """The row where the unbroken run of leads directly above `row` begins."""
+        while node := self._by_last_row.get(row - 1):
+            above, column = node.start_point
+            start = node.start_byte
+            if self._data[start - column : start].strip():  # behind code: not about what follows
+                break
+            row = above
+        return row
+
+    def skip(self, byte: int) -> int:
+        """The first byte at or after `byte` that is in no lead."""
+        while end := self._ends.get(byte):
+            byte = end
+            while self._data[byte : byte + 1].isspace():
+                byte += 1
+        return byte
+
+
+def _nest(
+    data: bytes, found: Iterable[_Found], leads: _Leads, row_count: int
+) -> Iterable[Definition]:
+    """`found` as definitions in order, each with the path of those around it."""
+    around: list[tuple[_Found, str, int]] = []  # with path and first row
+    for match in sorted(found, key=_Found.order):
+        while around and around[-1][0].end_byte <= match.start_byte:
+            around.pop()
+        if around and around[-1][0].node == match.node:  # `int a, b;` are neighbours
+            around.pop()
+        if len(around) >= _MAX_DEPTH:
+            continue
+        _, outer, floor = around[-1] if around else (None, "", 0)
+        symbol, local = _names(match)
+        path = f"{outer}.{local}" if outer else local
+        start = max(leads.first_row(match.node.start_point.row), floor)
+        if match.rest:
+            stop = row_count
+        else:
+            row, column = match.node.end_point
+            stop = row + 1 if column else row
+        yield Definition(
+            symbol if match.symbol else "",
+            path,
+            start,
+            match.name.start_point.row,
+            stop,
+            _head(data, match, leads),
+        )
+        around.append((match, path, start))
+
+
+def _names(match: _Found) -> tuple[str, str]:
+    """The bare name, and what it adds to the path: `add` and `Cart.add` for `Cart::add`."""
+    text = (match.name.text or b"").decode(errors="replace")
+    if not text.isidentifier():
+        text = " ".join(text.split())[:_MAX_NAME].strip("\"'`")
+        if match.symbol and _QUALIFIED.fullmatch(text):
+            parts = _SEPARATOR.split(text)
+            return parts[-1], ".".join(parts)
+        text = text.replace("::", ".")
+    if match.owner:
+        return text, f"{(match.owner[0].text or b'').decode(errors='replace')}.{text}"
+    return text, text
+
+
+def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:
+    """From the definition's first word to its body; `export` and the like before it count too."""
+    start = leads.skip(match.start_byte)
+    stop = match.body[0].start_byte if match.body else match.node.end_byte
+    line = data.rfind(b"\n", 0, start) + 1
+    before = data[line:start]
+    if before and _MODIFIERS.fullmatch(before):
+        start = line
+    return start, stop
+
+
+def _parse(data: bytes, language: str) -> tree_sitter.Tree | None:
+    parser = _parser(language)
+
+    def read(byte: int, _: tree_sitter.Point) -> bytes:
+        return data[byte:] if byte else data
+
+    reports = 0
+
+    def runs_away(byte: int, _: bool) -> bool:
+        nonlocal reports
+        reports += 1
+        return reports > _PROGRESS_SLACK + byte * _PROGRESS_PER_BYTE
+
+    try:
+        return parser.parse(read, progress_callback=runs_away)
+    except ValueError:  # stopped; the next parse would go on from there
+        parser.reset()
+        return None
+
+
+def _parser(language: str) -> tree_sitter.Parser:
+    """This thread's parser: one must not be used by two at once."""
+    parsers: dict[str, tree_sitter.Parser] = _threads.__dict__.setdefault("parsers", {})
+    if language not in parsers:
+        parsers[language] = tree_sitter.Parser(_grammar(language))
+    return parsers[language]
+
+
+@cache
+def _grammar(language: str) -> tree_sitter.Language:
+    return get_language(language)  # type: ignore[arg-type]
+
+
+@cache
+def _query(language: str) -> tree_sitter.Query:
+    source = files(__package__) / "queries" / f"{_QUERIES[language]}.scm"
+    return tree_sitter.Query(_grammar(language), source.read_text(encoding="utf-8"))

@@ -1,0 +1,154 @@
+"""Cuts Markdown at its headings. A fenced block stays whole up to 4,000 bytes.
+
+The scope of a chunk is the path of headings down to its own, "Setup > Linux". Front matter is a
+chunk of its own. A heading is one of the two kinds CommonMark knows; HTML's do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memory_sidecar.chunking.lines import Lines, Span
+from memory_sidecar.chunking.packing import MAX_BYTES, MIN_BYTES, pack, split
+from memory_sidecar.model import Chunk
+
+MAX_FENCE_BYTES = 4_000
+
+_LANGUAGE = "markdown"
+_FRONT_MATTER = {"---": ("---", "..."), "+++": ("+++",)}
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_SETEXT = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
+_NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|<#=]|\d+[.)])")
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading with what follows it up to the next one, of whichever level."""
+
+    start: int
+    level: int  # 0 before the first heading
+    scope: str
+    stop: int = 0
+    fences: list[Span] = field(default_factory=list)
+
+
+def chunk_markdown(lines: Lines) -> Iterator[Chunk]:
+    """The chunks of a Markdown or MDX document."""
+    body = _front_matter_stop(lines.rows)
+    for span in split(lines, (0, body), _LANGUAGE) if body else ():
+        yield from _chunk(lines, span, "")
+    for section in _join_tiny(lines, _sections(lines.rows, body)):
+        for span in _cut(lines, section):
+            yield from _chunk(lines, span, section.scope)
+
+
+def _chunk(lines: Lines, span: Span, scope: str) -> Iterator[Chunk]:
+    start, stop = lines.trim(*span)
+    if start < stop:
+        yield lines.chunk(start, stop, scope=scope)
+
+
+def _front_matter_stop(rows: Sequence[str]) -> int:
+    """The row after the front matter, 0 without."""
+    closing = _FRONT_MATTER.get(rows[0].removeprefix("\ufeff").rstrip())
+    if closing:
+        for row in range(1, len(rows)):
+            if rows[row].rstrip() in closing:
+                return row + 1
+    return 0
+
+
+def _sections(rows: Sequence[str], body: int) -> Iterator[_Section]:
+    """The sections from row `body` on, in order, the rows before the first heading included."""
+    titles: list[tuple[int, str]] = []
+    section = _Section(body, 0, "")
+    fence = ""  # what opened the block that we are in
+    for row in range(body, len(rows)):
+        text = rows[row]
+        if mark := _FENCE.match(text):
+            if not fence and not (mark[1][0] == "`" and "`" in mark[2]):
+                fence = mark[1]
+                section.fences.append((row, len(rows)))
+            elif fence and mark[1].startswith(fence) and not mark[2].strip():
+                fence = ""
+                section.fences[-1] = (section.fences[-1][0], row + 1)
+            continue
+        if fence or not (heading := _heading(rows, row, section)):
+            continue
+        start, level, title = heading
+        titles = [outer for outer in titles if outer[0] < level] + [(level, title)]
+        section.stop = start
+        yield section
+        section = _Section(start, level, " > ".join(title for _, title in titles if title))
+    section.stop = len(rows)
+    yield section
+
+
+def _heading(rows: Sequence[str], row: int, section: _Section) -> tuple[int, int, str] | None:
+    """First row, level and title of the heading that ends in `row`, if one does."""
+    text = rows[row]
+    if "#" in text and (atx := _ATX.fullmatch(text)):
+        return row, len(atx[1]), (atx[2] or "").strip()
+    if row - 1 < section.start or not (setext := _SETEXT.fullmatch(text)):
+        return None
+    title = rows[row - 1]
+    in_paragraph = row - 2 >= section.start and rows[row - 2].strip()
+    heads_section = row - 2 == section.start and section.level
+    if not title.strip() or _NO_PARAGRAPH.match(title) or (in_paragraph and not heads_section):
+        return None
+    return row - 1, 1 if setext[1] else 2, title.strip()
+
+
+def _join_tiny(lines: Lines, sections: Iterator[_Section]) -> Iterator[_Section]:
+    """Sections in which a tiny one has joined its parent or sibling before it, if both fit."""
+    before: _Section | None = None
+    for section in sections:
+        if before is None:
+            before = section
+            continue
+        sizes = lines.size(before.start, before.stop), lines.size(section.start, section.stop)
+        joins = min(sizes) < MIN_BYTES and sum(sizes) <= MAX_BYTES
+        if joins and section.level >= before.level > 0:
+            before.stop = section.stop
+            before.fences += section.fences
+            continue
+        yield before
+        before = section
+    if before:
+        yield before
+
+
+def _cut(lines: Lines, section: _Section) -> list[Span]:
+    """A section as spans that fit a chunk, cut between paragraphs and around fences."""
+    if lines.size(section.start, section.stop) <= MAX_BYTES:
+        return [(section.start, section.stop)]
+    parts = _parts(lines, section)
+    return pack(
+        lines, ([part] if whole else split(lines, part, _LANGUAGE) for part, whole in parts)
+    )
+
+
+def _parts(lines: Lines, section: _Section) -> Iterator[tuple[Span, bool]]:
+    """Paragraphs and fences with the blank rows behind them, and whether it must stay whole."""
+    row = section.start
+    for start, stop in [*section.fences, (section.stop, section.stop)]:
+        yield from ((part, False) for part in _paragraphs(lines, row, start))
+        end = stop
+        while end < section.stop and lines.is_blank(end, end + 1):
+            end += 1
+        if start < end:
+            yield (start, end), lines.size(start, stop) <= MAX_FENCE_BYTES
+        row = end
+
+
+def _paragraphs(lines: Lines, start: int, stop: int) -> Iterator[Span]:
+    begin = start
+    for row in range(start + 1, stop):
+        if lines.is_blank(row - 1, row) and not lines.is_blank(row, row + 1):
+            yield begin, row
+            begin = row
+    if begin < stop:
+        yield begin, stop

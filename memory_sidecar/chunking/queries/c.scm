@@ -1,0 +1,12 @@
+; C. Prototypes and macros count: in a header they are what one looks for.
+(function_definition declarator: (function_declarator declarator: (identifier) @name) body: (_) @body) @definition
+(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)) body: (_) @body) @definition
+(declaration declarator: (function_declarator declarator: (identifier) @name)) @definition
+(declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
+(struct_specifier name: (type_identifier) @name body: (_) @body) @definition
+(union_specifier name: (type_identifier) @name body: (_) @body) @definition
+(enum_specifier name: (type_identifier) @name body: (_) @body) @definition
+(type_definition declarator: (type_identifier) @name) @definition
+(preproc_def name: (identifier) @name) @definition
+(preproc_function_def name: (identifier) @name) @definition
+(comment) @lead

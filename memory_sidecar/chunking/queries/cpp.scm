@@ -1,0 +1,21 @@
+; C++. `Cart::add` outside of its class is `add`, owned by Cart.
+(namespace_definition name: (_) @name body: (_) @body) @scope
+(class_specifier name: (_) @name body: (_) @body) @definition
+(struct_specifier name: (_) @name body: (_) @body) @definition
+(union_specifier name: (_) @name body: (_) @body) @definition
+(enum_specifier name: (_) @name body: (_) @body) @definition
+(concept_definition name: (identifier) @name) @definition
+(alias_declaration name: (type_identifier) @name) @definition
+(type_definition declarator: (type_identifier) @name) @definition
+(function_definition declarator: (function_declarator declarator: (_) @name) body: (_)? @body) @definition
+(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
+(function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
+(function_definition declarator: (operator_cast) @name body: (_)? @body) @definition
+(declaration declarator: (function_declarator declarator: [(identifier) (qualified_identifier) (destructor_name)] @name)) @definition
+(field_declaration declarator: (function_declarator declarator: (_) @name)) @definition
+(field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @definition
+(field_declaration declarator: (reference_declarator (function_declarator declarator: (_) @name))) @definition
+(preproc_def name: (identifier) @name) @definition
+(preproc_function_def name: (identifier) @name) @definition
+(template_parameter_list) @lead
+(comment) @lead

@@ -1,0 +1,21 @@
+; C#. Namespaces enclose without being listed as symbols; attributes and `///` lead.
+(namespace_declaration name: (_) @name body: (declaration_list) @body) @scope
+(file_scoped_namespace_declaration name: (_) @name) @scope @rest
+(class_declaration name: (identifier) @name body: (declaration_list)? @body) @definition
+(struct_declaration name: (identifier) @name body: (declaration_list)? @body) @definition
+(interface_declaration name: (identifier) @name body: (declaration_list)? @body) @definition
+(record_declaration name: (identifier) @name body: (declaration_list)? @body) @definition
+(enum_declaration name: (identifier) @name body: (enum_member_declaration_list)? @body) @definition
+(delegate_declaration name: (identifier) @name) @definition
+(method_declaration name: (identifier) @name body: (_)? @body) @definition
+(constructor_declaration name: (identifier) @name body: (_)? @body) @definition
+(destructor_declaration name: (identifier) @name body: (_)? @body) @definition
+(local_function_statement name: (identifier) @name body: (_)? @body) @definition
+(operator_declaration operator: _ @name body: (_)? @body) @definition
+(property_declaration name: (identifier) @name accessors: (accessor_list)? @body) @definition
+(event_declaration name: (identifier) @name) @definition
+(indexer_declaration "this" @name accessors: (accessor_list)? @body) @definition
+(field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition
+(event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition
+(attribute_list) @lead
+(comment) @lead

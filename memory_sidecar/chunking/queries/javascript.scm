@@ -1,0 +1,16 @@
+; JavaScript and JSX. A function bound to a name counts wherever it stands.
+(class_declaration name: (identifier) @name body: (class_body) @body) @definition
+(function_declaration name: (identifier) @name body: (statement_block) @body) @definition
+(generator_function_declaration name: (identifier) @name body: (statement_block) @body) @definition
+(method_definition name: (_) @name body: (statement_block) @body) @definition
+(field_definition property: (_) @name value: (arrow_function body: (_) @body)) @definition
+(variable_declarator name: (identifier) @name
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+(assignment_expression left: (member_expression) @name
+  right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+(pair key: (property_identifier) @name
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+(program (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
+(export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
+(decorator) @lead
+(comment) @lead

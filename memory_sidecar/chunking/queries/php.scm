@@ -1,0 +1,12 @@
+; PHP. A namespace with a body encloses; one without is a line like any other.
+(namespace_definition name: (_) @name body: (_) @body) @scope
+(class_declaration name: (name) @name body: (declaration_list) @body) @definition
+(interface_declaration name: (name) @name body: (declaration_list) @body) @definition
+(trait_declaration name: (name) @name body: (declaration_list) @body) @definition
+(enum_declaration name: (name) @name body: (_) @body) @definition
+(function_definition name: (name) @name body: (compound_statement) @body) @definition
+(method_declaration name: (name) @name body: (compound_statement)? @body) @definition
+(const_declaration (const_element (name) @name)) @definition
+(property_declaration (property_element name: (variable_name (name) @name))) @definition
+(attribute_list) @lead
+(comment) @lead

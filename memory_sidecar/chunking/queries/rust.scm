@@ -1,0 +1,17 @@
+; Rust. An `impl` encloses without defining its type again.
+(impl_item type: [(type_identifier) (scoped_type_identifier)] @name body: (declaration_list) @body) @scope
+(impl_item type: (generic_type type: (_) @name) body: (declaration_list) @body) @scope
+(mod_item name: (identifier) @name body: (declaration_list)? @body) @definition
+(struct_item name: (type_identifier) @name body: (_)? @body) @definition
+(enum_item name: (type_identifier) @name body: (_) @body) @definition
+(union_item name: (type_identifier) @name body: (_) @body) @definition
+(trait_item name: (type_identifier) @name body: (declaration_list) @body) @definition
+(function_item name: (identifier) @name body: (block) @body) @definition
+(function_signature_item name: (identifier) @name) @definition
+(macro_definition name: (identifier) @name) @definition
+(type_item name: (type_identifier) @name) @definition
+(const_item name: (identifier) @name) @definition
+(static_item name: (identifier) @name) @definition
+(attribute_item) @lead
+(line_comment) @lead
+(block_comment) @lead

@@ -1,0 +1,14 @@
+; Swift. An extension encloses without defining its type again.
+(class_declaration "extension" name: (user_type) @name body: (_) @body) @scope
+(class_declaration name: (type_identifier) @name body: (_) @body) @definition
+(protocol_declaration name: (type_identifier) @name body: (_) @body) @definition
+(function_declaration name: (simple_identifier) @name body: (function_body)? @body) @definition
+(protocol_function_declaration name: (simple_identifier) @name) @definition
+(init_declaration "init" @name body: (function_body)? @body) @definition
+(deinit_declaration "deinit" @name body: (function_body)? @body) @definition
+(typealias_declaration name: (type_identifier) @name) @definition
+(source_file (property_declaration name: (pattern (simple_identifier) @name)) @definition)
+(class_body (property_declaration name: (pattern (simple_identifier) @name)) @definition)
+(attribute) @lead
+(comment) @lead
+(multiline_comment) @lead

@@ -1,0 +1,25 @@
+; TypeScript; TSX uses it too.
+(class_declaration name: (type_identifier) @name body: (class_body) @body) @definition
+(abstract_class_declaration name: (type_identifier) @name body: (class_body) @body) @definition
+(interface_declaration name: (type_identifier) @name body: (interface_body) @body) @definition
+(enum_declaration name: (identifier) @name body: (enum_body) @body) @definition
+(type_alias_declaration name: (type_identifier) @name) @definition
+(internal_module name: (_) @name body: (statement_block) @body) @definition
+(module name: (_) @name body: (statement_block)? @body) @definition
+(function_declaration name: (identifier) @name body: (statement_block) @body) @definition
+(generator_function_declaration name: (identifier) @name body: (statement_block) @body) @definition
+(function_signature name: (identifier) @name) @definition
+(method_definition name: (_) @name body: (statement_block) @body) @definition
+(method_signature name: (_) @name) @definition
+(abstract_method_signature name: (_) @name) @definition
+(public_field_definition name: (_) @name value: (arrow_function body: (_) @body)) @definition
+(variable_declarator name: (identifier) @name
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+(assignment_expression left: (member_expression) @name
+  right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+(pair key: (property_identifier) @name
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+(program (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
+(export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
+(decorator) @lead
+(comment) @lead

@@ -1,0 +1,43 @@
+"""Cuts what consists of `[sections]`: Godot scenes and resources, TOML, INI.
+
+A header counts at the beginning of a line. Small sections share a chunk, whose scope is the
+header of the first.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import pairwise
+
+from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.chunking.packing import pack, split
+from memory_sidecar.model import Chunk
+
+_HEADER = re.compile(r"\[{1,2}\s*([^\s\[\]].*?)\s*\]{1,2}\s*(?:[#;].*)?")
+_COMMENT = ("#", ";")
+
+
+def chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
+    """The chunks of a file that is cut at its headers; what precedes the first has no scope."""
+    starts, scopes = [0], [""]
+    for row, text in enumerate(lines.rows):
+        if text.startswith("[") and (header := _HEADER.fullmatch(text)):
+            start = _with_comments_above(lines, row, starts[-1])
+            if start == starts[-1]:
+                scopes[-1] = header[1]
+            else:
+                starts.append(start)
+                scopes.append(header[1])
+    sections = pairwise([*starts, len(lines.rows)])
+    for span in pack(lines, (split(lines, section, language) for section in sections)):
+        start, stop = lines.trim(*span)
+        if start < stop:
+            yield lines.chunk(start, stop, scope=scopes[bisect_right(starts, start) - 1])
+
+
+def _with_comments_above(lines: Lines, row: int, floor: int) -> int:
+    while row > floor and lines.rows[row - 1].startswith(_COMMENT):
+        row -= 1
+    return row
