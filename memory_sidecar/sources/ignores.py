@@ -87,6 +87,11 @@ class IgnoreRules:
         )
 
 
+def check_excludes(excludes: tuple[str, ...]) -> None:
+    """Raise UsageError for an exclude that is no glob."""
+    _add_excludes(OverrideBuilder(Path()), excludes)
+
+
 def _in_repository(root: Path) -> bool:
     return any((folder / ".git").exists() for folder in (root, *root.parents))
 
@@ -99,6 +104,11 @@ def _overrides(root: str, excludes: tuple[str, ...]) -> Override:
     for name in BUILT_IN:
         if name not in released:
             builder.add(f"!{name}/")
+    _add_excludes(builder, excludes)
+    return builder.build()
+
+
+def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
     for glob in excludes:
         if not glob.strip() or glob.startswith("!"):
             raise UsageError(f"{glob!r} is no glob to exclude", hint="for example 'docs/**/*.txt'")
@@ -106,7 +116,6 @@ def _overrides(root: str, excludes: tuple[str, ...]) -> Override:
             builder.add(f"!{glob}")
         except ignore.Error as error:
             raise UsageError(f"the exclude {glob!r} is no valid glob: {error}") from error
-    return builder.build()
 
 
 def _released(root: Path) -> frozenset[str]:

@@ -27,14 +27,15 @@ from memory_sidecar.errors import (
     StoreNewer,
     UsageError,
 )
+from memory_sidecar.sources.ignores import check_excludes
 from memory_sidecar.sqlite import named_errors
 
 VERSION = 1
 LOCK_TIMEOUT_S = 10
 MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-_NEW_FILE: dict[str, Any] = {"version": VERSION, "sources": []}
+RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
+"""Files of the state folder, in which every source has a folder of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,11 @@ class Registry:
 
         Left out, the name is made from the folder's. Excludes are added to those that a
         registered source has. Raises PathRefused when `root` is no readable folder, UsageError
-        for a name that is taken, not a name, or not the one that `root` has already.
+        for an exclude that is no glob, and a name that is taken, no name, or not the one that
+        `root` has already.
         """
         real = _readable_folder(root)
+        check_excludes(excludes)
         with self._changed() as document:
             sources = self._sources(document)
             known = next((source for source in sources if source.root == real), None)
@@ -142,13 +145,15 @@ class Registry:
             try:
                 content = self._path.read_bytes()
             except FileNotFoundError:
-                return {**_NEW_FILE, "sources": []}
+                return {"version": VERSION, "sources": []}
         try:
             document = json.loads(content)
             version = document["version"]
         except (ValueError, TypeError, KeyError) as error:
             raise self._broken(repr(error)) from error
-        if not isinstance(version, int) or version > VERSION:
+        if not isinstance(version, int):
+            raise self._broken(f"its version is {version!r}")
+        if version > VERSION:
             raise StoreNewer(
                 f"{self._path} was written by a newer version of memory-sidecar",
                 hint="update memory-sidecar",
@@ -214,7 +219,7 @@ def _readable_folder(root: Path) -> Path:
 
 
 def _new_name(asked: str | None, root: Path, sources: list[Source]) -> str:
-    taken = {source.name.lower() for source in sources}
+    taken = RESERVED | {source.name.lower() for source in sources}
     if asked is None:
         return _unique(_slug(root.name), taken)
     if not NAME.fullmatch(asked):
@@ -224,7 +229,7 @@ def _new_name(asked: str | None, root: Path, sources: list[Source]) -> str:
         )
     if asked.lower() in taken:
         raise UsageError(
-            f"another source is named {asked!r}",
+            f"the name {asked!r} is taken",
             hint="choose another name, or see `memory-sidecar source list`",
         )
     return asked
@@ -235,7 +240,7 @@ def _slug(folder_name: str) -> str:
     return slug[:MAX_NAME_LENGTH] or "source"
 
 
-def _unique(slug: str, taken: set[str]) -> str:
+def _unique(slug: str, taken: frozenset[str]) -> str:
     name, number = slug, 1
     while name.lower() in taken:
         number += 1
