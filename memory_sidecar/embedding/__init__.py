@@ -1,0 +1,1 @@
+"""Text → vectors: where the model comes from, what runs it, and what remembers its answers."""

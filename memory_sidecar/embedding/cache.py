@@ -1,0 +1,201 @@
+"""Remembers vectors by content: the same text under the same model is embedded once, ever.
+
+Only a cache: a broken file is moved aside and begun anew, and one that cannot be written is done
+without; either is said once in the log. Several processes may use it at the same time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock
+
+from memory_sidecar.clock import Clock, system_clock
+from memory_sidecar.errors import StoreBusy, StoreCorrupt, StoreError, StoreForeign
+from memory_sidecar.sqlite import APPLICATION_ID, connect, named_errors, transaction
+
+Vector = npt.NDArray[np.float32]
+Answer = TypeVar("Answer")
+
+MAX_ROWS = 400_000  # about 800 MB
+SCHEMA_VERSION = 1
+DAY_MS = 24 * 60 * 60 * 1000
+
+SCHEMA = """
+CREATE TABLE vectors (
+    key      BLOB PRIMARY KEY,   -- vector_key()
+    vector   BLOB NOT NULL,      -- float32, little-endian
+    used_day INTEGER NOT NULL    -- days since 1970: coarse, so that most reads write nothing
+) STRICT;
+"""
+
+_log = logging.getLogger(__name__)
+
+
+def vector_key(model_sha256: str, text: str) -> bytes:
+    """16 bytes that name the vector of a passage under a model."""
+    named = hashlib.blake2b(model_sha256.encode(), digest_size=16)
+    named.update(b"\0")
+    named.update(text.encode("utf-8", "surrogatepass"))
+    return named.digest()
+
+
+class VectorCache:
+    """Vectors by key in one SQLite file. Thread-safe."""
+
+    def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
+        self.path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: apsw.Connection | None = None
+        self._is_off = False
+
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Vector]:
+        """The vectors that are known, by key; read-only arrays."""
+        wanted = tuple(set(keys))
+        if not wanted:
+            return {}
+        return self._attempt(lambda connection: self._get(connection, wanted), otherwise={})
+
+    def put_many(self, vectors: Mapping[bytes, Vector]) -> None:
+        """Remember `vectors`, all or none of them."""
+        if vectors:
+            self._attempt(lambda connection: self._put(connection, vectors), otherwise=None)
+
+    def trim(self, max_rows: int = MAX_ROWS) -> int:
+        """Forget what was unused for longest until `max_rows` are left; returns how many went."""
+        return self._attempt(lambda connection: _trim(connection, max_rows), otherwise=0)
+
+    def close(self) -> None:
+        with self._lock:
+            self._disconnect()
+
+    def _get(self, connection: apsw.Connection, wanted: tuple[bytes, ...]) -> dict[bytes, Vector]:
+        today = self._today()
+        found: dict[bytes, Vector] = {}
+        stale: list[bytes] = []
+        for key, vector, used_day in connection.execute(
+            "SELECT key, vector, used_day FROM vectors WHERE key IN carray(?)",
+            (apsw.carray(wanted),),
+        ):
+            found[key] = np.frombuffer(vector, dtype="<f4")
+            if used_day < today:
+                stale.append(key)
+        if stale:
+            with suppress(StoreBusy), transaction(connection):
+                connection.execute(
+                    "UPDATE vectors SET used_day = ? WHERE key IN carray(?)",
+                    (today, apsw.carray(tuple(stale))),
+                )
+        return found
+
+    def _put(self, connection: apsw.Connection, vectors: Mapping[bytes, Vector]) -> None:
+        today = self._today()
+        with transaction(connection):
+            connection.executemany(
+                "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
+                ((key, vector.astype("<f4").tobytes(), today) for key, vector in vectors.items()),
+            )
+
+    def _attempt(self, task: Callable[[apsw.Connection], Answer], *, otherwise: Answer) -> Answer:
+        """What `task` answers; `otherwise` where the file does not let it."""
+        with self._lock:
+            if self._is_off:
+                return otherwise
+            try:
+                try:
+                    return self._run(task)
+                except (StoreCorrupt, StoreForeign):
+                    self._disconnect()
+                    _begin_anew(self.path)
+                    return self._run(task)
+            except StoreBusy:
+                return otherwise  # someone writes for long; the next call tries again
+            except StoreError as error:
+                self._is_off = True
+                self._disconnect()
+                _log.warning("vectors are not remembered: %s", error.message)
+                return otherwise
+
+    def _run(self, task: Callable[[apsw.Connection], Answer]) -> Answer:
+        with named_errors(self.path):
+            if self._connection is None:
+                self._connection = _open(self.path)
+            return task(self._connection)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _today(self) -> int:
+        return self._clock() // DAY_MS
+
+
+def _open(path: Path) -> apsw.Connection:
+    """A connection to the cache, made if missing. Raises StoreForeign for any other database."""
+    connection = connect(path)
+    try:
+        with transaction(connection):
+            _require_schema(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_schema(connection: apsw.Connection) -> None:
+    if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
+        connection.execute(SCHEMA)
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", SCHEMA_VERSION)
+    found = (connection.pragma("application_id"), connection.pragma("user_version"))
+    if found != (APPLICATION_ID, SCHEMA_VERSION):
+        raise StoreForeign(f"{connection.filename} is not a vector cache of this version")
+
+
+def _begin_anew(path: Path) -> None:
+    """Move a broken file aside, unless another process has just put a good one there."""
+    with named_errors(path), FileLock(path.with_name(path.name + ".lock")):
+        if _is_sound(path):
+            return
+        for suffix in ("", "-wal", "-shm"):
+            file = path.with_name(path.name + suffix)
+            if file.exists():
+                file.replace(path.with_name(path.name + ".old" + suffix))
+    _log.warning("%s was broken and is moved to %s.old", path, path.name)
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        connection = _open(path)
+    except (StoreCorrupt, StoreForeign):
+        return False
+    try:
+        return bool(connection.execute("PRAGMA quick_check(1)").get == "ok")
+    except (apsw.CorruptError, apsw.NotADBError):
+        return False
+    finally:
+        connection.close()
+
+
+def _trim(connection: apsw.Connection, max_rows: int) -> int:
+    with transaction(connection):
+        too_many = connection.execute("SELECT count(*) FROM vectors").get - max_rows
+        if too_many <= 0:
+            return 0
+        connection.execute(
+            "DELETE FROM vectors WHERE rowid IN"
+            " (SELECT rowid FROM vectors ORDER BY used_day, rowid LIMIT ?)",
+            (too_many,),
+        )
+    return int(too_many)

@@ -1,0 +1,137 @@
+"""Runs the model: texts → unit vectors. One session, one text a call, several threads at once.
+
+A batch of one is the fastest on a CPU, because nothing is padded, and the same text gives the same
+bits whatever it is embedded beside. All threads share one single-threaded session, hence one copy
+of the weights. Queries go first: passages pause between two texts while a query is being embedded.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.supply import ModelFiles
+from memory_sidecar.errors import ModelCorrupt
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding  # 0.4 s to import: only when a model is loaded
+
+Vectors = npt.NDArray[np.float32]
+
+# What the authors of the model put before a question; passages stand as they are.
+# https://huggingface.co/BAAI/bge-small-en-v1.5#model-list
+QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
+# The model sees 512 tokens, and those rarely take more characters; the tokenizer would read all.
+MAX_CHARACTERS = 8_000
+MAX_THREADS = 8
+
+
+class Embedder:
+    """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
+
+    def __init__(self, files: ModelFiles, *, threads: int = 0) -> None:
+        """`threads` embed passages in parallel; 0 means one for every core that may be used."""
+        self.files = files
+        self.threads = min(threads or _available_cores(), MAX_THREADS)
+        self._loading = threading.Lock()
+        self._model: TextEmbedding | None = None
+        self._gate = QueryGate()
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="embed")
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._model is not None
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question, (dimension,) float32 of length one. Overtakes passages."""
+        model = self._loaded()
+        with self._gate.query():
+            return _embed(model, QUERY_PREFIX + text)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
+
+        Hand over many at once: the threads share the texts of one call.
+        """
+        if not texts:
+            return np.empty((0, self.files.dimension), dtype=np.float32)
+        model = self._loaded()
+
+        def embed_when_free(text: str) -> Vectors:
+            self._gate.pass_through()
+            return _embed(model, text)
+
+        return np.stack(list(self._pool.map(embed_when_free, texts)))
+
+    def load(self) -> None:
+        """Load the model now. Raises ModelCorrupt where its files do not make a model."""
+        self._loaded()
+
+    def unload(self) -> None:
+        """Give the model's memory back; calls under way finish, the next one loads it again."""
+        with self._loading:
+            self._model = None
+
+    def _loaded(self) -> TextEmbedding:
+        with self._loading:
+            if self._model is None:
+                self._model = _load(self.files)
+            return self._model
+
+
+_registering = threading.Lock()  # FastEmbed keeps one list of models for the whole process
+
+
+def _load(files: ModelFiles) -> TextEmbedding:
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    name = f"memory-sidecar/{files.name}/{files.model_file}"
+    with _registering:
+        if all(known["model"] != name for known in TextEmbedding.list_supported_models()):
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=PoolingType.CLS,
+                normalization=True,
+                sources=ModelSource(hf=files.name),
+                dim=files.dimension,
+                model_file=files.model_file,
+            )
+    folder = str(files.folder)
+    try:
+        # cache_dir is not used with a path given, but FastEmbed would make a folder for it.
+        model = TextEmbedding(name, specific_model_path=folder, cache_dir=folder, threads=1)
+        dimension = len(_embed(model, "dimension"))
+    except Exception as error:  # ONNX Runtime's errors have no base class of their own
+        raise ModelCorrupt(
+            f"{files.folder / files.model_file} and its tokenizer do not load: {error}",
+            hint="`memory-sidecar model verify` tells more; get the files anew, or name "
+            "another folder in MEMORY_SIDECAR_MODEL_DIR",
+        ) from error
+    if dimension != files.dimension:
+        raise ModelCorrupt(
+            f"{files.folder} gives {dimension} dimensions, {files.name} has {files.dimension}",
+            hint=f"name a folder with {files.name} in MEMORY_SIDECAR_MODEL_DIR, or unset it",
+        )
+    return model
+
+
+def _embed(model: TextEmbedding, text: str) -> Vectors:
+    # A lone surrogate, from a name or text that was not UTF-8, would not reach the tokenizer.
+    readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+    (vector,) = model.embed([readable])
+    return np.asarray(vector, dtype=np.float32)
+
+
+def _available_cores() -> int:
+    """Cores this process may run on; a container or `taskset` may allow fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

