@@ -19,6 +19,8 @@ from memory_sidecar.sources import reasons
 from memory_sidecar.sources.ignores import IgnoreRules
 from memory_sidecar.sources.names import skip_by_name
 
+MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -57,15 +59,16 @@ def walk(
     _check_root(top)
     rules = IgnoreRules(top, excludes)
     collector = _Collector(top, max_file_bytes)
-    wanted = [""] if under is None else _outermost(under)
+    wanted = frozenset([""]) if under is None else _outermost(under)
     if "" in wanted:
         collector.folders.append("")
         paths = rules.paths(top, collector.unreadable)
-    elif rules.in_repository:
+    elif rules.in_repository and len(wanted) <= MAX_STARTS:
         paths = _below(wanted, rules, collector.unreadable)
     else:
-        # Without a repository there is no way to have the rules of the folders above a path
-        # but not those above the source, so everything is listed and little looked at.
+        # Many starts cost more than listing everything and looking at little. And outside of a
+        # repository a walk that starts below the root cannot have the rules of the folders in
+        # between without having those above the root, too.
         paths = _within(wanted, rules, collector.unreadable)
     for path in paths:
         collector.add(path)
@@ -153,13 +156,10 @@ def _check_root(top: str) -> None:
         ) from error
 
 
-def _outermost(under: Iterable[str]) -> list[str]:
+def _outermost(under: Iterable[str]) -> frozenset[str]:
     """The paths of `under`, normalised, without those that lie below another."""
-    kept: list[str] = []
-    for path in sorted({_normalised(path) for path in under}, key=lambda path: path.count("/")):
-        if not any(_is_at_or_below(path, folder) for folder in kept):
-            kept.append(path)
-    return kept
+    paths = {_normalised(path) for path in under}
+    return frozenset(path for path in paths if paths.isdisjoint(_folders_above(path)))
 
 
 def _normalised(path: str) -> str:
@@ -169,7 +169,7 @@ def _normalised(path: str) -> str:
     return "" if path in ("", ".") else str(parts)
 
 
-def _below(wanted: list[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
+def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
     """Absolute paths at and below `wanted`, entering no other folder."""
     listings: dict[str, frozenset[str]] = {}
 
@@ -190,13 +190,19 @@ def _below(wanted: list[str], rules: IgnoreRules, unreadable: list[str]) -> Iter
                 yield from rules.paths(path, unreadable)
 
 
-def _within(wanted: list[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
+def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
     """Absolute paths at and below `wanted`, out of those of the whole source."""
-    exact = {_with_separator(rules.root) + path for path in wanted}
-    prefixes = tuple(_with_separator(path) for path in exact)
     for path in rules.paths(rules.root, unreadable):
-        if path in exact or path.startswith(prefixes):
+        relative = _relative(path, rules.root)
+        if relative in wanted or not wanted.isdisjoint(_folders_above(relative)):
             yield path
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """Every folder that the relative `path` lies in, up to the root of the source, ""."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _with_separator(folder: str) -> str:

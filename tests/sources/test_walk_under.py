@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.errors import PathRefused
-from memory_sidecar.sources.walk import Scan, walk
+from memory_sidecar.sources.walk import MAX_STARTS, Scan, walk
 
 Write = Callable[..., None]
 Git = Callable[..., str]
@@ -48,6 +48,17 @@ def test_what_an_ignored_folder_holds_stays_ignored(root: Path, write: Write) ->
     write("tmp/a/b.py", "pkg/gen/x.py", "node_modules/m/x.js", ".git/x.py", "pkg/a.py")
     assert paths(root, "tmp/a/b.py", "pkg/gen", "node_modules/m", ".git/x.py") == []
     assert paths(root, "pkg") == ["pkg/a.py"]
+
+
+def test_a_batch_of_many_paths_gives_what_they_give_one_by_one(root: Path, write: Write) -> None:
+    batch = [f"pkg{n % 40}/mod{n}.py" for n in range(2 * MAX_STARTS)]
+    write(*batch, "pkg1/other.py", "tmp/a.py", ".gitignore", text="tmp/\n")
+    write("pkg/a.py", "pkg/b.py")
+    batch += ["pkg", "tmp/a.py", "gone.py"]
+    one_by_one = [path for name in batch for path in paths(root, name)]
+    assert paths(root, *batch) == sorted(one_by_one)
+    assert len(one_by_one) == 2 * MAX_STARTS + 2
+    assert scan(root, *batch).folders == ("pkg",)
 
 
 def test_a_name_that_only_begins_alike_is_not_below(root: Path, write: Write) -> None:
