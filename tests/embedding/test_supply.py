@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -174,3 +175,27 @@ def test_version_of_the_package_without_the_model_is_passed_over(
     folder.rename(folder.with_name("another_model"))
     with pytest.raises(ModelMissing):
         find_model(Settings(), environ=no_cache, package_path=[str(packages)])
+
+
+def test_failed_download_is_one_named_error_and_prints_nothing(tmp_path: Path) -> None:
+    program = (
+        "from memory_sidecar.embedding.supply import fetch_model\n"
+        "from memory_sidecar.errors import ModelMissing\n"
+        "from memory_sidecar.settings import Settings\n"
+        "try:\n"
+        "    fetch_model(Settings(), package_path=[])\n"
+        "except ModelMissing as error:\n"
+        "    print(error.message, '|', error.hint)\n"
+    )
+    nobody_listens = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
+    cache = {"FASTEMBED_CACHE_PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | nobody_listens | cache,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "could not be downloaded" in done.stdout
+    assert "pip install 'memory-sidecar[model]'" in done.stdout
+    assert done.stderr == ""
