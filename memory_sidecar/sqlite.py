@@ -26,6 +26,8 @@ from memory_sidecar.errors import (
     StoreReadOnly,
 )
 
+Connection = apsw.Connection
+
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 64 * 1024
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
@@ -87,6 +89,11 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
         finally:
             if connection.in_transaction:
                 connection.execute("COMMIT")
+
+
+def sqlite_version() -> str:
+    """Of the SQLite that `apsw` carries."""
+    return apsw.sqlite_lib_version()
 
 
 def integers(rows: Iterable[Any]) -> list[int]:

@@ -56,7 +56,7 @@ class _Cutter:
             start, stop = max(outer.start, row), min(outer.stop, end)
             if start < stop:  # else it shares its only row with the one before
                 self._fill(parts, row, start)
-                parts.append(((start, stop), nested))
+                parts.append(((start, stop), nested if stop - start > 1 else ()))
                 row = stop
         self._fill(parts, row, end)
         return parts

@@ -58,7 +58,9 @@ class Definition:
         """The head in one line of at most 200 characters, from the `data` it was found in."""
         start, stop = self.head
         text = " ".join(data[start : min(stop, start + 1_000)].decode(errors="replace").split())
-        text = text.rstrip(" {:;").removesuffix("=>").rstrip()
+        text = (
+            text.replace("( ", "(").replace(" )", ")").rstrip(" {:;,=").removesuffix("=>").rstrip()
+        )
         return text if len(text) <= _MAX_SIGNATURE else text[: _MAX_SIGNATURE - 1] + "…"
 
 
@@ -76,14 +78,14 @@ def outline(data: bytes, language: str) -> tuple[Definition, ...] | None:
     if tree is None:
         return None
     leads = _Leads(data)
-    found: dict[tuple[int, int], _Found] = {}
+    found: dict[int, _Found] = {}
     for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
         if lead := captures.get("lead"):
             leads.add(lead[0])
             continue
         match = _Found(captures, len(data))
-        key = (match.start_byte, match.name.start_byte)
-        if key not in found or match.body:  # an optional body matches with it and without
+        key = match.name.start_byte
+        if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
     return tuple(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
 
@@ -127,8 +129,8 @@ class _Leads:
         while node := self._by_last_row.get(row - 1):
             above, column = node.start_point
             start = node.start_byte
-            if self._data[start - column : start].strip():  # behind code: not about what follows
-                break
+            if self._data[start - column : start].strip() not in (b"", b"template"):
+                break  # behind code: not about what follows
             row = above
         return row
 
@@ -146,6 +148,7 @@ def _nest(
 ) -> Iterable[Definition]:
     """`found` as definitions in order, each with the path of those around it."""
     around: list[tuple[_Found, str, int]] = []  # with path and first row
+    last_first = -1  # of several definitions that begin in a row, a comment above is the first's
     for match in sorted(found, key=_Found.order):
         while around and around[-1][0].end_byte <= match.start_byte:
             around.pop()
@@ -154,9 +157,11 @@ def _nest(
         if len(around) >= _MAX_DEPTH:
             continue
         _, outer, floor = around[-1] if around else (None, "", 0)
-        symbol, local = _names(match)
+        symbol, local = _names(data, match)
         path = f"{outer}.{local}" if outer else local
-        start = max(leads.first_row(match.node.start_point.row), floor)
+        first = match.node.start_point.row
+        start = max(leads.first_row(first), floor) if first != last_first else first
+        last_first = first
         if match.rest:
             stop = row_count
         else:
@@ -173,9 +178,9 @@ def _nest(
         around.append((match, path, start))
 
 
-def _names(match: _Found) -> tuple[str, str]:
+def _names(data: bytes, match: _Found) -> tuple[str, str]:
     """The bare name, and what it adds to the path: `add` and `Cart.add` for `Cart::add`."""
-    text = (match.name.text or b"").decode(errors="replace")
+    text = _text(data, match.name)
     if not text.isidentifier():
         text = " ".join(text.split())[:_MAX_NAME].strip("\"'`")
         if match.symbol and _QUALIFIED.fullmatch(text):
@@ -183,8 +188,14 @@ def _names(match: _Found) -> tuple[str, str]:
             return parts[-1], ".".join(parts)
         text = text.replace("::", ".")
     if match.owner:
-        return text, f"{(match.owner[0].text or b'').decode(errors='replace')}.{text}"
+        return text, f"{_text(data, match.owner[0])}.{text}"
     return text, text
+
+
+def _text(data: bytes, node: tree_sitter.Node) -> str:
+    # Node.text of a tree that was read through a callback calls it again for every node.
+    start, stop = node.byte_range
+    return data[start:stop].decode(errors="replace")
 
 
 def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:

@@ -139,11 +139,16 @@ class SourceFlow:
         id_file = self._state / _STATE_ID_FILE
         paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
         if known and known.state_id == paired and known.root == self._source.root:
-            return known.chunker or CHUNKER_VERSION
+            return known.chunker
         shutil.rmtree(self._state, ignore_errors=True)
         self._state.mkdir(parents=True)
         state_id = new_state_id()
-        self._store.begin_source(self._source.name, root=self._source.root, state_id=state_id)
+        self._store.begin_source(
+            self._source.name,
+            root=self._source.root,
+            state_id=state_id,
+            chunker=CHUNKER_VERSION,
+        )
         id_file.write_text(state_id, encoding="ascii")
         return CHUNKER_VERSION
 
@@ -230,8 +235,11 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 
 
 def _fingerprint(kind: str, content: str) -> str:
-    """Covers what decides a document's rows. The model is not in it: vectors follow on their own
-    (`CodeStore.adopt_model`), so another model embeds again and chunks nothing again."""
+    """Covers what decides a document's rows.
+
+    The model is not in it: vectors follow on their own (`CodeStore.adopt_model`), so that another
+    model embeds again and chunks nothing again.
+    """
     return hashlib.sha256(f"{CHUNKER_VERSION}\0{kind}\0{content}".encode()).hexdigest()
 
 

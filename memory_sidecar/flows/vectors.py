@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from memory_sidecar.embedding.cache import VectorCache, cache_key
+from memory_sidecar.embedding.cache import VectorCache, vector_key
 from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.flows.codebase import KnownVectors
 from memory_sidecar.model import Chunk
 from memory_sidecar.store.codebase import CodeStore, Vector
@@ -22,7 +23,7 @@ def known_vectors(cache: VectorCache, model: str) -> KnownVectors:
     """Looks vectors up in the cache, for the transaction that writes their chunks."""
 
     def look_up(chunks: Sequence[Chunk]) -> Mapping[int, Vector]:
-        keys = [cache_key(model, chunk.embedded_text) for chunk in chunks]
+        keys = [vector_key(model, chunk.embedded_text) for chunk in chunks]
         found = cache.get_many(keys)
         return {at: found[key] for at, key in enumerate(keys) if key in found}
 
@@ -37,31 +38,16 @@ def embed_pending(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Give every waiting chunk its vector; returns how many were computed, not found.
+    """Give every waiting chunk its vector; returns how many got one.
 
-    `progress` is called with the chunks done since the last call. Setting `stop` ends it within
-    one batch. Raises ModelMissing where there is no model.
+    `progress` hears how many have theirs so far. Setting `stop` ends it within one batch.
     """
-    computed = 0
+    embedded = 0
     while not (stop and stop.is_set()) and (waiting := store.pending(BATCH_CHUNKS)):
-        texts = {
-            cache_key(embedder.model.sha256, item.chunk.embedded_text): item.chunk.embedded_text
-            for item in waiting
-        }
-        vectors = dict(cache.get_many(list(texts)))
-        missing = [key for key in texts if key not in vectors]
-        if missing:
-            fresh = embedder.embed_passages([texts[key] for key in missing])
-            computed_now = dict(zip(missing, fresh, strict=True))
-            cache.put_many(computed_now)
-            vectors |= computed_now
-            computed += len(missing)
-        store.put_vectors(
-            [
-                (item.chunk_id, vectors[cache_key(embedder.model.sha256, item.chunk.embedded_text)])
-                for item in waiting
-            ]
-        )
+        texts = [item.chunk.embedded_text for item in waiting]
+        vectors = embed_texts(texts, embedder=embedder, cache=cache)
+        store.put_vectors([(item.chunk_id, vectors[at]) for at, item in enumerate(waiting)])
+        embedded += len(waiting)
         if progress is not None:
-            progress(len(waiting))
-    return computed
+            progress(embedded)
+    return embedded

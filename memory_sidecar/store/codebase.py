@@ -129,12 +129,13 @@ class CodeStore:
 
     # Sources
 
-    def begin_source(self, name: str, *, root: Path, state_id: str) -> None:
+    def begin_source(self, name: str, *, root: Path, state_id: str, chunker: str) -> None:
         """Start `name` from nothing: whatever it had here goes, in one transaction."""
         with self._writing() as write:
             write.delete_source(name)
             write.connection.execute(
-                "INSERT INTO sources VALUES (?, ?, ?, '', NULL)", (name, str(root), state_id)
+                "INSERT INTO sources VALUES (?, ?, ?, ?, NULL)",
+                (name, str(root), state_id, chunker),
             )
 
     def forget_source(self, name: str) -> None:
@@ -225,6 +226,12 @@ class CodeStore:
             )
             write_identity(connection, "model", model)
         return True
+
+    @property
+    def model(self) -> str:
+        """Hash of the model whose vectors are kept here; "" before there was one."""
+        with self.reading() as connection:
+            return read_identity(connection, "model")
 
     def pending(self, limit: int) -> list[PendingChunk]:
         """The next chunks to embed: the latest change first, in the order of their lines."""

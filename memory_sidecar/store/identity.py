@@ -49,7 +49,8 @@ def is_current(path: Path) -> bool:
 
 def read_identity(connection: apsw.Connection, key: str) -> str:
     """One value of the identity, "" when it has none."""
-    return connection.execute("SELECT value FROM identity WHERE key = ?", (key,)).get or ""
+    value = connection.execute("SELECT value FROM identity WHERE key = ?", (key,)).get
+    return str(value or "")
 
 
 def write_identity(connection: apsw.Connection, key: str, value: str) -> None:

@@ -7,6 +7,7 @@ Identifiers are split the same way on both sides: `parseHttpResponse`, `parse_ht
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import apsw
 import numpy as np
@@ -64,7 +65,7 @@ def keyword_scores(
     """
     if not terms:
         return np.empty(0, np.int64), np.empty(0, np.float32)
-    rows = connection.execute(
+    rows: list[Any] = connection.execute(
         f"SELECT rowid, -bm25(chunk_words, {BODY_WEIGHT}, {SYMBOLS_WEIGHT}, {PATH_WEIGHT}) AS score"
         " FROM chunk_words WHERE chunk_words MATCH ? ORDER BY score DESC, rowid LIMIT ?",
         (match_expression(terms), -1 if limit is None else limit),

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apsw
 import numpy as np
 import numpy.typing as npt
+
+from memory_sidecar.sqlite import integers
 
 DIMENSION = 384
 _BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
@@ -65,7 +68,7 @@ class VectorIndex:
         with self._lock:
             if version != self._version + 1:
                 return  # something came between: the next query reads the table
-            self._remove(np.fromiter(removed, np.int64))
+            self._remove(np.array(list(removed), np.int64))
             if added:
                 vectors = np.frombuffer(b"".join(vector for _, vector in added), np.float32)
                 ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
@@ -81,10 +84,10 @@ class VectorIndex:
         version = vector_version(connection)
         if version <= self._version:
             return
-        total = connection.execute("SELECT count(*) FROM chunk_vectors_rowids").get
+        (total,) = integers(connection.execute("SELECT count(*) FROM chunk_vectors_rowids"))
         self._count = 0
         self._reserve(total)
-        batch: list[tuple[int, bytes]] = []
+        batch: list[Any] = []
         for row in connection.execute("SELECT chunk_id, embedding FROM chunk_vectors"):
             batch.append(row)
             if len(batch) == _BLOCK_ROWS:
@@ -93,7 +96,7 @@ class VectorIndex:
         self._append_rows(batch)
         self._version = version
 
-    def _append_rows(self, rows: list[tuple[int, bytes]]) -> None:
+    def _append_rows(self, rows: list[Any]) -> None:
         if rows:
             ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
             floats = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
@@ -132,14 +135,13 @@ class VectorIndex:
 
 def vector_version(connection: apsw.Connection) -> int:
     """How many transactions have changed vectors in this database."""
-    value = connection.execute("SELECT value FROM identity WHERE key = 'vector_version'").get
-    return int(value)
+    (version,) = integers(
+        connection.execute("SELECT CAST(value AS INT) FROM identity WHERE key = 'vector_version'")
+    )
+    return version
 
 
 def raise_vector_version(connection: apsw.Connection) -> int:
     """Count one more transaction that changes vectors; call inside of it. Returns the new one."""
-    return int(
-        connection.execute(
-            "UPDATE identity SET value = value + 1 WHERE key = 'vector_version' RETURNING value"
-        ).get
-    )
+    connection.execute("UPDATE identity SET value = value + 1 WHERE key = 'vector_version'")
+    return vector_version(connection)

@@ -7,6 +7,6 @@
 (union_specifier name: (type_identifier) @name body: (_) @body) @definition
 (enum_specifier name: (type_identifier) @name body: (_) @body) @definition
 (type_definition declarator: (type_identifier) @name) @definition
-(preproc_def name: (identifier) @name) @definition
+(preproc_def name: (identifier) @name value: (preproc_arg)) @definition
 (preproc_function_def name: (identifier) @name) @definition
 (comment) @lead

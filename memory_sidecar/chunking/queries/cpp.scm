@@ -15,7 +15,7 @@
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @definition
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @definition
 (field_declaration declarator: (reference_declarator (function_declarator declarator: (_) @name))) @definition
-(preproc_def name: (identifier) @name) @definition
+(preproc_def name: (identifier) @name value: (preproc_arg)) @definition
 (preproc_function_def name: (identifier) @name) @definition
 (template_parameter_list) @lead
 (comment) @lead

@@ -1,7 +1,7 @@
 ; Kotlin. An extension function is listed by its own name.
 (class_declaration (type_identifier) @name [(class_body) (enum_class_body)]? @body) @definition
 (object_declaration (type_identifier) @name (class_body)? @body) @definition
-(companion_object (class_body) @body) @scope
+(companion_object "companion" @name (class_body) @body) @scope
 (function_declaration (simple_identifier) @name (function_body)? @body) @definition
 (secondary_constructor "constructor" @name) @definition
 (type_alias (type_identifier) @name) @definition

@@ -15,7 +15,7 @@ CREATE TABLE sources (
     name       TEXT PRIMARY KEY,
     root       TEXT NOT NULL,
     state_id   TEXT NOT NULL,
-    chunker    TEXT NOT NULL,           -- version that made all of its chunks; '': none did yet
+    chunker    TEXT NOT NULL,           -- oldest version that made any of its chunks
     scanned_at INTEGER                  -- end of the last complete scan; null: none yet
 ) WITHOUT ROWID;
 

@@ -1,0 +1,128 @@
+"""One call of a command: where it was made, what it reads, and where its output goes.
+
+A command takes everything from here and nothing from `sys` or `os`, so that it runs the same in
+the caller's process and in another one that acts for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TextIO
+
+from memory_sidecar.cli.progress import Progress
+from memory_sidecar.errors import SidecarError, UsageError
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.services import Services
+
+JSON_OPTIONS = ("--json-output", "--json")
+JSON_WHEN_PIPED = frozenset({"index", "store", "embed"})
+
+OpenServices = Callable[..., Services]
+
+
+@dataclass
+class Call:
+    """What a command knows of its caller."""
+
+    arguments: tuple[str, ...]
+    cwd: Path
+    environ: Mapping[str, str]
+    stdin: IO[bytes]
+    stdout: TextIO
+    stderr: TextIO
+    is_terminal: bool  # standard output
+    shows_progress: bool  # standard error is a terminal
+    open_services: OpenServices = Services.find
+    data_dir: Path | None = None
+    db: Path | None = None
+    _services: list[Services] = field(default_factory=list)
+
+    @classmethod
+    def of_this_process(cls, arguments: tuple[str, ...]) -> Call:
+        """Raises UsageError where the working directory is gone."""
+        try:
+            cwd = Path.cwd()
+        except OSError as error:
+            raise UsageError(f"the working directory cannot be used: {error.strerror}") from error
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        return cls(
+            arguments=arguments,
+            cwd=cwd,
+            environ=os.environ,
+            stdin=sys.stdin.buffer,
+            stdout=sys.stdout,
+            stderr=sys.stderr,
+            is_terminal=sys.stdout.isatty(),
+            shows_progress=sys.stderr.isatty(),
+        )
+
+    @property
+    def wants_json(self) -> bool:
+        """Known from the arguments alone, so that even a usage error has the right form."""
+        options = self.arguments[: self.arguments.index("--")] if "--" in self.arguments else ()
+        if any(option in (options or self.arguments) for option in JSON_OPTIONS):
+            return True
+        command = next((word for word in self.arguments if not word.startswith("-")), "")
+        return command in JSON_WHEN_PIPED and not self.is_terminal
+
+    @cached_property
+    def reporter(self) -> Progress:
+        return Progress(self.stderr, shows_progress=self.shows_progress)
+
+    @property
+    def services(self) -> Services:
+        if not self._services:
+            self._services.append(
+                self.open_services(data_dir=self.data_dir, cwd=self.cwd, environ=self.environ)
+            )
+        return self._services[0]
+
+    @property
+    def codebase(self) -> Codebase:
+        return self.services.codebase(self.db)
+
+    def path(self, text: str) -> Path:
+        """`text` as the caller means it, relative to where the call was made."""
+        if "\0" in text:
+            raise UsageError("a path cannot hold a NUL byte")
+        return Path(os.path.normpath(self.cwd / Path(text).expanduser()))
+
+    def text(self, argument: str) -> str:
+        """`argument`, or standard input where it is `-`. Raises UsageError unless it is UTF-8."""
+        if argument != "-":
+            return argument
+        try:
+            return self.stdin.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"standard input is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
+            ) from error
+
+    def print(self, text: str = "") -> None:
+        """One line of the result."""
+        self.stdout.write(text + "\n")
+
+    def print_json(self, value: object) -> None:
+        """The result, as the one JSON document on standard output."""
+        self.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def print_error(self, error: SidecarError) -> None:
+        """One line on standard error, JSON where the result would have been."""
+        if self.wants_json:
+            self.stderr.write(json.dumps(error.as_json(), ensure_ascii=False) + "\n")
+        else:
+            hint = f" — {error.hint}" if error.hint else ""
+            self.stderr.write(f"memory-sidecar: {error.message}{hint}\n")
+
+    def close(self) -> None:
+        self.reporter.close()
+        for services in self._services:
+            services.close()
+        self._services.clear()

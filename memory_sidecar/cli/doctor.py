@@ -1,0 +1,45 @@
+"""`memory-sidecar doctor`"""
+
+from __future__ import annotations
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.errors import SidecarError
+from memory_sidecar.handlers.doctor import Finding, examine, repair
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without a decision.")
+@with_call
+def doctor(call: Call, fix: bool) -> None:
+    """Check the installation, the model and the index. Exit status 1 when something is wrong."""
+    findings = examine(call.services, call.codebase)
+    if fix and any(finding.remedy for finding in findings):
+        repair(findings, call.codebase, reporter=call.reporter)
+        call.reporter.close()
+        findings = examine(call.services, call.codebase)
+    if call.wants_json:
+        call.print_json([_finding_json(finding) for finding in findings])
+    else:
+        for finding in findings:
+            mark = "ok  " if finding.ok else "FAIL"
+            call.print(f"{mark} {finding.check}: {finding.text}")
+            if finding.hint:
+                call.print(f"     {finding.hint}")
+    wrong = [finding for finding in findings if not finding.ok]
+    if wrong:
+        raise SidecarError(
+            f"{len(wrong)} of {len(findings)} checks failed",
+            hint="" if fix else "`memory-sidecar doctor --fix` repairs what it can",
+        )
+
+
+def _finding_json(finding: Finding) -> dict[str, object]:
+    return {
+        "check": finding.check,
+        "ok": finding.ok,
+        "text": finding.text,
+        "hint": finding.hint,
+    }

@@ -1,0 +1,83 @@
+"""`memory-sidecar index`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.handlers.codebase import IndexReport
+from memory_sidecar.store.report import ListedFile
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--full", is_flag=True, help="Read unchanged files too.")
+@click.option(
+    "--wait",
+    type=click.Choice(["dense", "keyword"]),
+    default="dense",
+    show_default=True,
+    help="Return when vectors are done, or as soon as keywords are.",
+)
+@click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
+@with_call
+def index(
+    call: Call, paths: tuple[str, ...], full: bool, wait: str, excludes: tuple[str, ...]
+) -> None:
+    """Register folders and index what changed in them.
+
+    Without a PATH, every registered source. Files are never written to; ignored, binary,
+    generated and very large ones are left out, each with its reason (`status --skipped`).
+    """
+    report = call.codebase.index(
+        [call.path(path) for path in paths],
+        reporter=call.reporter,
+        excludes=excludes,
+        full=full,
+        embed=wait == "dense",
+    )
+    print_report(call, report)
+
+
+def print_report(call: Call, report: IndexReport) -> None:
+    """The result of `index` and `reindex`."""
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json(report_json(report))
+        return
+    call.print(
+        f"{', '.join(report.sources)}: {report.files_total:,} files, "
+        f"{report.files_processed:,} indexed now, {report.files_deleted:,} gone, "
+        f"{len(report.files_skipped):,} skipped, {len(report.files_failed):,} failed"
+    )
+    waiting = f", {report.vectors_pending:,} wait for a vector" if report.vectors_pending else ""
+    call.print(f"{report.chunks_total:,} chunks{waiting} ({report.seconds:.1f} s)")
+    for file in report.files_failed:
+        call.print(f"failed: {file.path}: {file.reason}")
+    for folder in report.folders_unreadable:
+        call.print(f"unreadable, left as it was: {folder}")
+
+
+def report_json(report: IndexReport) -> dict[str, Any]:
+    return {
+        "sources": list(report.sources),
+        "files_total": report.files_total,
+        "files_processed": report.files_processed,
+        "files_deleted": report.files_deleted,
+        "files_skipped": [_file_json(file) for file in report.files_skipped],
+        "files_failed": [_file_json(file) for file in report.files_failed],
+        "folders_unreadable": list(report.folders_unreadable),
+        "chunks_indexed": report.chunks_indexed,
+        "chunks_deleted": report.chunks_deleted,
+        "chunks_total": report.chunks_total,
+        "vectors_embedded": report.vectors_embedded,
+        "vectors_pending": report.vectors_pending,
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _file_json(file: ListedFile) -> dict[str, str]:
+    return {"source": file.source, "path": file.path, "reason": file.reason}

@@ -1,0 +1,75 @@
+"""Notices and progress on standard error; progress only where that is a terminal."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+
+class Progress:
+    """A `Reporter` for a person: counts, rate and time left, and notices one line each."""
+
+    def __init__(self, stderr: TextIO, *, shows_progress: bool) -> None:
+        self._stderr = stderr
+        self._shows_progress = shows_progress
+        self._lock = threading.Lock()
+        self._bar: Bar | None = None
+        self._stages: dict[str, TaskID] = {}
+
+    def notice(self, text: str) -> None:
+        with self._lock:
+            if self._bar is not None:
+                self._bar.console.print(f"note: {text}", highlight=False, markup=False)
+            else:
+                self._stderr.write(f"note: {text}\n")
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        if not self._shows_progress:
+            return
+        with self._lock:
+            if self._bar is None:
+                self._bar = _bar(self._stderr)
+                self._bar.start()
+            if stage not in self._stages:
+                self._stages[stage] = self._bar.add_task(stage, total=total)
+            self._bar.update(self._stages[stage], completed=done, total=total)
+
+    def close(self) -> None:
+        """Take the bar away, so that the result stands alone."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+                self._stages.clear()
+
+
+def _bar(stderr: TextIO) -> Bar:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    return Progress(
+        TextColumn("{task.description:<8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        console=Console(file=stderr, force_terminal=True),
+        transient=True,
+    )

@@ -1,0 +1,133 @@
+"""`memory-sidecar search`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memory_sidecar.chunking.language import canonical_language
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import joined, text_argument, with_call
+from memory_sidecar.errors import UsageError
+from memory_sidecar.handlers.codebase import narrowed
+from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
+
+MAX_TOP_K = 1000
+SHOWN_LINES = 12
+
+
+@click.command()
+@text_argument("query")
+@click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
+@click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
+@click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
+@click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in SearchMode]),
+    default=SearchMode.HYBRID.value,
+)
+@click.option("--explain", is_flag=True, help="Say what each score is made of.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Budget for all code together.")
+@with_call
+def search(
+    call: Call,
+    *,
+    query: tuple[str, ...],
+    top_k: int,
+    languages: tuple[str, ...],
+    globs: tuple[str, ...],
+    sources: tuple[str, ...],
+    mode: str,
+    explain: bool,
+    max_tokens: int | None,
+) -> None:
+    """Find code by what it does or what it is called.
+
+    Searches the source that the working directory lies in, or every source outside of all.
+    """
+    asked = CodeQuery(
+        text=joined(call, query),
+        top_k=top_k,
+        mode=SearchMode(mode),
+        filter=CodeFilter(
+            sources=sources,
+            languages=tuple(_language(name) for name in languages),
+            path_globs=globs,
+        ),
+        max_tokens=max_tokens,
+    )
+    codebase = call.codebase
+    if call.db is None:
+        asked = narrowed(asked, codebase.source_around(call.cwd))
+    hits = codebase.search(asked, reporter=call.reporter)
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json([hit_json(hit, explain=explain) for hit in hits])
+        return
+    for hit in hits:
+        _print_hit(call, hit, explain=explain)
+    if not hits:
+        call.reporter.notice("no hits")
+
+
+def hit_json(hit: CodeHit, *, explain: bool) -> dict[str, Any]:
+    """A hit as the contract has it."""
+    shown: dict[str, Any] = {
+        "filename": hit.filename,
+        "location": hit.chunk.location,
+        "language": hit.language,
+        "code": hit.chunk.code,
+        "score": round(hit.score, 6),
+        "source": hit.source,
+        "start_line": hit.chunk.start_line,
+        "end_line": hit.chunk.end_line,
+        "symbols": list(hit.chunk.symbols),
+        "scope": hit.chunk.scope,
+        "signature": hit.chunk.signature,
+    }
+    if explain:
+        why = hit.explanation
+        shown["explain"] = {
+            "cosine": _rounded(why.cosine),
+            "keyword": _rounded(why.keyword),
+            "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
+        }
+    return shown
+
+
+def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
+    where = f"{hit.filename}:{hit.chunk.location}"
+    what = hit.chunk.signature or hit.chunk.scope or ", ".join(hit.chunk.symbols[:3])
+    if call.is_terminal:
+        where, what = click.style(where, fg="cyan", bold=True), click.style(what, dim=True)
+    call.print(f"{where}  {hit.score:.3f}  {what}".rstrip())
+    if explain:
+        why = hit.explanation
+        parts = [f"cosine {_shown(why.cosine)}", f"keyword {_shown(why.keyword)}"]
+        parts += [f"{name} {value:+.3f}" for name, value in why.boosts.items()]
+        call.print("  " + " · ".join(parts))
+    lines = hit.chunk.code.split("\n")
+    for number, line in enumerate(lines[:SHOWN_LINES], hit.chunk.start_line):
+        call.print(f"{number:>6}  {line}")
+    if len(lines) > SHOWN_LINES:
+        call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
+    call.print()
+
+
+def _language(name: str) -> str:
+    known = canonical_language(name)
+    if known is None:
+        raise UsageError(
+            f"unknown language {name!r}", hint="for example python, csharp, typescript"
+        )
+    return known
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"

@@ -1,0 +1,72 @@
+"""`memory-sidecar status`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.model import FileStatus
+
+
+@click.command()
+@click.option("--skipped", is_flag=True, help="List the files that are left out, and why.")
+@click.option("--failed", is_flag=True, help="List the files that could not be indexed, and why.")
+@with_call
+def status(call: Call, skipped: bool, failed: bool) -> None:
+    """Show what is indexed, how fresh it is, and what is missing."""
+    found = call.codebase.status()
+    problem = call.services.models.problem
+    listed = [
+        *(call.codebase.files(FileStatus.SKIPPED) if skipped else ()),
+        *(call.codebase.files(FileStatus.FAILED) if failed else ()),
+    ]
+    counted = {source.name: source for source in found.sources}
+    sources: list[dict[str, Any]] = []
+    for source in found.registered:
+        counts = counted.get(source.name)
+        scanned_at = counts.scanned_at if counts else None
+        sources.append(
+            {
+                "name": source.name,
+                "root": source.root.as_posix(),
+                "files_indexed": counts.indexed if counts else 0,
+                "files_skipped": counts.skipped if counts else 0,
+                "files_failed": counts.failed if counts else 0,
+                "chunks": counts.chunks if counts else 0,
+                "scanned_at": iso_utc(scanned_at) if scanned_at else None,
+            }
+        )
+    if call.wants_json:
+        shown: dict[str, Any] = {
+            "data_dir": call.services.data_dir.root.as_posix(),
+            "db": found.db.as_posix(),
+            "db_bytes": found.db_bytes,
+            "sources": sources,
+            "chunks": found.chunks,
+            "vectors": found.chunks - found.vectors_pending,
+            "vectors_pending": found.vectors_pending,
+            "model": None if problem else call.services.models.files.name,
+            "model_problem": problem.as_json()["error"] if problem else None,
+        }
+        if skipped or failed:
+            shown["files"] = [
+                {"source": file.source, "path": file.path, "reason": file.reason} for file in listed
+            ]
+        call.print_json(shown)
+        return
+    for each in sources:
+        call.print(
+            f"{each['name']}: {each['files_indexed']:,} files, {each['chunks']:,} chunks, "
+            f"{each['files_skipped']:,} skipped, {each['files_failed']:,} failed, "
+            f"scanned {each['scanned_at'] or 'not yet'}  ({each['root']})"
+        )
+    done = found.chunks - found.vectors_pending
+    call.print(f"vectors: {done:,} of {found.chunks:,}")
+    call.print(f"model: {problem.message if problem else call.services.models.files.name}")
+    call.print(f"database: {found.db} ({found.db_bytes / 1e6:.1f} MB)")
+    for file in listed:
+        call.print(f"{file.source}: {file.path}: {file.reason}")

@@ -1,0 +1,363 @@
+"""The sources of one database: register, index, search, report.
+
+A database that is missing, damaged or of an older schema is made again from the registered
+sources by whatever needs it first, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from filelock import FileLock, Timeout
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import (
+    ModelError,
+    NoIndex,
+    NotFound,
+    PathRefused,
+    StoreCorrupt,
+    UsageError,
+)
+from memory_sidecar.flows.codebase import SourceFlow
+from memory_sidecar.flows.vectors import embed_pending, known_vectors
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.search.code import search_code
+from memory_sidecar.settings import Settings
+from memory_sidecar.sources.registry import Registry, Source
+from memory_sidecar.sqlite import named_errors
+from memory_sidecar.store.codebase import CodeStore, Vector
+from memory_sidecar.store.identity import is_current, set_aside
+from memory_sidecar.store.report import (
+    ListedFile,
+    SourceCounts,
+    count_chunks,
+    count_pending,
+    count_sources,
+    list_files,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What one `index` did."""
+
+    sources: tuple[str, ...]
+    files_total: int
+    files_processed: int
+    files_deleted: int
+    chunks_indexed: int
+    chunks_deleted: int
+    chunks_total: int  # of the whole database
+    vectors_embedded: int
+    vectors_pending: int
+    files_skipped: tuple[ListedFile, ...]
+    files_failed: tuple[ListedFile, ...]
+    folders_unreadable: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CodebaseStatus:
+    """What a database holds."""
+
+    db: Path
+    db_bytes: int
+    registered: tuple[Source, ...]
+    sources: tuple[SourceCounts, ...]
+    chunks: int
+    vectors_pending: int
+
+
+class Codebase:
+    """One database with its registry. Opened when first used."""
+
+    def __init__(
+        self, paths: StorePaths, *, settings: Settings, models: Models, clock: Clock
+    ) -> None:
+        self.paths = paths
+        self.registry = Registry(paths.registry)
+        self._settings = settings
+        self._models = models
+        self._clock = clock
+        self._store: CodeStore | None = None
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    # Index
+
+    def index(
+        self,
+        roots: Sequence[Path],
+        *,
+        reporter: Reporter,
+        excludes: tuple[str, ...] = (),
+        full: bool = False,
+        embed: bool = True,
+    ) -> IndexReport:
+        """Register `roots`, if they are new, and bring their rows in line with their files.
+
+        No roots means every registered source. A root inside of a registered source means that
+        source. `full` reads unchanged files too; `embed=False` leaves vectors for later.
+        """
+        if excludes and not roots:
+            raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
+        sources = [self._registered(root, excludes, reporter) for root in roots]
+        sources = list({s.name: s for s in sources}.values()) or self._all_sources()
+        with self._writing(reporter):
+            return self._recovering(
+                lambda: self._index(sources, reporter, full=full, embed=embed), reporter
+            )
+
+    def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
+        """Derive the rows of the sources called `names`, or of all, again from their files."""
+        sources = [self.registry.get(name) for name in names] or self._all_sources()
+        with self._writing(reporter):
+            if not names:
+                self._start_over()
+            else:
+                for source in sources:
+                    self._open().forget_source(source.name)
+            return self._index(sources, reporter, full=True, embed=True)
+
+    def remove(self, name: str, *, reporter: Reporter) -> Source:
+        """Forget a source: its registration and everything derived from it."""
+        with self._writing(reporter):
+            source = self.registry.remove(name)
+            if self.paths.db.exists():
+                self._recovering(lambda: self._open().forget_source(name), reporter)
+        return source
+
+    def _registered(self, root: Path, excludes: tuple[str, ...], reporter: Reporter) -> Source:
+        around = self.registry.containing(root)
+        if around is None or around.root == root:
+            return self.registry.add(root, excludes=excludes)
+        if not root.is_dir():
+            raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")
+        reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
+        return around
+
+    def _all_sources(self) -> list[Source]:
+        sources = self.registry.all()
+        if not sources:
+            raise NoIndex("no source is registered", hint="run `memory-sidecar index PATH`")
+        return sources
+
+    def _index(
+        self, sources: Sequence[Source], reporter: Reporter, *, full: bool, embed: bool
+    ) -> IndexReport:
+        started = time.monotonic()
+        store = self._open()
+        problem = self._models.problem
+        if problem is None:
+            store.adopt_model(self._models.files.sha256)
+        passes = []
+        for source in sources:
+            flow = self._flow(source, store)
+            try:
+                passes.append(
+                    flow.refresh(
+                        full=full,
+                        progress=lambda done, total: reporter.progress("files", done, total),
+                    )
+                )
+            finally:
+                flow.close()
+        embedded = 0
+        if problem is not None:
+            reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
+        elif embed:
+            embedded = self._embed(store, reporter)
+        with store.reading() as connection:
+            names = {source.name for source in sources}
+            skipped = list_files(connection, FileStatus.SKIPPED)
+            failed = list_files(connection, FileStatus.FAILED)
+            return IndexReport(
+                sources=tuple(source.name for source in sources),
+                files_total=sum(p.files_total for p in passes),
+                files_processed=sum(p.files_processed for p in passes),
+                files_deleted=sum(p.files_deleted for p in passes),
+                chunks_indexed=sum(p.chunks_indexed for p in passes),
+                chunks_deleted=sum(p.chunks_deleted for p in passes),
+                chunks_total=count_chunks(connection),
+                vectors_embedded=embedded,
+                vectors_pending=count_pending(connection),
+                files_skipped=tuple(f for f in skipped if f.source in names),
+                files_failed=tuple(f for f in failed if f.source in names),
+                folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
+                seconds=time.monotonic() - started,
+            )
+
+    def _flow(self, source: Source, store: CodeStore) -> SourceFlow:
+        known = None
+        if self._models.problem is None:
+            known = known_vectors(self._models.cache, self._models.files.sha256)
+        return SourceFlow(
+            source,
+            store=store,
+            state=self.paths.flow_state(source.name),
+            known_vectors=known or (lambda _chunks: {}),
+            max_file_bytes=self._settings.max_file_bytes,
+            threads=min(os.cpu_count() or 1, 8),
+        )
+
+    def _embed(self, store: CodeStore, reporter: Reporter) -> int:
+        with store.reading() as connection:
+            waiting = count_pending(connection)
+        if not waiting:
+            return 0
+        return embed_pending(
+            store,
+            embedder=self._models.embedder,
+            cache=self._models.cache,
+            progress=lambda done: reporter.progress("vectors", done, max(done, waiting)),
+        )
+
+    # Search
+
+    def search(self, query: CodeQuery, *, reporter: Reporter) -> list[CodeHit]:
+        """The best chunks for `query`. Says by notice what could not be taken into account.
+
+        Raises NoIndex where nothing was indexed, NotFound for an unknown source, and ModelMissing
+        in vector mode without a model.
+        """
+        if not query.text.strip():
+            raise UsageError("the query is empty", hint="say what you are looking for")
+        return self._recovering(lambda: self._search(query, reporter), reporter)
+
+    def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
+        store = self._indexed(reporter)
+        with store.reading() as connection:
+            known = {source.name for source in count_sources(connection)}
+            for name in query.filter.sources:
+                if name not in known:
+                    raise NotFound(
+                        f"no source {name!r} is indexed here",
+                        hint=f"there are: {', '.join(sorted(known)) or 'none'}",
+                    )
+            chunks, pending = count_chunks(connection), count_pending(connection)
+        vector = None
+        if query.mode is not SearchMode.KEYWORD and pending < chunks:
+            vector = self._query_vector(store, query, reporter)
+        elif query.mode is SearchMode.VECTOR and self._models.problem:
+            raise self._models.problem
+        if pending and query.mode is not SearchMode.KEYWORD and not self._models.problem:
+            done = 100 * (chunks - pending) // chunks
+            reporter.notice(f"vectors {done} % done: ranking by keyword and what is there")
+        return search_code(query, store=store, query_vector=vector)
+
+    def _query_vector(
+        self, store: CodeStore, query: CodeQuery, reporter: Reporter
+    ) -> Vector | None:
+        try:
+            if store.model != self._models.files.sha256:
+                reporter.notice("vectors are of another model: run `memory-sidecar index`")
+                return None
+            return self._models.embedder.embed_query(query.text)
+        except ModelError as error:
+            if query.mode is SearchMode.VECTOR:
+                raise
+            reporter.notice(f"ranking by keyword alone: {error.message}; {error.hint}")
+            return None
+
+    def source_around(self, folder: Path) -> Source | None:
+        """The registered source that `folder` lies in."""
+        return self.registry.containing(folder)
+
+    # Report
+
+    def status(self) -> CodebaseStatus:
+        """Raises NoIndex where nothing was indexed."""
+        registered = tuple(self.registry.all())
+        if not self.paths.db.exists() and not registered:
+            raise NoIndex(
+                f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
+            )
+        with self._open().reading() as connection:
+            return CodebaseStatus(
+                db=self.paths.db,
+                db_bytes=self.paths.db.stat().st_size,
+                registered=registered,
+                sources=tuple(count_sources(connection)),
+                chunks=count_chunks(connection),
+                vectors_pending=count_pending(connection),
+            )
+
+    def files(self, status: FileStatus, *, source: str | None = None) -> list[ListedFile]:
+        """The files with that status, and why."""
+        with self._open().reading() as connection:
+            return list_files(connection, status, source=source)
+
+    # The database
+
+    def _open(self) -> CodeStore:
+        if self._store is None:
+            self._store = CodeStore(self.paths.db, clock=self._clock)
+        return self._store
+
+    def _indexed(self, reporter: Reporter) -> CodeStore:
+        """The store, made again from the registered sources if it was lost."""
+        if self._store is None and not is_current(self.paths.db):
+            sources = self.registry.all()
+            if not sources:
+                raise NoIndex(
+                    f"nothing is indexed in {self.paths.db}",
+                    hint="run `memory-sidecar index PATH` first",
+                )
+            reporter.notice(f"{self.paths.db.name} is missing or outdated: making it again")
+            with self._writing(reporter):
+                self._index(sources, reporter, full=False, embed=True)
+        return self._open()
+
+    def _recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
+        """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
+        try:
+            return work()
+        except StoreCorrupt as error:
+            reporter.notice(f"{error.message}: making it again")
+            self._start_over()
+            return work()
+
+    def _start_over(self) -> None:
+        self.close()
+        if self.paths.db.exists():
+            with named_errors(self.paths.db):
+                set_aside(self.paths.db)
+
+    @contextmanager
+    def _writing(self, reporter: Reporter) -> Iterator[None]:
+        """Hold the writer's lock: one process at a time changes this database."""
+        path = self.paths.writer_lock
+        with named_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                reporter.notice(f"waiting for another process that indexes {self.paths.db.name}")
+                lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:
+    """`query`, restricted to `source` unless it names sources itself."""
+    if source is None or query.filter.sources:
+        return query
+    return replace(query, filter=replace(query.filter, sources=(source.name,)))
