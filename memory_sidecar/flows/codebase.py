@@ -12,13 +12,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
 from memory_sidecar.chunking.language import detect_language
 from memory_sidecar.flows.engine import Batch, BuildError, Built, Engine, Write
+from memory_sidecar.flows.journal import CrashJournal
 from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
 from memory_sidecar.sources.read import FileGone, ReadFailed, ReadSkipped, read_text
 from memory_sidecar.sources.registry import Source
@@ -46,8 +47,10 @@ Progress = Callable[[int, int], None]
 class Refreshed:
     """What one pass over a source did."""
 
+    folders: tuple[str, ...]  # scanned, relative to the root: what a watcher would watch
     files_total: int
     files_processed: int
+    files_failed: int
     files_deleted: int
     chunks_indexed: int
     chunks_deleted: int
@@ -76,30 +79,48 @@ class SourceFlow:
         self._known_vectors = known_vectors
         self._max_file_bytes = max_file_bytes
         self._threads = threads
+        self._refreshing = threading.Lock()
         self._engine: Engine | None = None
+        self._journal: CrashJournal | None = None
         self._pass = _Pass({}, None, 0)
 
-    def refresh(self, *, full: bool = False, progress: Progress | None = None) -> Refreshed:
+    def refresh(
+        self,
+        *,
+        under: Collection[str] | None = None,
+        full: bool = False,
+        progress: Progress | None = None,
+    ) -> Refreshed:
         """Scan the source and index what changed; returns when it is committed.
 
-        `full` reads every file again, whatever its times say. Raises PathRefused where the root
-        is not there: its rows stay.
+        `under` scans these paths alone, with what lies below them. `full` reads every file again,
+        whatever its times say. Raises PathRefused where the root is not there: its rows stay.
         """
+        with self._refreshing:
+            return self._refresh(under, full, progress)
+
+    def _refresh(
+        self, under: Collection[str] | None, full: bool, progress: Progress | None
+    ) -> Refreshed:
         scan = walk(
             self._source.root,
             max_file_bytes=self._max_file_bytes,
             excludes=self._source.excludes,
+            under=under,
         )
         chunker = self._pair_state()
-        manifest = self._store.manifest(self._source.name)
+        manifest = self._store.manifest(self._source.name, under=under)
         batch = changes(scan, manifest, everything=full or chunker != CHUNKER_VERSION)
         self._pass = _Pass(manifest, progress, len(batch.changed) + len(batch.gone))
         if batch.changed or batch.gone:
             self._apply(batch)
-        self._store.end_scan(self._source.name, chunker=CHUNKER_VERSION)
+        if under is None:
+            self._store.end_scan(self._source.name, chunker=CHUNKER_VERSION)
         return Refreshed(
+            folders=scan.folders,
             files_total=len(scan.files),
             files_processed=self._pass.processed,
+            files_failed=len(self._pass.failures),
             files_deleted=len(batch.gone),
             chunks_indexed=self._pass.chunks_indexed,
             chunks_deleted=self._pass.chunks_deleted,
@@ -107,9 +128,13 @@ class SourceFlow:
         )
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        with self._refreshing:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
+            if self._journal is not None:
+                self._journal.close()
+                self._journal = None
 
     def _apply(self, batch: Batch) -> None:
         if self._engine is None:
@@ -121,6 +146,7 @@ class SourceFlow:
                 threads=self._threads,
             )
             self._engine.start()
+            self._journal = CrashJournal(self._state)
         self._engine.apply(batch)
         # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
         # does not know of, and so would not delete.
@@ -154,7 +180,12 @@ class SourceFlow:
 
     def _build(self, file: SourceFile) -> Built:
         """Read and chunk one file. Called from several threads."""
-        document = self._document(file)
+        assert self._journal
+        if self._journal.is_barred(file):
+            document = self._skipped(file, "crashed the indexer three times")
+        else:
+            with self._journal.building(file):
+                document = self._document(file)
         self._pass.count_built(file, document)
         return Built(document.fingerprint, document)
 

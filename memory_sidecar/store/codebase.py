@@ -8,7 +8,7 @@ caller holds the writer's lock); any number read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,14 +151,23 @@ class CodeStore:
             ).fetchone()
         return SourceState(Path(row[0]), *row[1:]) if row else None
 
-    def manifest(self, source: str) -> dict[str, ManifestEntry]:
-        """Every file of `source` by its path, as the last scan left it."""
+    def manifest(
+        self, source: str, *, under: Iterable[str] | None = None
+    ) -> dict[str, ManifestEntry]:
+        """Every file of `source` by its path, as the last scan left it.
+
+        With `under`, only the files that these paths are or that lie below them.
+        """
+        rows: list[Any] = []
         with self.reading() as connection:
-            rows: list[Any] = connection.execute(
-                "SELECT path, size, mtime_ns, ctime_ns, fingerprint, status, reason FROM files"
-                " WHERE source = ?",
-                (source,),
-            ).fetchall()
+            for path in [""] if under is None else under:
+                rows += connection.execute(
+                    "SELECT path, size, mtime_ns, ctime_ns, fingerprint, status, reason FROM files"
+                    " WHERE source = ?1"
+                    # '0' follows '/': the range holds what begins with the path and a slash.
+                    " AND (?2 = '' OR path = ?2 OR (path > ?2 || '/' AND path < ?2 || '0'))",
+                    (source, path),
+                ).fetchall()
         return {
             path: ManifestEntry((size, mtime_ns, ctime_ns), fingerprint, FileStatus(status), reason)
             for path, size, mtime_ns, ctime_ns, fingerprint, status, reason in rows
