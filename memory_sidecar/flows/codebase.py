@@ -80,6 +80,7 @@ class SourceFlow:
         self._max_file_bytes = max_file_bytes
         self._threads = threads
         self._refreshing = threading.Lock()
+        self._has_scanned = False  # a part is enough only after the whole has been seen
         self._engine: Engine | None = None
         self._journal: CrashJournal | None = None
         self._pass = _Pass({}, None, 0)
@@ -97,7 +98,9 @@ class SourceFlow:
         whatever its times say. Raises PathRefused where the root is not there: its rows stay.
         """
         with self._refreshing:
-            return self._refresh(under, full, progress)
+            refreshed = self._refresh(under if self._has_scanned else None, full, progress)
+            self._has_scanned = True
+            return refreshed
 
     def _refresh(
         self, under: Collection[str] | None, full: bool, progress: Progress | None

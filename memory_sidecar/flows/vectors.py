@@ -16,7 +16,7 @@ from memory_sidecar.flows.codebase import KnownVectors
 from memory_sidecar.model import Chunk
 from memory_sidecar.store.codebase import CodeStore, Vector
 
-BATCH_CHUNKS = 64  # committed together: about two seconds of embedding
+BATCH_CHUNKS = 32  # committed together: about a second of embedding
 
 
 def known_vectors(cache: VectorCache, model: str) -> KnownVectors:
@@ -35,18 +35,24 @@ def embed_pending(
     *,
     embedder: Embedder,
     cache: VectorCache,
+    turn: threading.Lock,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
     """Give every waiting chunk its vector; returns how many got one.
 
-    `progress` hears how many have theirs so far. Setting `stop` ends it within one batch.
+    Several callers share the queue batch by batch, by taking `turn`. `progress` hears how many
+    have theirs so far. Setting `stop` ends it within one batch.
     """
     embedded = 0
-    while not (stop and stop.is_set()) and (waiting := store.pending(BATCH_CHUNKS)):
-        texts = [item.chunk.embedded_text for item in waiting]
-        vectors = embed_texts(texts, embedder=embedder, cache=cache)
-        store.put_vectors([(item.chunk_id, vectors[at]) for at, item in enumerate(waiting)])
+    while not (stop and stop.is_set()):
+        with turn:
+            waiting = store.pending(BATCH_CHUNKS)
+            if not waiting:
+                break
+            texts = [item.chunk.embedded_text for item in waiting]
+            vectors = embed_texts(texts, embedder=embedder, cache=cache)
+            store.put_vectors([(item.chunk_id, vectors[at]) for at, item in enumerate(waiting)])
         embedded += len(waiting)
         if progress is not None:
             progress(embedded)

@@ -7,14 +7,13 @@ sources by whatever needs it first, and says so.
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
-
-from filelock import FileLock, Timeout
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import (
@@ -25,10 +24,11 @@ from memory_sidecar.errors import (
     StoreCorrupt,
     UsageError,
 )
-from memory_sidecar.flows.codebase import SourceFlow
+from memory_sidecar.flows.codebase import Refreshed, SourceFlow
 from memory_sidecar.flows.vectors import embed_pending, known_vectors
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.handlers.writer_lock import WriterLock
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code
@@ -92,8 +92,14 @@ class Codebase:
         self._models = models
         self._clock = clock
         self._store: CodeStore | None = None
+        self._flows: dict[str, SourceFlow] = {}
+        self._keeps_flows = False
+        self._lock = WriterLock(paths.writer_lock)
+        self._changing = threading.RLock()  # one flow at a time; a rebuild replaces the store
+        self._embedding = threading.Lock()
 
     def close(self) -> None:
+        self._close_flows()
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -118,26 +124,64 @@ class Codebase:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
         sources = [self._registered(root, excludes, reporter) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
-        with self._writing(reporter):
+        with self._lock.held(reporter):
             return self._recovering(
                 lambda: self._index(sources, reporter, full=full, embed=embed), reporter
             )
 
+    def refresh(self, source: Source, *, under: Collection[str] | None = None) -> Refreshed:
+        """Bring the rows of `source` in line with its files, or with those `under` some paths.
+
+        For whoever holds the lock by `kept_open`; vectors are left for `embed`.
+        """
+        with self._changing:
+            return self._flow(source).refresh(under=under)
+
+    def embed(self, reporter: Reporter, *, stop: threading.Event | None = None) -> int:
+        """Give every waiting chunk its vector; returns how many got one."""
+        store = self._open()
+        with store.reading() as connection:
+            waiting = count_pending(connection)
+        if not waiting:
+            return 0
+        return embed_pending(
+            store,
+            embedder=self._models.embedder,
+            cache=self._models.cache,
+            turn=self._embedding,
+            stop=stop,
+            progress=lambda done: reporter.progress("vectors", done, max(done, waiting)),
+        )
+
+    @contextmanager
+    def kept_open(self, reporter: Reporter) -> Iterator[None]:
+        """Keep the writer's lock and the flows of all sources for the length of the block."""
+        with self._lock.held(reporter):
+            self._keeps_flows = True
+            try:
+                yield
+            finally:
+                self._keeps_flows = False
+                self._close_flows()
+
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
         """Derive the rows of the sources called `names`, or of all, again from their files."""
         sources = [self.registry.get(name) for name in names] or self._all_sources()
-        with self._writing(reporter):
-            if not names:
-                self._start_over()
-            else:
-                for source in sources:
-                    self._open().forget_source(source.name)
+        with self._lock.held(reporter):
+            with self._changing:
+                self._close_flows()
+                if not names:
+                    self._start_over()
+                else:
+                    for source in sources:
+                        self._open().forget_source(source.name)
             return self._index(sources, reporter, full=True, embed=True)
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration and everything derived from it."""
-        with self._writing(reporter):
+        with self._lock.held(reporter), self._changing:
             source = self.registry.remove(name)
+            self._close_flows(name)
             if self.paths.db.exists():
                 self._recovering(lambda: self._open().forget_source(name), reporter)
         return source
@@ -167,21 +211,19 @@ class Codebase:
             store.adopt_model(self._models.files.sha256)
         passes = []
         for source in sources:
-            flow = self._flow(source, store)
-            try:
-                passes.append(
-                    flow.refresh(
-                        full=full,
-                        progress=lambda done, total: reporter.progress("files", done, total),
-                    )
+            with self._changing:
+                refreshed = self._flow(source).refresh(
+                    full=full,
+                    progress=lambda done, total: reporter.progress("files", done, total),
                 )
-            finally:
-                flow.close()
+                passes.append(refreshed)
+                if not self._keeps_flows:
+                    self._close_flows()
         embedded = 0
         if problem is not None:
             reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
         elif embed:
-            embedded = self._embed(store, reporter)
+            embedded = self.embed(reporter)
         with store.reading() as connection:
             names = {source.name for source in sources}
             skipped = list_files(connection, FileStatus.SKIPPED)
@@ -202,30 +244,28 @@ class Codebase:
                 seconds=time.monotonic() - started,
             )
 
-    def _flow(self, source: Source, store: CodeStore) -> SourceFlow:
+    def _flow(self, source: Source) -> SourceFlow:
+        if source.name in self._flows:
+            return self._flows[source.name]
         known = None
         if self._models.problem is None:
             known = known_vectors(self._models.cache, self._models.files.sha256)
-        return SourceFlow(
+        flow = SourceFlow(
             source,
-            store=store,
+            store=self._open(),
             state=self.paths.flow_state(source.name),
             known_vectors=known or (lambda _chunks: {}),
             max_file_bytes=self._settings.max_file_bytes,
             threads=min(os.cpu_count() or 1, 8),
         )
+        self._flows[source.name] = flow
+        return flow
 
-    def _embed(self, store: CodeStore, reporter: Reporter) -> int:
-        with store.reading() as connection:
-            waiting = count_pending(connection)
-        if not waiting:
-            return 0
-        return embed_pending(
-            store,
-            embedder=self._models.embedder,
-            cache=self._models.cache,
-            progress=lambda done: reporter.progress("vectors", done, max(done, waiting)),
-        )
+    def _close_flows(self, name: str | None = None) -> None:
+        """Let go of the CocoIndex state of all sources, or of one."""
+        for each in [name] if name else list(self._flows):
+            if flow := self._flows.pop(each, None):
+                flow.close()
 
     # Search
 
@@ -319,7 +359,7 @@ class Codebase:
                     hint="run `memory-sidecar index PATH` first",
                 )
             reporter.notice(f"{self.paths.db.name} is missing or outdated: making it again")
-            with self._writing(reporter):
+            with self._lock.held(reporter):
                 self._index(sources, reporter, full=False, embed=True)
         return self._open()
 
@@ -333,27 +373,10 @@ class Codebase:
             return work()
 
     def _start_over(self) -> None:
-        self.close()
-        if self.paths.db.exists():
-            with named_errors(self.paths.db):
+        with self._changing, named_errors(self.paths.db):
+            self.close()
+            if self.paths.db.exists():
                 set_aside(self.paths.db)
-
-    @contextmanager
-    def _writing(self, reporter: Reporter) -> Iterator[None]:
-        """Hold the writer's lock: one process at a time changes this database."""
-        path = self.paths.writer_lock
-        with named_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(path)
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                reporter.notice(f"waiting for another process that indexes {self.paths.db.name}")
-                lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
 
 
 def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:
