@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from time import thread_time
 
 import tree_sitter
 from tree_sitter_language_pack import get_language
@@ -31,10 +32,13 @@ _MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
 
-# A healthy parse reports progress 7 times a KiB. Text that a grammar finds ambiguous at every
-# token (`a<b<a<b<` in C#) takes 100, and memory that grows with the square of its length.
-_PROGRESS_PER_BYTE = 0.03
-_PROGRESS_SLACK = 300
+# A healthy parse takes 0.25 s of processor time a MB. Text that a grammar finds ambiguous at every
+# token (`a<b<a<b<` in C# or Java) takes time and memory that grow with the square of its length.
+_PARSE_S_PER_BYTE = 2e-6
+_PARSE_SLACK_S = 0.25
+_MAX_LINE_BYTES = 20_000  # nobody wrote that line, and some scanners are quadratic in it
+_MAX_TREE_DEPTH = 500
+_DEPTH_SAMPLES = 8
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
 _SEPARATOR = re.compile(r"::|[.:]")
@@ -72,10 +76,13 @@ def has_outline(language: str) -> bool:
 def outline(data: bytes, language: str) -> tuple[Definition, ...] | None:
     """Every definition of a file, outer ones before the inner, in order.
 
-    `data` is UTF-8 with LF line breaks. None where the text makes the grammar run away.
+    `data` is UTF-8 with LF line breaks. None for text that nobody wrote and that a
+    grammar would take minutes or gigabytes for.
     """
+    if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
+        return None
     tree = _parse(data, language)
-    if tree is None:
+    if tree is None or _is_deep(tree):
         return None
     leads = _Leads(data)
     found: dict[int, _Found] = {}
@@ -212,21 +219,31 @@ def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:
 def _parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     parser = _parser(language)
 
-    def read(byte: int, _: tree_sitter.Point) -> bytes:
-        return data[byte:] if byte else data
+    view = memoryview(data)  # scanners that look far ahead make it read from everywhere, often
 
-    reports = 0
+    def read(byte: int, _: tree_sitter.Point) -> memoryview:
+        return view[byte:]
+
+    began = thread_time()
 
     def runs_away(byte: int, _: bool) -> bool:
-        nonlocal reports
-        reports += 1
-        return reports > _PROGRESS_SLACK + byte * _PROGRESS_PER_BYTE
+        return thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
 
     try:
         return parser.parse(read, progress_callback=runs_away)
     except ValueError:  # stopped; the next parse would go on from there
         parser.reset()
         return None
+
+
+def _is_deep(tree: tree_sitter.Tree) -> bool:
+    """Whether nodes lie so deep that a query, which climbs from each to the root, takes minutes."""
+    cursor, count = tree.walk(), tree.root_node.descendant_count
+    for sample in range(_DEPTH_SAMPLES):
+        cursor.goto_descendant(count * sample // _DEPTH_SAMPLES)
+        if cursor.depth > _MAX_TREE_DEPTH:
+            return True
+    return False
 
 
 def _parser(language: str) -> tree_sitter.Parser:

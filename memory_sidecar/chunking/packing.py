@@ -26,6 +26,9 @@ _SPLITTABLE = frozenset(
     " sql swift toml tsx typescript xml yaml".split()
 )
 
+# Some grammars take time that grows with the square of what they cannot make sense of.
+_MAX_SYNTAX_BYTES = 64 * 1024
+
 
 def pack(lines: Lines, parts: Iterable[list[Span]]) -> list[Span]:
     """Adjacent parts, each cut into spans that fit: those left whole share one up to the target."""
@@ -46,12 +49,14 @@ def split(lines: Lines, span: Span, language: str) -> list[Span]:
     start, stop = span
     if stop - start == 1 or lines.size(start, stop) <= MAX_BYTES:
         return [span]
+    if language not in _SPLITTABLE or lines.size(start, stop) > _MAX_SYNTAX_BYTES:
+        language = ""
     parts = _splitter().split(
         lines.text(start, stop),
         TARGET_BYTES,
         min_chunk_size=MIN_BYTES,
         chunk_overlap=0,
-        language=language if language in _SPLITTABLE else None,
+        language=language or None,
     )
     rows = sorted({start, *(start + part.start.line - 1 for part in parts[1:])})
     pieces: list[Span] = []

@@ -1,0 +1,35 @@
+"""What each language's query finds in a small source, as written down in `outlines/`.
+
+A line there: rows, path, the row it begins with (doc comment, attribute or decorator), signature.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.chunking.language import detect_language
+from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.chunking.outline import outline
+
+SAMPLES = Path(__file__).parent / "samples"
+EXPECTED = Path(__file__).parent / "outlines"
+
+
+def outline_of(sample: Path) -> str:
+    """One line a definition, as the files in `outlines/` have it."""
+    lines = Lines(sample.read_text(encoding="utf-8"))
+    definitions = outline(lines.data, detect_language(sample.name))
+    assert definitions is not None
+    return "".join(
+        f"{d.start + 1}-{d.stop} {d.path}{'' if d.symbol else ' (encloses)'}"
+        f" | {lines.rows[d.start].strip()} | {d.signature(lines.data)}\n"
+        for d in definitions
+    )
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
+def test_outline_is_the_one_written_down(sample: Path) -> None:
+    expected = (EXPECTED / f"{sample.name}.txt").read_text(encoding="utf-8")
+    assert outline_of(sample) == expected
