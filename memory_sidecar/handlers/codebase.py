@@ -31,11 +31,11 @@ from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.writer_lock import WriterLock
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
-from memory_sidecar.search.code import search_code
+from memory_sidecar.search.code import EmbedQuery, search_code
 from memory_sidecar.settings import Settings
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import named_errors
-from memory_sidecar.store.codebase import CodeStore, Vector
+from memory_sidecar.store.codebase import CodeStore
 from memory_sidecar.store.identity import is_current, set_aside
 from memory_sidecar.store.report import (
     ListedFile,
@@ -290,29 +290,30 @@ class Codebase:
                         hint=f"there are: {', '.join(sorted(known)) or 'none'}",
                     )
             chunks, pending = count_chunks(connection), count_pending(connection)
-        vector = None
+        embed_query = None
         if query.mode is not SearchMode.KEYWORD and pending < chunks:
-            vector = self._query_vector(store, query, reporter)
+            embed_query = self._embed_query(store, query, reporter)
         elif query.mode is SearchMode.VECTOR and self._models.problem:
             raise self._models.problem
         if pending and query.mode is not SearchMode.KEYWORD and not self._models.problem:
             done = 100 * (chunks - pending) // chunks
             reporter.notice(f"vectors {done} % done: ranking by keyword and what is there")
-        return search_code(query, store=store, query_vector=vector)
+        return search_code(query, store=store, embed_query=embed_query)
 
-    def _query_vector(
+    def _embed_query(
         self, store: CodeStore, query: CodeQuery, reporter: Reporter
-    ) -> Vector | None:
+    ) -> EmbedQuery | None:
         try:
             if store.model != self._models.files.sha256:
                 reporter.notice("vectors are of another model: run `memory-sidecar index`")
                 return None
-            return self._models.embedder.embed_query(query.text)
+            self._models.embedder.load()
         except ModelError as error:
             if query.mode is SearchMode.VECTOR:
                 raise
             reporter.notice(f"ranking by keyword alone: {error.message}; {error.hint}")
             return None
+        return self._models.embedder.embed_query
 
     def source_around(self, folder: Path) -> Source | None:
         """The registered source that `folder` lies in."""

@@ -10,41 +10,60 @@ too, and either can move the other's first. Everything is read from one commit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from memory_sidecar.model import Chunk, CodeHit, CodeQuery, Explanation, SearchMode
 from memory_sidecar.search.filters import Ids, allowed_chunks, among
-from memory_sidecar.search.fusion import Asides, Floats, keyword_share, keyword_weight
+from memory_sidecar.search.fusion import PATH_WEIGHT, Floats, Question, keyword_share
 from memory_sidecar.search.named import Names, named_chunks, names_in
-from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.codebase import CodeStore, Vector
-from memory_sidecar.store.keyword import keyword_scores, query_terms
+from memory_sidecar.store.keyword import keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks
 
-DEPTH = 200  # candidates from each arm; more changed no result on any measured set
+DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 KEYWORD_DEPTH = 1000  # of which the keyword share is known
-FILE_SHARE = 0.3  # of what a file's next chunks have above the common level
-FILE_CHUNKS = 3
+FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
+FILE_CHUNKS = 4
 CHARACTERS_PER_TOKEN = 4
+
+EmbedQuery = Callable[[str], Vector]
+"""The unit vector (384,) of a question."""
 
 
 def search_code(
-    query: CodeQuery, *, store: CodeStore, query_vector: Vector | None
+    query: CodeQuery, *, store: CodeStore, embed_query: EmbedQuery | None
 ) -> list[CodeHit]:
-    """The best chunks for `query`, best first.
-
-    `query_vector` is a unit vector (384,) of the query's text; `None` leaves the vector arm out.
-    """
+    """The best chunks for `query`, best first. Without `embed_query` there is no vector arm."""
+    question = Question.of(query.text)
+    vector: Vector | None = None
+    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
+        vectors = np.stack([embed_query(wording) for wording in question.wordings])
+        vector = vectors.mean(axis=0)
+    names = names_in(query.text)
     with store.reading() as connection:
         allowed = allowed_chunks(connection, query.filter)
-        arms = _Arms.run(query, connection, store, query_vector, allowed)
-        names = names_in(query.text)
-        wanted = _candidates(arms, named_chunks(connection, names), allowed)
+        keywords = keywords_of(connection, question.subject)
+        keyword_arm = vector_arm = None
+        if query.mode is not SearchMode.VECTOR:
+            limit = KEYWORD_DEPTH if allowed is None else None
+            ids, bm25 = keyword_scores(connection, keywords, limit=limit)
+            keyword_arm = _sorted(ids, keyword_share(bm25), allowed)
+        if vector is not None:
+            vector_arm = _sorted(*store.vectors.cosines(vector, connection), allowed)
+        arms = _Arms(keyword_arm, vector_arm)
+        named = [] if query.mode is not SearchMode.HYBRID else named_chunks(connection, names)
+        wanted = _candidates(arms, named, allowed)
         candidates = [_Candidate(stored) for stored in read_chunks(connection, wanted.tolist())]
-    ranked = _rank(query, candidates, arms, names)
+        arms.judge(candidates)
+        if query.mode is SearchMode.HYBRID:
+            for path, inside in _by_file(candidates).items():
+                coverage = keywords.coverage(stems_of(connection, path[1]))
+                for candidate in inside:
+                    candidate.path_coverage = coverage
+    ranked = _rank(query.mode, question, candidates, names)
     return _within_budget(ranked[: query.top_k], query.max_tokens)
 
 
@@ -55,23 +74,11 @@ class _Arms:
     keyword: tuple[Ids, Floats] | None
     vector: tuple[Ids, Floats] | None
 
-    @classmethod
-    def run(
-        cls,
-        query: CodeQuery,
-        connection: Connection,
-        store: CodeStore,
-        query_vector: Vector | None,
-        allowed: Ids | None,
-    ) -> _Arms:
-        keyword = vector = None
-        if query.mode is not SearchMode.VECTOR:
-            limit = KEYWORD_DEPTH if allowed is None else None
-            ids, bm25 = keyword_scores(connection, query_terms(query.text), limit=limit)
-            keyword = _sorted(ids, keyword_share(bm25), allowed)
-        if query.mode is not SearchMode.KEYWORD and query_vector is not None:
-            vector = _sorted(*store.vectors.cosines(query_vector, connection), allowed)
-        return cls(keyword=keyword, vector=vector)
+    def judge(self, candidates: Sequence[_Candidate]) -> None:
+        """Note what both arms say of `candidates`."""
+        keyword, cosine = _look_up(self.keyword, candidates), _look_up(self.vector, candidates)
+        for at, candidate in enumerate(candidates):
+            candidate.keyword, candidate.cosine = keyword[at], cosine[at]
 
 
 def _sorted(ids: Ids, scores: Floats, allowed: Ids | None) -> tuple[Ids, Floats]:
@@ -100,28 +107,41 @@ class _Candidate:
     stored: StoredChunk
     cosine: float | None = None
     keyword: float | None = None
+    path_coverage: float = 0.0
     boosts: dict[str, float] = field(default_factory=dict)
     relevance: float = 0.0
-    is_named: bool = False
 
 
 def _rank(
-    query: CodeQuery, candidates: list[_Candidate], arms: _Arms, names: Names
+    mode: SearchMode, question: Question, candidates: Sequence[_Candidate], names: Names
 ) -> list[CodeHit]:
-    weight = keyword_weight(query.text) if query.mode is SearchMode.HYBRID else 1.0
-    asides = Asides.for_query(query.text)
-    keyword, cosine = _look_up(arms.keyword, candidates), _look_up(arms.vector, candidates)
-    for at, candidate in enumerate(candidates):
-        candidate.keyword, candidate.cosine = keyword[at], cosine[at]
-        candidate.relevance = (candidate.cosine or 0.0) + weight * (candidate.keyword or 0.0)
-        if query.mode is SearchMode.HYBRID:
-            candidate.boosts = asides.penalties(candidate.stored.filename)
-            _note_names(candidate, names)
-    if query.mode is SearchMode.HYBRID:
+    if mode is SearchMode.HYBRID:
+        highest = _fuse(question, candidates)
         _lend_within_files(candidates)
-    highest = (1.0 if arms.vector is not None else 0.0) + (weight if arms.keyword else 0.0)
+        for candidate in candidates:
+            _note_names(candidate, names)
+    else:
+        highest = 1.0
+        for candidate in candidates:
+            arm = candidate.keyword if mode is SearchMode.KEYWORD else candidate.cosine
+            candidate.relevance = arm or 0.0
     hits = [_hit(candidate, highest) for candidate in candidates]
     return sorted(hits, key=lambda h: (-h.score, h.source, h.filename, h.chunk.start_line))
+
+
+def _fuse(question: Question, candidates: Sequence[_Candidate]) -> float:
+    """Give every candidate its relevance; returns the highest that there could be."""
+    known = [c.cosine for c in candidates if c.cosine is not None]
+    # A chunk whose vector is still to come is taken for an average candidate.
+    average = sum(known) / len(known) if known else 0.0
+    for candidate in candidates:
+        cosine = average if candidate.cosine is None else candidate.cosine
+        candidate.relevance = cosine + question.keyword_weight * (candidate.keyword or 0.0)
+        candidate.boosts = question.penalties(candidate.stored.filename)
+        if candidate.path_coverage:
+            candidate.boosts["path"] = PATH_WEIGHT * candidate.path_coverage
+        candidate.relevance += sum(candidate.boosts.values())
+    return (1.0 if known else 0.0) + question.keyword_weight + PATH_WEIGHT
 
 
 def _look_up(
@@ -136,41 +156,42 @@ def _look_up(
     return [float(scores[i]) if ok else None for i, ok in zip(at, known, strict=True)]
 
 
-def _note_names(candidate: _Candidate, names: Names) -> None:
-    if names.defined_by(candidate.stored.chunk.symbols, candidate.stored.chunk.scope):
-        candidate.boosts["exact_symbol"] = 1.0
-        candidate.is_named = True
-    if names.locate(candidate.stored.filename):
-        candidate.boosts["exact_path"] = 1.0
-        candidate.is_named = True
-
-
 def _lend_within_files(candidates: Sequence[_Candidate]) -> None:
     """A file with several good chunks counts more than one with a single lucky one.
 
-    Each chunk gains a share of what the file's next best chunks have above the common level,
-    the level of the last candidate of an arm.
+    Its best chunk gains a share of what the next best have above the common level, the relevance
+    of the last candidate that an arm would have brought. Lifting the others too would fill the
+    first ranks with one file.
     """
-    by_file: dict[tuple[str, str], list[_Candidate]] = {}
-    for candidate in candidates:
-        by_file.setdefault((candidate.stored.source, candidate.stored.filename), []).append(
-            candidate
-        )
     relevances = sorted((c.relevance for c in candidates), reverse=True)
     common = relevances[min(DEPTH, len(relevances)) - 1] if relevances else 0.0
-    for chunks in by_file.values():
-        chunks.sort(key=lambda c: -c.relevance)
-        above = [max(c.relevance - common, 0.0) for c in chunks[: FILE_CHUNKS + 1]]
-        for at, candidate in enumerate(chunks):
-            others = sum(above[:at] + above[at + 1 :]) if at < len(above) else sum(above[:-1])
-            if others:
-                candidate.boosts["same_file"] = FILE_SHARE * others
+    for chunks in _by_file(candidates).values():
+        best, *others = sorted(chunks, key=lambda c: -c.relevance)
+        lent = sum(max(c.relevance - common, 0.0) for c in others[:FILE_CHUNKS])
+        if lent:
+            best.boosts["same_file"] = FILE_SHARE * lent
+            best.relevance += FILE_SHARE * lent
+
+
+def _by_file(candidates: Sequence[_Candidate]) -> dict[tuple[str, str], list[_Candidate]]:
+    files: dict[tuple[str, str], list[_Candidate]] = {}
+    for candidate in candidates:
+        stored = candidate.stored
+        files.setdefault((stored.source, stored.filename), []).append(candidate)
+    return files
+
+
+def _note_names(candidate: _Candidate, names: Names) -> None:
+    chunk = candidate.stored.chunk
+    if names.defined_by(chunk.symbols, chunk.scope):
+        candidate.boosts["exact_symbol"] = 1.0
+    if names.locate(candidate.stored.filename):
+        candidate.boosts["exact_path"] = 1.0
 
 
 def _hit(candidate: _Candidate, highest: float) -> CodeHit:
-    bonus = sum(value for name, value in candidate.boosts.items() if not name.startswith("exact"))
-    score = min(max((candidate.relevance + bonus) / highest, 0.0), 1.0) if highest else 0.0
-    if candidate.is_named:
+    score = min(max(candidate.relevance / highest, 0.0), 1.0) if highest else 0.0
+    if "exact_symbol" in candidate.boosts or "exact_path" in candidate.boosts:
         score = 0.9 + score / 10  # above what anything unnamed reaches, in its own order
     return CodeHit(
         source=candidate.stored.source,

@@ -1,25 +1,35 @@
 """The keyword arm: which words a text is found by, and what FTS5 makes of a query.
 
 Identifiers are split the same way on both sides: `parseHttpResponse`, `parse_http_response` and
-`parse.http.response` are all found by `http`, and by each other as a phrase.
+`parse.http.response` are all found by `http`, and by each other as a phrase. Scripts that set no
+spaces between words are indexed by character and asked for by pairs of them.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.sqlite import Connection
+
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CAMEL_WORD = re.compile(r"\b[A-Za-z][a-z0-9]*[A-Z]\w*\b")
-_WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*", re.UNICODE)
-_PART = re.compile(r"[^\W_]+", re.UNICODE)
+_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
+_WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
 
 MAX_QUERY_WORDS = 64
-BODY_WEIGHT, SYMBOLS_WEIGHT, PATH_WEIGHT = 1.0, 2.0, 2.0
+BODY_WEIGHT, SYMBOLS_WEIGHT, PATH_WEIGHT = 1.0, 2.0, 4.0
+COMMON_SHARE = 0.5  # words in more than this share of the chunks only cost time
 
 STOPWORDS = frozenset(
     "a an and are as at be been but by can could did do does for from had has have how i if in "
@@ -28,47 +38,104 @@ STOPWORDS = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a query is asked for: words and phrases, and how much each word tells."""
+
+    terms: tuple[str, ...]
+    idf: Mapping[str, float]  # by stem, of single words
+
+    def coverage(self, stems: Iterable[str]) -> float:
+        """Share of the words' weight that occurs among `stems`, 0…1."""
+        total = sum(self.idf.values())
+        return sum(self.idf.get(stem, 0.0) for stem in set(stems)) / total if total else 0.0
+
+
 def index_words(text: str) -> str:
     """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", text)
     whole = {word.lower() for word in _CAMEL_WORD.findall(text)}
     split = _CAMEL_HUMP.sub(" ", text)
     return f"{split}\n{' '.join(sorted(whole))}" if whole else split
 
 
-def query_terms(text: str) -> list[str]:
-    """The distinct words of a query, stopwords left out unless nothing else is there.
+def keywords_of(connection: Connection, text: str) -> Keywords:
+    """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
 
-    An identifier gives its parts and, behind them, itself as a phrase of its parts.
+    Stopwords and words that half of all chunks hold are left out unless nothing else is there.
     """
-    terms: dict[str, None] = {}
-    phrases: dict[str, None] = {}
-    for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
-        parts = [part.lower() for part in _PART.findall(_CAMEL_HUMP.sub(" ", word))]
-        terms.update(dict.fromkeys(parts))
-        if len(parts) > 1:
-            phrases[" ".join(parts)] = None
-    meaningful = [term for term in terms if term not in STOPWORDS] or list(terms)
-    return [*meaningful, *phrases][:MAX_QUERY_WORDS]
+    words, phrases = _words_of(text)
+    meaningful = [word for word in words if word not in STOPWORDS] or words
+    stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
+    chunks, holding = _document_frequencies(connection, set(stems.values()))
+    rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * chunks]
+    kept = rare or list(stems)
+    # The idf of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
+    idf = {
+        stems[word]: math.log(1 + (chunks - n + 0.5) / (n + 0.5))
+        for word in kept
+        for n in [holding.get(stems[word], 0)]
+    }
+    return Keywords(terms=(*kept, *phrases)[:MAX_QUERY_WORDS], idf=idf)
 
 
-def match_expression(terms: list[str]) -> str:
+def stems_of(connection: Connection, text: str) -> list[str]:
+    """The tokens that FTS5 makes of `text`, in order."""
+    tokenizer = connection.fts5_tokenizer("porter", ["unicode61"])
+    data = index_words(text).encode("utf-8", "replace")
+    tokens: Iterable[Any] = tokenizer(
+        data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
+    return list(tokens)
+
+
+def match_expression(terms: Iterable[str]) -> str:
     """An FTS5 expression that matches any of `terms`. Each is quoted, so none is syntax."""
     return " OR ".join(f'"{term}"' for term in terms)
 
 
 def keyword_scores(
-    connection: apsw.Connection, terms: list[str], *, limit: int | None
+    connection: Connection, keywords: Keywords, *, limit: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """BM25 of the chunks that hold any of `terms`: ids and scores (higher is better), best first.
+    """BM25 of the chunks that hold any of the keywords: ids and scores, the highest first.
 
     With `limit=None` every match is returned, so that a filter can be applied to all of them.
     """
-    if not terms:
+    if not keywords.terms:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     rows: list[Any] = connection.execute(
         f"SELECT rowid, -bm25(chunk_words, {BODY_WEIGHT}, {SYMBOLS_WEIGHT}, {PATH_WEIGHT}) AS score"
         " FROM chunk_words WHERE chunk_words MATCH ? ORDER BY score DESC, rowid LIMIT ?",
-        (match_expression(terms), -1 if limit is None else limit),
+        (match_expression(keywords.terms), -1 if limit is None else limit),
     ).fetchall()
     ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
     return ids, np.fromiter((row[1] for row in rows), np.float32, len(rows))
+
+
+def _words_of(text: str) -> tuple[list[str], list[str]]:
+    words: dict[str, None] = {}
+    phrases: dict[str, None] = {}
+    for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
+        parts = [part.lower() for part in _PART.findall(_CAMEL_HUMP.sub(" ", word))]
+        for part in parts:
+            if characters := _UNSPACED.findall(part):
+                pairs = pairwise(characters)
+                phrases.update(dict.fromkeys(map(" ".join, pairs)) or {part: None})
+            else:
+                words[part] = None
+        if len(parts) > 1:
+            phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
+    return list(words)[:MAX_QUERY_WORDS], list(phrases)
+
+
+def _document_frequencies(
+    connection: Connection, stems: Iterable[str]
+) -> tuple[int, dict[str, int]]:
+    """How many chunks there are, and how many hold each of `stems`."""
+    rows: list[Any] = connection.execute(
+        "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(stems)),),
+    ).fetchall()
+    chunks: Any = connection.execute("SELECT count(*) FROM code_chunks").get
+    return int(chunks), dict(rows)

@@ -63,6 +63,9 @@ CREATE VIRTUAL TABLE chunk_words USING fts5 (
     content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
 
+-- How many chunks hold a word: a view of the index above, without rows of its own.
+CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_words, row);
+
 -- The vector arm. A chunk has a row here or in pending_vectors, never in both, never in neither.
 CREATE VIRTUAL TABLE chunk_vectors USING vec0 (
     chunk_id INTEGER PRIMARY KEY,
