@@ -6,10 +6,8 @@ from memory_sidecar.sources import reasons
 
 LOCK_FILES = frozenset(
     """
-    bun.lock bun.lockb cargo.lock composer.lock conan.lock deno.lock flake.lock gemfile.lock
-    go.sum go.work.sum gradle.lockfile mix.lock npm-shrinkwrap.json package-lock.json
-    package.resolved packages.lock.json paket.lock pdm.lock pipfile.lock pixi.lock pnpm-lock.yaml
-    podfile.lock poetry.lock pubspec.lock uv.lock yarn.lock .terraform.lock.hcl
+    bun.lockb go.sum go.work.sum gradle.lockfile npm-shrinkwrap.json package-lock.json
+    package.resolved packages.lock.json pnpm-lock.yaml .terraform.lock.hcl
     """.split()
 )
 
@@ -37,7 +35,7 @@ BINARY_EXTENSIONS = frozenset(
 def skip_by_name(name: str) -> str:
     """The reason to skip a file of this `name` (its last path component), or ""."""
     name = name.lower()
-    if name in LOCK_FILES:
+    if name in LOCK_FILES or name.endswith(".lock"):
         return reasons.LOCK_FILE
     if name.rpartition(".")[2] in BINARY_EXTENSIONS and "." in name:
         return reasons.BINARY
