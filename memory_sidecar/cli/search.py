@@ -30,6 +30,13 @@ SHOWN_LINES = 12
 )
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Budget for all code together.")
+@click.option(
+    "--wait-fresh",
+    "wait_fresh_ms",
+    type=click.IntRange(0),
+    metavar="MS",
+    help="Index every save up to now first, for at most so long.",
+)
 @with_call
 def search(
     call: Call,
@@ -42,6 +49,7 @@ def search(
     mode: str,
     explain: bool,
     max_tokens: int | None,
+    wait_fresh_ms: int | None,
 ) -> None:
     """Find code by what it does or what it is called.
 
@@ -61,6 +69,8 @@ def search(
     codebase = call.codebase
     if call.db is None:
         asked = narrowed(asked, codebase.source_around(call.cwd))
+    if wait_fresh_ms is not None:
+        codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
     hits = codebase.search(asked, reporter=call.reporter)
     call.reporter.close()
     if call.wants_json:

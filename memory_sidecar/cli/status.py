@@ -9,6 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.model import FileStatus
 
 
@@ -25,6 +26,7 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
         *(call.codebase.files(FileStatus.FAILED) if failed else ()),
     ]
     counted = {source.name: source for source in found.sources}
+    live = {state.name: state for state in found.live}
     sources: list[dict[str, Any]] = []
     for source in found.registered:
         counts = counted.get(source.name)
@@ -38,6 +40,7 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
                 "files_failed": counts.failed if counts else 0,
                 "chunks": counts.chunks if counts else 0,
                 "scanned_at": iso_utc(scanned_at) if scanned_at else None,
+                "live": _live_json(live[source.name]) if source.name in live else None,
             }
         )
     if call.wants_json:
@@ -62,11 +65,32 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
         call.print(
             f"{each['name']}: {each['files_indexed']:,} files, {each['chunks']:,} chunks, "
             f"{each['files_skipped']:,} skipped, {each['files_failed']:,} failed, "
-            f"scanned {each['scanned_at'] or 'not yet'}  ({each['root']})"
+            f"{_freshness(each)}  ({each['root']})"
         )
+        if each["live"] and each["live"]["notice"]:
+            call.print(f"  {each['live']['notice']}")
     done = found.chunks - found.vectors_pending
     call.print(f"vectors: {done:,} of {found.chunks:,}")
     call.print(f"model: {problem.message if problem else call.services.models.files.name}")
     call.print(f"database: {found.db} ({found.db_bytes / 1e6:.1f} MB)")
     for file in listed:
         call.print(f"{file.source}: {file.path}: {file.reason}")
+
+
+def _live_json(state: LiveState) -> dict[str, Any]:
+    return {
+        "is_current": state.is_current,
+        "refreshed_at": iso_utc(state.refreshed_at) if state.refreshed_at else None,
+        "error": state.error,
+        "polled": list(state.polled),
+        "notice": state.notice,
+    }
+
+
+def _freshness(source: dict[str, Any]) -> str:
+    live = source["live"]
+    if live is None:
+        return f"scanned {source['scanned_at'] or 'not yet'}"
+    if live["error"]:
+        return f"watched, but {live['error']}"
+    return "watched, up to date" if live["is_current"] else "watched, indexing changes"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from memory_sidecar.clock import Clock
@@ -26,6 +26,7 @@ from memory_sidecar.errors import (
 )
 from memory_sidecar.flows.codebase import Refreshed, SourceFlow
 from memory_sidecar.flows.vectors import embed_pending, known_vectors
+from memory_sidecar.handlers.follower import Follower, LiveState
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.writer_lock import WriterLock
@@ -78,6 +79,7 @@ class CodebaseStatus:
     sources: tuple[SourceCounts, ...]
     chunks: int
     vectors_pending: int
+    live: tuple[LiveState, ...]  # empty where nothing watches
 
 
 class Codebase:
@@ -97,6 +99,7 @@ class Codebase:
         self._lock = WriterLock(paths.writer_lock)
         self._changing = threading.RLock()  # one flow at a time; a rebuild replaces the store
         self._embedding = threading.Lock()
+        self.live: Follower | None = None  # whoever watches the sources in this process
 
     def close(self) -> None:
         self._close_flows()
@@ -125,9 +128,13 @@ class Codebase:
         sources = [self._registered(root, excludes, reporter) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         with self._lock.held(reporter):
-            return self._recovering(
+            report = self._recovering(
                 lambda: self._index(sources, reporter, full=full, embed=embed), reporter
             )
+        if self.live is not None:
+            for source in sources:
+                self.live.follow(source)
+        return report
 
     def refresh(self, source: Source, *, under: Collection[str] | None = None) -> Refreshed:
         """Bring the rows of `source` in line with its files, or with those `under` some paths.
@@ -136,6 +143,11 @@ class Codebase:
         """
         with self._changing:
             return self._flow(source).refresh(under=under)
+
+    def known_folders(self, source: Source) -> set[str]:
+        """The folders that hold files of `source`, as its last scan left them; "" is its root."""
+        paths = self._open().manifest(source.name)
+        return {""} | {str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
 
     def embed(self, reporter: Reporter, *, stop: threading.Event | None = None) -> int:
         """Give every waiting chunk its vector; returns how many got one."""
@@ -179,8 +191,10 @@ class Codebase:
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration and everything derived from it."""
+        source = self.registry.remove(name)
+        if self.live is not None:
+            self.live.forget(name)
         with self._lock.held(reporter), self._changing:
-            source = self.registry.remove(name)
             self._close_flows(name)
             if self.paths.db.exists():
                 self._recovering(lambda: self._open().forget_source(name), reporter)
@@ -315,6 +329,16 @@ class Codebase:
             return None
         return self._models.embedder.embed_query
 
+    def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
+        """A barrier: every save before this call is indexed when it returns, or a notice says not.
+
+        Without a watch of the sources it scans them itself, however long that takes.
+        """
+        if self.live is None:
+            self.index([], reporter=reporter, embed=False)
+        elif not self.live.wait_fresh(timeout_ms=timeout_ms):
+            reporter.notice(f"not all is indexed after {timeout_ms} ms: answering from what is")
+
     def source_around(self, folder: Path) -> Source | None:
         """The registered source that `folder` lies in."""
         return self.registry.containing(folder)
@@ -336,6 +360,7 @@ class Codebase:
                 sources=tuple(count_sources(connection)),
                 chunks=count_chunks(connection),
                 vectors_pending=count_pending(connection),
+                live=tuple(self.live.states()) if self.live else (),
             )
 
     def files(self, status: FileStatus, *, source: str | None = None) -> list[ListedFile]:

@@ -1,0 +1,37 @@
+"""What a codebase needs to know of whoever watches its sources; `handlers.live` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memory_sidecar.sources.registry import Source
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """How a watched source is doing."""
+
+    name: str
+    is_current: bool  # every change that was heard of is indexed
+    refreshed_at: int | None  # epoch ms
+    error: str  # of the last refresh, "" when it went well
+    polled: tuple[str, ...]  # folders that are polled, because the system's watch limit is reached
+    notice: str  # what to do about that
+
+
+class Follower(Protocol):
+    """Keeps sources up to date by itself."""
+
+    def follow(self, source: Source) -> None:
+        """Watch `source` from now on."""
+
+    def forget(self, name: str) -> None:
+        """Watch the source called `name` no longer."""
+
+    def wait_fresh(self, *, timeout_ms: int) -> bool:
+        """Whether every save before this call is indexed within `timeout_ms`."""
+
+    def states(self) -> Sequence[LiveState]:
+        """Of every watched source."""
