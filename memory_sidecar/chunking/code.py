@@ -23,11 +23,11 @@ _PLAIN = ""  # a language without a grammar
 
 def chunk_code(lines: Lines, language: str) -> Iterator[Chunk]:
     """The chunks of a file in a language that has an outline."""
-    definitions = outline(lines.data, language)
-    if definitions is None:  # what ran away here would in the splitter's parser too
-        definitions, language = (), _PLAIN
-    spans = _Cutter(lines, language).cut((0, len(lines.rows)), definitions)
-    return _describe(lines, spans, definitions)
+    found = outline(lines.data, language)
+    # What runs away in one parser or makes no sense to it can run away in the splitter's, for good.
+    cutter = _Cutter(lines, language if found.is_sound else _PLAIN)
+    spans = cutter.cut((0, len(lines.rows)), found.definitions)
+    return _describe(lines, spans, found.definitions)
 
 
 class _Cutter:

@@ -32,8 +32,11 @@ _MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
 
-# A healthy parse takes 0.25 s of processor time a MB. Text that a grammar finds ambiguous at every
-# token (`a<b<a<b<` in C# or Java) takes time and memory that grow with the square of its length.
+# Text that a grammar finds ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory
+# that grow with the square of its length. C# shows it by its steps, Java by the time they take. A
+# healthy parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB.
+_REPORTS_PER_BYTE = 0.02
+_REPORTS_SLACK = 200
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
 _MAX_LINE_BYTES = 20_000  # nobody wrote that line, and some scanners are quadratic in it
@@ -68,22 +71,29 @@ class Definition:
         return text if len(text) <= _MAX_SIGNATURE else text[: _MAX_SIGNATURE - 1] + "…"
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Every definition of a file, outer ones before the inner, in order."""
+
+    definitions: tuple[Definition, ...] = ()
+    is_sound: bool = True  # False for text that is mostly not of its language
+
+
 def has_outline(language: str) -> bool:
     """Whether there is a query for this language."""
     return language in _QUERIES
 
 
-def outline(data: bytes, language: str) -> tuple[Definition, ...] | None:
-    """Every definition of a file, outer ones before the inner, in order.
+def outline(data: bytes, language: str) -> Outline:
+    """The outline of `data`, UTF-8 with LF line breaks, in a language that has one.
 
-    `data` is UTF-8 with LF line breaks. None for text that nobody wrote and that a
-    grammar would take minutes or gigabytes for.
+    Empty and not sound for text that a grammar would take minutes or gigabytes for.
     """
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
-        return None
+        return Outline(is_sound=False)
     tree = _parse(data, language)
     if tree is None or _is_deep(tree):
-        return None
+        return Outline(is_sound=False)
     leads = _Leads(data)
     found: dict[int, _Found] = {}
     for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
@@ -94,7 +104,8 @@ def outline(data: bytes, language: str) -> tuple[Definition, ...] | None:
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
-    return tuple(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
+    definitions = _nest(data, found.values(), leads, tree.root_node.end_point.row + 1)
+    return Outline(tuple(definitions), is_sound=not _is_mostly_errors(tree.root_node))
 
 
 class _Found:
@@ -224,10 +235,15 @@ def _parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     def read(byte: int, _: tree_sitter.Point) -> memoryview:
         return view[byte:]
 
-    began = thread_time()
+    began, reports = thread_time(), 0
 
     def runs_away(byte: int, _: bool) -> bool:
-        return thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
+        nonlocal reports
+        reports += 1
+        return (
+            reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE
+            or thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
+        )
 
     try:
         return parser.parse(read, progress_callback=runs_away)
@@ -244,6 +260,13 @@ def _is_deep(tree: tree_sitter.Tree) -> bool:
         if cursor.depth > _MAX_TREE_DEPTH:
             return True
     return False
+
+
+def _is_mostly_errors(root: tree_sitter.Node) -> bool:
+    if not root.has_error:
+        return False
+    errors = (node.end_byte - node.start_byte for node in root.children if node.is_error)
+    return root.is_error or sum(errors) > (root.end_byte - root.start_byte) / 2
 
 
 def _parser(language: str) -> tree_sitter.Parser:

@@ -23,11 +23,11 @@ MAX_BYTES = 1_500
 # Our names for languages whose grammar CocoIndex has; the rest it splits as plain text.
 _SPLITTABLE = frozenset(
     "bash c cpp csharp css go html java javascript json kotlin lua markdown php python ruby rust"
-    " sql swift toml tsx typescript xml yaml".split()
+    " sql swift tsx typescript xml yaml".split()
 )
 
 # Some grammars take time that grows with the square of what they cannot make sense of.
-_MAX_SYNTAX_BYTES = 64 * 1024
+_MAX_SYNTAX_BYTES = 32 * 1024
 
 
 def pack(lines: Lines, parts: Iterable[list[Span]]) -> list[Span]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.chunking.language import detect_language
+from memory_sidecar.chunking.language import LANGUAGES, detect_language
 from memory_sidecar.chunking.lines import Lines
-from memory_sidecar.chunking.outline import outline
+from memory_sidecar.chunking.outline import has_outline, outline
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED = Path(__file__).parent / "outlines"
@@ -20,12 +20,12 @@ EXPECTED = Path(__file__).parent / "outlines"
 def outline_of(sample: Path) -> str:
     """One line a definition, as the files in `outlines/` have it."""
     lines = Lines(sample.read_text(encoding="utf-8"))
-    definitions = outline(lines.data, detect_language(sample.name))
-    assert definitions is not None
+    found = outline(lines.data, detect_language(sample.name))
+    assert found.is_sound
     return "".join(
         f"{d.start + 1}-{d.stop} {d.path}{'' if d.symbol else ' (encloses)'}"
         f" | {lines.rows[d.start].strip()} | {d.signature(lines.data)}\n"
-        for d in definitions
+        for d in found.definitions
     )
 
 
@@ -33,3 +33,8 @@ def outline_of(sample: Path) -> str:
 def test_outline_is_the_one_written_down(sample: Path) -> None:
     expected = (EXPECTED / f"{sample.name}.txt").read_text(encoding="utf-8")
     assert outline_of(sample) == expected
+
+
+def test_every_language_with_an_outline_has_a_sample() -> None:
+    sampled = {detect_language(sample.name) for sample in SAMPLES.iterdir()}
+    assert sampled == {language for language in LANGUAGES if has_outline(language)}

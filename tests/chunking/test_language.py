@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.chunking.language import LANGUAGES, canonical_language, detect_language
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("src/Cart.cs", "csharp"),
+        ("a/b.PY", "python"),
+        ("main.rs", "rust"),
+        ("x.ts", "typescript"),
+        ("x.d.ts", "typescript"),
+        ("x.tsx", "tsx"),
+        ("x.js", "javascript"),
+        ("x.jsx", "javascript"),
+        ("x.go", "go"),
+        ("X.java", "java"),
+        ("X.kt", "kotlin"),
+        ("X.swift", "swift"),
+        ("x.c", "c"),
+        ("x.h", "c"),
+        ("x.cpp", "cpp"),
+        ("x.rb", "ruby"),
+        ("x.php", "php"),
+        ("x.lua", "lua"),
+        ("x.sh", "bash"),
+        ("x.sql", "sql"),
+        ("player.gd", "gdscript"),
+        ("player.gdscript", "gdscript"),
+        ("main.tscn", "godot"),
+        ("theme.tres", "godot"),
+        ("project.godot", "godot"),
+        ("README.md", "markdown"),
+        ("page.mdx", "markdown"),
+        ("pyproject.toml", "toml"),
+        ("a.json", "json"),
+        ("a.yaml", "yaml"),
+        ("a.yml", "yaml"),
+        ("a.xml", "xml"),
+        ("App.csproj", "xml"),
+        ("App.sln", "sln"),
+        ("setup.cfg", "ini"),
+        ("tox.ini", "ini"),
+        ("index.html", "html"),
+        ("a.css", "css"),
+        ("docker/Dockerfile", "dockerfile"),
+        ("Dockerfile.release", "dockerfile"),
+        ("Makefile", "makefile"),
+        ("CMakeLists.txt", "cmake"),
+        ("notes.txt", "text"),
+        ("LICENSE", "text"),
+        ("strange.xyz", "text"),
+        ("", "text"),
+        ("v1.2/README", "text"),
+    ],
+)
+def test_name_tells_the_language(path: str, language: str) -> None:
+    assert detect_language(path) == language
+    assert language in LANGUAGES
+
+
+@pytest.mark.parametrize(
+    ("head", "language"),
+    [
+        ("#!/bin/sh\n", "bash"),
+        ("#!/usr/bin/env python3.12\n", "python"),
+        ("#! /usr/bin/env -S node --harmony\n", "javascript"),
+        ("#!/usr/bin/perl\n", "text"),
+        ("no shebang\n#!/bin/sh\n", "text"),
+    ],
+)
+def test_shebang_tells_where_the_name_does_not(head: str, language: str) -> None:
+    assert detect_language("bin/run", head) == language
+
+
+def test_extension_outweighs_the_shebang() -> None:
+    assert detect_language("run.py", "#!/bin/sh\n") == "python"
+
+
+def test_header_is_cpp_only_when_it_shows() -> None:
+    assert detect_language("cart.h", "struct cart;\nint add(struct cart *);\n") == "c"
+    assert detect_language("cart.h", "#include <string>\n") == "cpp"
+    assert detect_language("cart.h", "namespace shop {\nclass Cart;\n}\n") == "cpp"
+
+
+def test_user_may_say_a_language_by_any_usual_name() -> None:
+    names = ("C#", "cs", "py", ".ts", "c++", "Shell", "golang", "gd", "md", "python")
+    assert [canonical_language(name) for name in names] == [
+        "csharp", "csharp", "python", "typescript", "cpp", "bash", "go", "gdscript", "markdown",
+        "python",
+    ]  # fmt: skip
+    assert canonical_language("klingon") is None
+    assert canonical_language("") is None
