@@ -9,19 +9,25 @@ woke this flow, the scan decides what changed.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
-from memory_sidecar.chunking.language import detect_language
-from memory_sidecar.flows.engine import Batch, BuildError, Built, Engine, Write
+from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.flows.build import (
+    BuildError,
+    BuiltDocument,
+    FileVanished,
+    build_document,
+    skipped_document,
+)
+from memory_sidecar.flows.engine import Batch, Built, Engine, Write
 from memory_sidecar.flows.journal import CrashJournal
+from memory_sidecar.flows.workers import WORTH_PROCESSES, BuildCrashed, Workers
 from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
-from memory_sidecar.sources.read import FileGone, ReadFailed, ReadSkipped, read_text
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
 from memory_sidecar.store.codebase import (
@@ -83,6 +89,7 @@ class SourceFlow:
         self._has_scanned = False  # a part is enough only after the whole has been seen
         self._engine: Engine | None = None
         self._journal: CrashJournal | None = None
+        self._workers: Workers | None = None
         self._pass = _Pass({}, None, 0)
 
     def refresh(
@@ -146,11 +153,12 @@ class SourceFlow:
                 name=self._source.name,
                 build=self._build,
                 write=self._write,
-                threads=self._threads,
+                threads=2 * self._threads,  # some of them wait for the other processes
             )
             self._engine.start()
             self._journal = CrashJournal(self._state)
-        self._engine.apply(batch)
+        with self._building(batch):
+            self._engine.apply(batch)
         # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
         # does not know of, and so would not delete.
         self._write([Write(path, None) for path in batch.gone])
@@ -158,6 +166,23 @@ class SourceFlow:
             self._store.fail(self._source.name, self._pass.failures)
         if self._pass.unchanged:
             self._store.touch(self._source.name, self._pass.unchanged)
+
+    @contextmanager
+    def _building(self, batch: Batch) -> Iterator[None]:
+        """Have other processes build the documents of a large batch."""
+        if len(batch.changed) < WORTH_PROCESSES:
+            yield
+            return
+        self._workers = Workers(
+            self._source,
+            max_file_bytes=self._max_file_bytes,
+            processes=max(self._threads - 1, 1),  # one core is for writing
+        )
+        try:
+            yield
+        finally:
+            self._workers.close()
+            self._workers = None
 
     def _pair_state(self) -> str:
         """Make sure that rows and CocoIndex state belong together, or start both from nothing.
@@ -183,57 +208,37 @@ class SourceFlow:
 
     def _build(self, file: SourceFile) -> Built:
         """Read and chunk one file. Called from several threads."""
+        built = self._document(file)
+        self._pass.count_built(file, built.document)
+        return Built(built.document.fingerprint, built)
+
+    def _document(self, file: SourceFile) -> BuiltDocument:
         assert self._journal
         if self._journal.is_barred(file):
-            document = self._skipped(file, "crashed the indexer three times")
-        else:
+            return skipped_document(self._source, file, "crashed the indexer three times")
+        try:
+            if self._workers is not None and not file.skip_reason:
+                return self._workers.build(file)
             with self._journal.building(file):
-                document = self._document(file)
-        self._pass.count_built(file, document)
-        return Built(document.fingerprint, document)
-
-    def _document(self, file: SourceFile) -> Document:
-        if file.skip_reason:
-            return self._skipped(file, file.skip_reason)
-        match read_text(self._source.root, file, max_file_bytes=self._max_file_bytes):
-            case ReadSkipped(reason=reason):
-                return self._skipped(file, reason)
-            case ReadFailed(reason=reason):
-                self._pass.failures.append((file, reason))
-                raise BuildError(reason)
-            case FileGone():
-                # The next scan finds it gone; until then its rows are the last known state.
-                raise BuildError("deleted while it was being indexed")
-            case read:
-                language = detect_language(file.path, read.text[:200])
-                return Document(
-                    source=self._source.name,
-                    file=file,
-                    fingerprint=_fingerprint(language, read.content_hash),
-                    language=language,
-                    status=FileStatus.INDEXED,
-                    chunks=chunk_text(read.text, language),
-                )
-
-    def _skipped(self, file: SourceFile, reason: str) -> Document:
-        return Document(
-            source=self._source.name,
-            file=file,
-            fingerprint=_fingerprint("skipped", reason),
-            language="",
-            status=FileStatus.SKIPPED,
-            reason=reason,
-        )
+                return build_document(self._source, file, self._max_file_bytes)
+        except FileVanished:
+            raise
+        except BuildError as error:
+            if isinstance(error, BuildCrashed):
+                self._journal.count_crash(file)
+            self._pass.failures.append((file, str(error)))
+            raise
 
     def _write(self, writes: Sequence[Write]) -> None:
         """CocoIndex's sink: one transaction."""
-        documents = [write.payload for write in writes if isinstance(write.payload, Document)]
-        vectors = self._vectors_of(documents)
+        built = [write.payload for write in writes if isinstance(write.payload, BuiltDocument)]
+        vectors = self._vectors_of([each.document for each in built])
         changes: list[Replacement | Removal] = [
             Removal(self._source.name, write.path) for write in writes if write.payload is None
         ]
         changes += [
-            Replacement(document, known) for document, known in zip(documents, vectors, strict=True)
+            Replacement(each.document, each.words, known)
+            for each, known in zip(built, vectors, strict=True)
         ]
         counts = self._store.write(changes)
         self._pass.count_written(len(writes), counts.indexed, counts.deleted)
@@ -266,15 +271,6 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
     if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
         return True
     return bool(file.skip_reason) and entry.reason != file.skip_reason
-
-
-def _fingerprint(kind: str, content: str) -> str:
-    """Covers what decides a document's rows.
-
-    The model is not in it: vectors follow on their own (`CodeStore.adopt_model`), so that another
-    model embeds again and chunks nothing again.
-    """
-    return hashlib.sha256(f"{CHUNKER_VERSION}\0{kind}\0{content}".encode()).hexdigest()
 
 
 class _Pass:

@@ -23,6 +23,7 @@ import memory_sidecar.cocoindex_env  # noqa: F401  before cocoindex: it logs and
 
 import cocoindex as coco  # isort: skip
 
+from memory_sidecar.flows.build import BuildError
 from memory_sidecar.model import SourceFile
 
 MAX_INFLIGHT_FILES = 64  # so many are read, chunked or waiting for the writer at a time
@@ -183,10 +184,6 @@ class Engine:
         del context
         if not isinstance(error, BuildError):
             self._root.errors.append(error)
-
-
-class BuildError(Exception):
-    """A file could not be built. What was written for it before stays; `reason` is one line."""
 
 
 class _Feed:

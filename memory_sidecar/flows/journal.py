@@ -55,6 +55,12 @@ class CrashJournal:
                 if self._crashes.pop(key, None) is not None:
                     self._save()
 
+    def count_crash(self, file: SourceFile) -> None:
+        """Note that `file` ended a process that only built it."""
+        with self._lock:
+            self._crashes[_key(file)] = self._crashes.get(_key(file), 0) + 1
+            self._save()
+
     def _count_crashes(self) -> dict[str, int]:
         """What was in flight now has one crash more; what was not has none in a row."""
         before: dict[str, int] = {}

@@ -23,7 +23,7 @@ from memory_sidecar.clock import Clock
 from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
 from memory_sidecar.sqlite import connect, integers, snapshot, transaction
 from memory_sidecar.store.identity import open_current, read_identity, write_identity
-from memory_sidecar.store.keyword import index_words
+from memory_sidecar.store.keyword import ChunkWords, index_words
 from memory_sidecar.store.vectors import VectorIndex, raise_vector_version
 
 Vector = npt.NDArray[np.float32]
@@ -31,9 +31,10 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A document, and the vectors that are already known for its chunks, by position."""
+    """A document, and what is known of its chunks: words for each, vectors by position."""
 
     document: Document
+    words: Sequence[ChunkWords]
     vectors: Mapping[int, Vector]
 
 
@@ -212,7 +213,7 @@ class CodeStore:
                 else:
                     document = change.document
                     write.delete_document(document.source, document.file.path)
-                    write.insert_document(document, change.vectors, now)
+                    write.insert_document(change, now)
                     indexed += len(document.chunks)
         return WriteCounts(indexed=indexed, deleted=len(write.removed))
 
@@ -275,7 +276,8 @@ class _Write:
     def moves_vectors(self) -> bool:
         return bool(self.removed or self.added)
 
-    def insert_document(self, document: Document, vectors: Mapping[int, Vector], now: int) -> None:
+    def insert_document(self, replacement: Replacement, now: int) -> None:
+        document = replacement.document
         file, path = document.file, document.file.path
         self.connection.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -286,23 +288,24 @@ class _Write:
             ),
         )
         path_words = index_words(path)
-        for position, chunk in enumerate(document.chunks):
-            symbols = " ".join(chunk.symbols)
+        chunks = zip(document.chunks, replacement.words, strict=True)
+        for position, (chunk, words) in enumerate(chunks):
             self.connection.execute(
                 "INSERT INTO code_chunks (source, filename, location, language, code, start_line,"
                 " end_line, symbols, scope, signature, updated_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(document.source, path, chunk.location, document.language, chunk.code),
-                    *(chunk.start_line, chunk.end_line, symbols, chunk.scope, chunk.signature, now),
+                    *(chunk.start_line, chunk.end_line, " ".join(chunk.symbols)),
+                    *(chunk.scope, chunk.signature, now),
                 ),
             )
             chunk_id = self.connection.last_insert_rowid()
             self.connection.execute(
                 "INSERT INTO chunk_words (rowid, body, symbols, path) VALUES (?, ?, ?, ?)",
-                (chunk_id, index_words(chunk.code), index_words(symbols), path_words),
+                (chunk_id, words.body, words.symbols, path_words),
             )
-            if (vector := vectors.get(position)) is None:
+            if (vector := replacement.vectors.get(position)) is None:
                 self.connection.execute(
                     "INSERT INTO pending_vectors VALUES (?, ?)", (chunk_id, now)
                 )

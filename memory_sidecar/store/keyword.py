@@ -19,6 +19,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.model import Chunk
 from memory_sidecar.sqlite import Connection
 
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -49,6 +50,18 @@ class Keywords:
         """Share of the words' weight that occurs among `stems`, 0…1."""
         total = sum(self.idf.values())
         return sum(self.idf.get(stem, 0.0) for stem in set(stems)) / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """What the keyword arm finds a chunk by, as FTS5 is given it."""
+
+    body: str
+    symbols: str
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> ChunkWords:
+        return cls(body=index_words(chunk.code), symbols=index_words(" ".join(chunk.symbols)))
 
 
 def index_words(text: str) -> str:
