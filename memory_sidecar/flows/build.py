@@ -33,9 +33,10 @@ class BuiltDocument:
 
 
 def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> BuiltDocument:
-    """The document of `file`. Raises BuildError where the disk refuses, to be tried again."""
-    if file.skip_reason:
-        return skipped_document(source, file, file.skip_reason)
+    """The document of `file`, whose name gives no reason to skip it.
+
+    Raises BuildError where the disk refuses, to be tried again.
+    """
     match read_text(source.root, file, max_file_bytes=max_file_bytes):
         case ReadSkipped(reason=reason):
             return skipped_document(source, file, reason)

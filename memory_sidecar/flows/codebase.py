@@ -26,7 +26,12 @@ from memory_sidecar.flows.build import (
 )
 from memory_sidecar.flows.engine import Batch, Built, Engine, Write
 from memory_sidecar.flows.journal import CrashJournal
-from memory_sidecar.flows.workers import WORTH_PROCESSES, BuildCrashed, Workers
+from memory_sidecar.flows.workers import (
+    MAX_PROCESSES,
+    WORTH_PROCESSES,
+    BuildCrashed,
+    Workers,
+)
 from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
@@ -157,26 +162,38 @@ class SourceFlow:
             )
             self._engine.start()
             self._journal = CrashJournal(self._state)
-        with self._building(batch):
-            self._engine.apply(batch)
+        # A file left out by its name is never built: a row says why, and CocoIndex, which costs
+        # most of a millisecond a file, need not know it.
+        left_out = [file for file in batch.changed if file.skip_reason]
+        to_build = [file for file in batch.changed if not file.skip_reason]
+        no_target = [*batch.gone, *(file.path for file in left_out)]
+        with self._building(to_build):
+            self._engine.apply(Batch(changed=to_build, gone=no_target))
         # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
         # does not know of, and so would not delete.
-        self._write([Write(path, None) for path in batch.gone])
+        self._write(
+            [Write(path, None) for path in batch.gone]
+            + [
+                Write(file.path, skipped_document(self._source, file, file.skip_reason))
+                for file in left_out
+            ]
+        )
         if self._pass.failures:
             self._store.fail(self._source.name, self._pass.failures)
         if self._pass.unchanged:
             self._store.touch(self._source.name, self._pass.unchanged)
 
     @contextmanager
-    def _building(self, batch: Batch) -> Iterator[None]:
-        """Have other processes build the documents of a large batch."""
-        if len(batch.changed) < WORTH_PROCESSES:
+    def _building(self, files: Sequence[SourceFile]) -> Iterator[None]:
+        """Have other processes build the documents of many files."""
+        if len(files) < WORTH_PROCESSES:
             yield
             return
         self._workers = Workers(
             self._source,
+            files,
             max_file_bytes=self._max_file_bytes,
-            processes=max(self._threads - 1, 1),  # one core is for writing
+            processes=min(self._threads, MAX_PROCESSES),
         )
         try:
             yield
@@ -217,7 +234,7 @@ class SourceFlow:
         if self._journal.is_barred(file):
             return skipped_document(self._source, file, "crashed the indexer three times")
         try:
-            if self._workers is not None and not file.skip_reason:
+            if self._workers is not None:
                 return self._workers.build(file)
             with self._journal.building(file):
                 return build_document(self._source, file, self._max_file_bytes)

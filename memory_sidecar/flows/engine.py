@@ -26,8 +26,8 @@ import cocoindex as coco  # isort: skip
 from memory_sidecar.flows.build import BuildError
 from memory_sidecar.model import SourceFile
 
-MAX_INFLIGHT_FILES = 64  # so many are read, chunked or waiting for the writer at a time
-_SLICE = 512  # changes handed to CocoIndex at once
+MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
+_SLICE = 1024  # changes handed to CocoIndex at once
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
 T = TypeVar("T")

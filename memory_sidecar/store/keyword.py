@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +24,7 @@ from memory_sidecar.model import Chunk
 from memory_sidecar.sqlite import Connection
 
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_CAMEL_WORD = re.compile(r"\b[A-Za-z][a-z0-9]*[A-Z]\w*\b")
+_CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*[A-Z][A-Za-z0-9]*")
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
 _WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -68,9 +69,16 @@ def index_words(text: str) -> str:
     """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1 ", text)
-    whole = {word.lower() for word in _CAMEL_WORD.findall(text)}
-    split = _CAMEL_HUMP.sub(" ", text)
-    return f"{split}\n{' '.join(sorted(whole))}" if whole else split
+    whole: set[str] = set()
+
+    def split(word: re.Match[str]) -> str:
+        parts = _humps_apart(word.group())
+        if " " in parts:
+            whole.add(word.group().lower())
+        return parts
+
+    text = _CAMEL_WORD.sub(split, text)
+    return f"{text}\n{' '.join(sorted(whole))}" if whole else text
 
 
 def keywords_of(connection: Connection, text: str) -> Keywords:
@@ -126,11 +134,16 @@ def keyword_scores(
     return ids, np.fromiter((row[1] for row in rows), np.float32, len(rows))
 
 
+@lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
+def _humps_apart(word: str) -> str:
+    return _CAMEL_HUMP.sub(" ", word)
+
+
 def _words_of(text: str) -> tuple[list[str], list[str]]:
     words: dict[str, None] = {}
     phrases: dict[str, None] = {}
     for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
-        parts = [part.lower() for part in _PART.findall(_CAMEL_HUMP.sub(" ", word))]
+        parts = [part.lower() for part in _PART.findall(_humps_apart(word))]
         for part in parts:
             if characters := _UNSPACED.findall(part):
                 pairs = pairwise(characters)
