@@ -1,0 +1,199 @@
+"""Watches the folders of one source and says what to scan again, once changes have settled.
+
+Events are hints: too many of them cost a scan, and a lost one waits for the next scan of
+everything. Opens no file and knows no ignore rules: the scans say which folders are worth it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import stat
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from memory_sidecar.sources.debounce import Debounce, Settled
+from memory_sidecar.sources.ignores import OWN_FILE
+from memory_sidecar.sources.observe import Observer, Report, open_observer
+from memory_sidecar.sources.poll import Poll
+
+__all__ = ["Settled", "Watch"]
+
+# A change of one of these changes what is ignored in the folder that it lies in, and below.
+RULE_FILES = frozenset({".gitignore", OWN_FILE, ".git"})
+GIT_INFO = ".git/info"  # holds the exclude file
+
+_log = logging.getLogger(__name__)
+
+
+class Watch:
+    """Calls `on_settled` on a thread of its own, with one batch after the other.
+
+    To miss nothing, `start` before the first scan, and after each scan `follow` what it found:
+    folders that are new to the watch then come as settled once more, because they may have changed
+    between the scan and the watch.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        on_settled: Callable[[Settled], None],
+        debounce_ms: int = 100,
+        max_wait_ms: int = 2_000,
+        poll_ms: int = 2_000,
+        observe: Callable[[Path, Report], Observer] = open_observer,
+    ) -> None:
+        """`poll_ms` is how often to look at what cannot be watched, and for a root that is gone."""
+        self._root = root.absolute()
+        self._on_settled = on_settled
+        self._debounce_ms = debounce_ms
+        self._max_wait_ms = max_wait_ms
+        self._observe = observe
+        self._poll = Poll(self._root, self._hear, poll_ms=poll_ms)
+        self._lock = threading.Lock()  # of everything below; never held while calling `on_settled`
+        self._settling: Debounce | None = None
+        self._observer: Observer | None = None
+        self._root_id: tuple[int, int] | None = None
+        self._wanted: frozenset[str] = frozenset()
+        self._unwatched: tuple[str, ...] = ()
+        self._limit_notice = ""
+        self._is_stopped = False
+
+    def start(self, folders: Iterable[str]) -> None:
+        """Watch `folders`, relative to the root, and the root itself, which may be gone."""
+        with self._lock:
+            self._wanted = frozenset(["", GIT_INFO, *folders])
+            self._settling = Debounce(
+                self._settle, debounce_ms=self._debounce_ms, max_wait_ms=self._max_wait_ms
+            )
+            self._watch_missing()
+
+    def follow(self, folders: Iterable[str]) -> None:
+        """Watch these folders from now on and no others."""
+        with self._lock:
+            self._wanted = frozenset(["", GIT_INFO, *folders])
+            if self._observer is not None:
+                for folder in self._observer.folders - self._wanted:
+                    self._observer.discard(folder)
+            added = self._watch_missing()
+        for folder in added:
+            self._hear(folder)
+
+    def stop(self) -> None:
+        """End all threads; not to be called by `on_settled`."""
+        with self._lock:
+            self._is_stopped = True
+            self._drop_observer()
+        self._poll.stop()
+        if self._settling is not None:
+            self._settling.stop()
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """Folders that are polled, because a limit of the system is reached; sorted."""
+        return self._unwatched
+
+    @property
+    def limit_notice(self) -> str:
+        """Which limit, and what to do about it; "" when everything is watched."""
+        return self._limit_notice
+
+    # Hearing of changes, on the threads of the observer and of the poll
+
+    def _hear(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        if folder == GIT_INFO and name == "exclude":
+            path = ""
+        elif path.startswith(".git/"):
+            return
+        elif name in RULE_FILES:
+            path = folder
+        if self._settling is not None:
+            self._settling.add(path)
+
+    # Handing over what settled, on the thread of the debouncer
+
+    def _settle(self, settled: Settled) -> None:
+        """Watch what came back before it is scanned, so that nothing falls in between."""
+        with self._lock:
+            if self._is_stopped:
+                return
+            added = self._watch_missing()
+        if "" in added:
+            settled = Settled(paths=frozenset(), everything=True)
+        elif added and not settled.everything:
+            settled = Settled(paths=settled.paths.union(added), everything=False)
+        self._on_settled(settled)
+
+    # Watching, under the lock
+
+    def _watch_missing(self) -> frozenset[str]:
+        """Try to watch what is wanted and not watched; returns the folders that now are."""
+        if self._is_stopped:
+            return frozenset()
+        root_id = _identity(self._root)
+        if root_id != self._root_id or (self._observer and not self._observer.is_reliable):
+            self._drop_observer()
+        self._root_id = root_id
+        if root_id is None:
+            self._fall_back(frozenset())
+            if _identity(self._root) is not None:
+                self._hear("")  # it came back before the poll could see that it was gone
+            return frozenset()
+        try:
+            if self._observer is None:
+                self._observer = self._observe(self._root, self._hear)
+        except OSError as error:
+            self._fall_back(self._wanted, error)
+            return frozenset()
+        missing = sorted(self._wanted - self._observer.folders)  # a folder before what it holds
+        added = []
+        for index, folder in enumerate(missing):
+            try:
+                self._observer.add(folder)
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                continue  # the folder above tells when that changes
+            except OSError as error:
+                self._fall_back(frozenset(missing[index:]), error)
+                break
+            added.append(folder)
+        else:
+            self._fall_back(frozenset())
+        return frozenset(added)
+
+    def _drop_observer(self) -> None:
+        if self._observer is not None:
+            self._observer.close()
+            self._observer = None
+
+    def _fall_back(self, folders: frozenset[str], error: OSError | None = None) -> None:
+        """Poll `folders` because of `error`, and a root that is gone or locked until it is back."""
+        if folders and not self._unwatched:
+            _log.warning("%s: %d folders are polled: %s", self._root, len(folders), error)
+        self._unwatched = tuple(sorted(folders - {GIT_INFO}))
+        self._limit_notice = _limit_notice(error, len(self._unwatched)) if error else ""
+        is_root_watched = self._observer is not None and "" in self._observer.folders
+        self._poll.follow(folders if is_root_watched else folders | {""})
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Which folder is at `root`, None when there is none."""
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+
+
+def _limit_notice(error: OSError, count: int) -> str:
+    polled = f"{count} folders are polled instead of watched"
+    if error.errno == errno.ENOSPC:
+        return f"{polled}: the limit is reached, raise it with sysctl fs.inotify.max_user_watches"
+    if error.errno == errno.EMFILE:
+        return (
+            f"{polled}: the limit is reached, raise it with sysctl fs.inotify.max_user_instances"
+            " or ulimit -n"
+        )
+    return f"{polled}: {error.strerror or error}"

@@ -1,0 +1,401 @@
+"""Watching real folders. Every wait is for something to be heard, with a generous deadline."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from memory_sidecar.sources.observe import Observer, Report, TreeObserver, open_observer
+from memory_sidecar.sources.walk import walk
+from memory_sidecar.sources.watch import Settled, Watch
+
+DEADLINE_S = 20.0
+
+Write = Callable[..., None]
+Git = Callable[..., str]
+
+
+class Heard:
+    """Collects what a watch says, and waits for it."""
+
+    def __init__(self) -> None:
+        self.batches: list[Settled] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, settled: Settled) -> None:
+        with self._changed:
+            self.batches.append(settled)
+            self._changed.notify_all()
+
+    @property
+    def paths(self) -> set[str]:
+        return {path for batch in self.batches for path in batch.paths}
+
+    @property
+    def everything(self) -> int:
+        """How often a scan of everything was asked for."""
+        return sum(batch.everything for batch in self.batches)
+
+    def wait_for(self, *paths: str) -> None:
+        """Until each of `paths` was in some batch."""
+        self.wait_until(lambda: self.paths.issuperset(paths), paths)
+
+    def wait_for_everything(self, times: int = 1) -> None:
+        self.wait_until(lambda: self.everything >= times, "everything")
+
+    def forget(self) -> None:
+        with self._changed:
+            self.batches.clear()
+
+    def wait_until(self, condition: Callable[[], bool], what: object = "") -> None:
+        with self._changed:
+            if not self._changed.wait_for(condition, DEADLINE_S):
+                pytest.fail(f"not heard: {what}, but {self.batches}")
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+StartWatch = Callable[..., Watch]
+
+
+@pytest.fixture
+def start(root: Path, heard: Heard) -> Iterator[StartWatch]:
+    """`start("a", "b")` watches the root and these folders, `start()` those a walk finds."""
+    watches: list[Watch] = []
+
+    def start(*folders: str, observe: Callable[[Path, Report], Observer] = open_observer) -> Watch:
+        watch = Watch(
+            root, on_settled=heard, debounce_ms=20, max_wait_ms=500, poll_ms=20, observe=observe
+        )
+        watches.append(watch)
+        watch.start(folders or walk_folders(root))
+        return watch
+
+    yield start
+    for watch in watches:
+        watch.stop()
+
+
+def walk_folders(root: Path) -> tuple[str, ...]:
+    return walk(root, max_file_bytes=1 << 20).folders
+
+
+def inotify_watches() -> int:
+    """How many the kernel holds for this process."""
+    count = 0
+    for info in Path("/proc/self/fdinfo").iterdir():
+        try:
+            count += len(re.findall("^inotify wd:", info.read_text(), re.MULTILINE))
+        except FileNotFoundError:
+            continue  # the descriptor that listed the folder
+    return count
+
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel in /proc")
+
+
+@pytest.fixture(params=["native", "tree"])
+def observe(request: pytest.FixtureRequest) -> Callable[[Path, Report], Observer]:
+    """What Linux uses, and what the other systems do."""
+    return open_observer if request.param == "native" else TreeObserver
+
+
+def test_saving_creating_and_deleting_is_heard(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    write("pkg/a.py", "pkg/b.py", "c.py")
+    start(observe=observe)
+    write("pkg/a.py", text="x = 2\n")
+    write("pkg/new.py")
+    (root / "pkg/b.py").unlink()
+    (root / "c.py").write_text("x = 3\n")
+    heard.wait_for("pkg/a.py", "pkg/new.py", "pkg/b.py", "c.py")
+    assert not heard.everything
+
+
+def test_an_atomic_save_is_heard_under_the_final_name(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    write("pkg/a.py")
+    start(observe=observe)
+    write("pkg/.a.py.tmp", text="x = 2\n")
+    (root / "pkg/.a.py.tmp").replace(root / "pkg/a.py")
+    heard.wait_for("pkg/a.py")
+
+
+def test_a_move_names_where_from_and_where_to(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    write("a/f.py", "b/g.py", "old/h.py")
+    start(observe=observe)
+    (root / "a/f.py").rename(root / "b/f.py")
+    (root / "old").rename(root / "b/new")
+    heard.wait_for("a/f.py", "b/f.py", "old", "b/new")
+
+
+def test_reading_is_no_change(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    write("pkg/a.py")
+    start(observe=observe)
+    assert (root / "pkg/a.py").read_text()
+    assert walk(root, max_file_bytes=1 << 20).files
+    write("last.py")
+    heard.wait_for("last.py")
+    assert heard.paths == {"last.py"}
+
+
+def test_nothing_is_heard_from_a_folder_that_nobody_asked_for(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    write(".gitignore", text="/logs/\n")
+    write("pkg/a.py", "logs/today/a.log", "node_modules/m/index.js", ".git/HEAD")
+    start(observe=observe)
+    write("logs/today/a.log", "logs/b.log", "node_modules/m/index.js", ".git/HEAD", text="2\n")
+    write("pkg/a.py", text="x = 2\n")
+    heard.wait_for("pkg/a.py")
+    assert heard.paths == {"pkg/a.py"}
+    assert not heard.everything
+
+
+@linux_only
+def test_an_ignored_folder_costs_no_watch(root: Path, write: Write, start: StartWatch) -> None:
+    write(*(f"node_modules/m{n}/lib/index.js" for n in range(50)), "pkg/sub/a.py", "b.py")
+    before = inotify_watches()
+    watch = start()
+    assert inotify_watches() - before == len(["", "pkg", "pkg/sub"])
+    watch.stop()
+    assert inotify_watches() == before
+
+
+def test_a_new_folder_is_heard_again_once_it_is_watched(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    watch = start(observe=observe)
+    write("new/deep/a.py")
+    heard.wait_for("new")
+    heard.forget()
+    watch.follow(walk_folders(root))
+    heard.wait_for("new", "new/deep")  # what it held when the watch began
+    write("new/deep/b.py")
+    heard.wait_for("new/deep/b.py")
+
+
+def test_a_folder_is_followed_no_longer_once_it_is_ignored(
+    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+) -> None:
+    write("gen/a.py", "pkg/a.py")
+    watch = start(observe=observe)
+    write(".gitignore", text="gen/\n")
+    heard.wait_for_everything()
+    watch.follow(walk_folders(root))
+    heard.forget()
+    write("gen/a.py", "pkg/a.py", text="x = 2\n")
+    heard.wait_for("pkg/a.py")
+    assert "gen/a.py" not in heard.paths
+
+
+def test_a_renamed_folder_is_heard_under_its_new_name_only(
+    root: Path, write: Write, start: StartWatch, heard: Heard
+) -> None:
+    write("old/sub/a.py")
+    watch = start()
+    (root / "old").rename(root / "new")
+    heard.wait_for("old", "new")
+    watch.follow(walk_folders(root))
+    heard.wait_for("new/sub")
+    heard.forget()
+    write("new/sub/a.py", text="x = 2\n")
+    heard.wait_for("new/sub/a.py")
+    assert heard.paths == {"new/sub/a.py"}
+
+
+def test_folders_that_trade_names_are_told_apart(
+    root: Path, write: Write, start: StartWatch, heard: Heard
+) -> None:
+    write("a/in_a.py", "b/in_b.py")
+    start()
+    (root / "a").rename(root / "c")
+    (root / "b").rename(root / "a")
+    (root / "c").rename(root / "b")
+    heard.wait_for("a", "b")
+    heard.forget()
+    write("a/in_b.py", text="x = 2\n")  # and nothing followed anew: the names are the same
+    heard.wait_for("a/in_b.py")
+    assert "b/in_b.py" not in heard.paths
+
+
+def test_a_folder_that_is_made_again_is_watched_again(
+    root: Path, write: Write, start: StartWatch, heard: Heard
+) -> None:
+    write("pkg/sub/a.py")
+    start()
+    for _ in range(3):
+        shutil.rmtree(root / "pkg")
+        heard.wait_for("pkg")
+        heard.forget()
+        write("pkg/sub/a.py")
+        heard.wait_for("pkg", "pkg/sub")  # watched by now, and followed anew by nobody
+        heard.forget()
+        write("pkg/sub/a.py", text="x = 2\n")
+        heard.wait_for("pkg/sub/a.py")
+        heard.forget()
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".sidecarignore"])
+def test_new_ignore_rules_concern_their_whole_folder(
+    root: Path, write: Write, start: StartWatch, heard: Heard, name: str
+) -> None:
+    write("pkg/sub/a.py", "b.py")
+    start()
+    write(f"pkg/{name}", text="sub/\n")
+    heard.wait_for("pkg")
+    assert not heard.everything
+    write(name, text="pkg/\n")
+    heard.wait_for_everything()
+
+
+def test_git_init_and_its_exclude_file_concern_everything(
+    root: Path, start: StartWatch, heard: Heard, git: Git
+) -> None:
+    start()
+    git("init", "-q")
+    heard.wait_for_everything()
+    (root / ".git/info").mkdir(exist_ok=True)
+    heard.forget()
+    (root / "a.py").touch()
+    heard.wait_for("a.py")
+    (root / ".git/info/exclude").write_text("*.py\n")
+    heard.wait_for_everything()
+
+
+def test_switching_branches_is_very_few_batches(
+    root: Path, write: Write, start: StartWatch, heard: Heard, git: Git
+) -> None:
+    git("init", "-q", "-b", "main")
+    files = [f"pkg{n % 50}/mod{n}.py" for n in range(3_000)]
+    write(*files, ".gitattributes")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    git("checkout", "-qb", "other")
+    write(*files, text="x = 2\n")
+    git("commit", "-qam", "two")
+    watch = Watch(root, on_settled=heard)
+    watch.start(walk_folders(root))
+    try:
+        git("checkout", "-q", "main")
+        write("last.py")
+        heard.wait_until(lambda: heard.everything > 0 or heard.paths >= {"last.py", *files})
+    finally:
+        watch.stop()
+    assert len(heard.batches) <= 5
+
+
+def test_a_name_that_is_not_utf8_stands_for_its_folder(
+    root: Path, write: Write, start: StartWatch, heard: Heard
+) -> None:
+    write("pkg/a.py")
+    start()
+    os.close(os.open(os.fsencode(root) + b"/pkg/bad\xff.py", os.O_CREAT | os.O_WRONLY))
+    heard.wait_for("pkg")
+
+
+def test_a_source_reached_through_a_link_is_watched(
+    root: Path, write: Write, heard: Heard, tmp_path: Path, observe: Callable[..., Observer]
+) -> None:
+    write("pkg/a.py")
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    watch = Watch(link, on_settled=heard, debounce_ms=20, observe=observe)
+    watch.start(["pkg"])
+    try:
+        write("pkg/a.py", text="x = 2\n")
+        heard.wait_for("pkg/a.py")
+    finally:
+        watch.stop()
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(
+    root: Path, write: Write, start: StartWatch, heard: Heard, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "pkg").symlink_to(outside)
+    start("pkg")
+    (outside / "a.py").touch()
+    write("last.py")
+    heard.wait_for("last.py")
+    assert heard.paths == {"last.py"}
+
+
+def test_a_folder_is_watched_once_it_can_be_read(
+    locked_root: Path, heard: Heard, drop_privileges: Callable[[], None]
+) -> None:
+    (locked_root / "pkg").mkdir(mode=0o777)
+    (locked_root / "also").mkdir()
+    (locked_root / "pkg").chmod(0)
+    (locked_root / "also").chmod(0)
+    watch = Watch(locked_root, on_settled=heard, debounce_ms=20)
+    drop_privileges()
+    watch.start(["also", "pkg"])
+    try:
+        assert watch.unwatched == ()
+        os.seteuid(os.getuid())
+        (locked_root / "pkg").chmod(0o777)
+        heard.wait_for("pkg")
+        (locked_root / "pkg/a.py").touch()
+        heard.wait_for("pkg/a.py")
+    finally:
+        watch.stop()
+
+
+@linux_only
+def test_starting_and_stopping_leaves_nothing_behind(root: Path, write: Write) -> None:
+    write(*(f"p{n}/a.py" for n in range(20)))
+
+    def cycle() -> None:
+        watch = Watch(root, on_settled=Heard())
+        watch.start(walk_folders(root))
+        write("p1/a.py")
+        watch.stop()
+        watch.stop()
+
+    cycle()
+    threads, descriptors = threading.active_count(), psutil.Process().num_fds()
+    for _ in range(20):
+        cycle()
+    assert (threading.active_count(), psutil.Process().num_fds()) == (threads, descriptors)
+
+
+@linux_only
+def test_hundreds_of_folders_need_two_threads(root: Path, write: Write, start: StartWatch) -> None:
+    # An ignored folder in each of them, as after running a Python project.
+    for n in range(300):
+        write(f"p{n}/a.py", f"p{n}/__pycache__/a.pyc")
+    threads, watches = threading.active_count(), inotify_watches()
+    start()
+    assert threading.active_count() - threads == 2
+    assert inotify_watches() - watches == 301
+
+
+def test_nothing_is_handed_over_after_stop(
+    root: Path, write: Write, start: StartWatch, heard: Heard
+) -> None:
+    watch = start()
+    write("a.py")
+    watch.stop()
+    count = len(heard.batches)
+    write("b.py")
+    watch.follow(["c"])
+    assert len(heard.batches) == count
