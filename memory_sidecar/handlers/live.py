@@ -1,0 +1,221 @@
+"""Keeps the sources of one codebase up to date for as long as the process lives.
+
+Each source has a thread that waits for its watch, scans what the watch points at, and lets the
+flow index what the scan found. One more thread gives new chunks their vectors. Everything waits
+on a queue or an event: with nothing to do, nothing runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import ModelError, SidecarError
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.follower import LiveState
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.sources.registry import Source
+from memory_sidecar.sources.watch import Settled, Watch
+
+RESCAN_S = 600.0  # events are hints: a whole scan looks for what they missed
+RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
+
+_log = logging.getLogger(__name__)
+
+EVERYTHING = Settled(paths=frozenset(), everything=True)
+
+
+class Live:
+    """Watches every registered source of `codebase` between `start` and `close`."""
+
+    def __init__(self, codebase: Codebase, *, clock: Clock) -> None:
+        self._codebase = codebase
+        self._clock = clock
+        self._sources: dict[str, _LiveSource] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._has_new_chunks = threading.Event()
+        self._embedding = threading.Thread(target=self._embed, name="vectors", daemon=True)
+
+    def start(self) -> None:
+        """Begin with every source that is registered; returns at once."""
+        self._codebase.live = self
+        self._embedding.start()
+        self._has_new_chunks.set()
+        for source in self._codebase.registry.all():
+            self.follow(source)
+
+    def follow(self, source: Source) -> None:
+        """Watch `source` from now on; nothing changes if it is watched already."""
+        with self._lock:
+            if source.name in self._sources or self._stop.is_set():
+                return
+            live = _LiveSource(source, self._codebase, self._clock, self._has_new_chunks.set)
+            self._sources[source.name] = live
+        live.start()
+
+    def forget(self, name: str) -> None:
+        """Watch the source called `name` no longer."""
+        with self._lock:
+            live = self._sources.pop(name, None)
+        if live is not None:
+            live.close()
+
+    def states(self) -> list[LiveState]:
+        with self._lock:
+            return [live.state for live in self._sources.values()]
+
+    def wait_fresh(self, *, timeout_ms: int) -> bool:
+        """A barrier: whether every save before this call is indexed within `timeout_ms`.
+
+        Asks the disk, not the watch, whose events may still be on their way.
+        """
+        with self._lock:
+            sources = list(self._sources.values())
+        deadline = time.monotonic() + timeout_ms / 1000
+        waits = [live.ask_for(EVERYTHING) for live in sources]
+        return all(done.wait(max(deadline - time.monotonic(), 0)) for done in waits)
+
+    def close(self) -> None:
+        """Stop watching; what is being indexed is finished first."""
+        self._codebase.live = None
+        self._stop.set()
+        self._has_new_chunks.set()
+        with self._lock:
+            sources, self._sources = list(self._sources.values()), {}
+        for live in sources:
+            live.close()
+        self._embedding.join()
+
+    def _embed(self) -> None:
+        said = ""
+        while True:
+            self._has_new_chunks.wait()
+            self._has_new_chunks.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self._codebase.embed(Silent(), stop=self._stop)
+            except ModelError as error:
+                if error.message != said:
+                    said = error.message
+                    _log.warning("no vectors: %s; %s", error.message, error.hint)
+            except SidecarError:
+                _log.exception("vectors are left for later")
+
+
+class _LiveSource:
+    """One source: its watch, and the thread that answers it."""
+
+    def __init__(
+        self, source: Source, codebase: Codebase, clock: Clock, on_indexed: Callable[[], None]
+    ) -> None:
+        self._source = source
+        self._codebase = codebase
+        self._clock = clock
+        self._on_indexed = on_indexed
+        self._asked: queue.Queue[tuple[Settled, threading.Event] | None] = queue.Queue()
+        self._folders: set[str] = set()
+        self._retry_s = 0.0
+        self._state = LiveState(source.name, False, None, "", (), "")
+        self._watch = Watch(source.root, on_settled=self._hear)
+        self._thread = threading.Thread(target=self._run, name=f"live {source.name}", daemon=True)
+
+    @property
+    def state(self) -> LiveState:
+        return replace(
+            self._state,
+            is_current=self._state.is_current and self._asked.empty(),
+            polled=self._watch.unwatched,
+            notice=self._watch.limit_notice,
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._asked.put(None)
+        self._thread.join()
+
+    def ask_for(self, settled: Settled) -> threading.Event:
+        """Have `settled` scanned; the event is set when what the scan found is indexed."""
+        done = threading.Event()
+        self._state = replace(self._state, is_current=False)
+        self._asked.put((settled, done))
+        return done
+
+    def _hear(self, settled: Settled) -> None:
+        self.ask_for(settled)
+
+    def _run(self) -> None:
+        # The watch comes before the scan, so that no save falls between them. It begins with the
+        # folders of the last scan: after a restart that is nearly all of them.
+        self._folders = self._codebase.known_folders(self._source)
+        self._watch.start(self._folders)
+        try:
+            self._answer(EVERYTHING, [])
+            while (asked := self._next()) is not None:
+                self._answer(*asked)
+        finally:
+            self._watch.stop()
+
+    def _next(self) -> tuple[Settled, list[threading.Event]] | None:
+        """Everything that has been asked for by now, as one; waits for the first of it."""
+        try:
+            first = self._asked.get(timeout=self._retry_s or RESCAN_S)
+        except queue.Empty:
+            return EVERYTHING, []
+        asked = [first]
+        while not self._asked.empty():
+            asked.append(self._asked.get_nowait())
+        if None in asked:
+            return None
+        known = [each for each in asked if each is not None]
+        settled = Settled(
+            paths=frozenset().union(*(each.paths for each, _ in known)),
+            everything=any(each.everything for each, _ in known),
+        )
+        return settled, [done for _, done in known]
+
+    def _answer(self, settled: Settled, waiting: Iterable[threading.Event]) -> None:
+        under = None if settled.everything else settled.paths
+        try:
+            refreshed = self._codebase.refresh(self._source, under=under)
+        except Exception as error:  # the thread must outlive whatever one refresh meets
+            message = error.message if isinstance(error, SidecarError) else str(error)
+            if message != self._state.error:
+                _log.warning("%s: %s", self._source.name, message, exc_info=True)
+            self._state = replace(self._state, error=message)
+            self._back_off()
+            return
+        self._follow_folders(refreshed.folders, under)
+        if refreshed.files_failed:
+            self._back_off()
+        elif under is None:
+            self._retry_s = 0.0
+        self._state = replace(self._state, is_current=True, refreshed_at=self._clock(), error="")
+        for done in waiting:
+            done.set()
+        if refreshed.chunks_indexed:
+            self._on_indexed()
+
+    def _back_off(self) -> None:
+        self._retry_s = min(max(self._retry_s * 2, RETRY_FIRST_S), RETRY_LONGEST_S)
+
+    def _follow_folders(self, scanned: Iterable[str], under: Iterable[str] | None) -> None:
+        """Watch the folders that a scan found, and none that it found gone or ignored."""
+        before = frozenset(self._folders)
+        if under is None:
+            self._folders = set(scanned)
+        else:
+            for path in under:
+                inside = path + "/"
+                self._folders -= {f for f in before if f == path or f.startswith(inside)}
+            self._folders.update(scanned)
+        if self._folders != before:
+            self._watch.follow(self._folders)

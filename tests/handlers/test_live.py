@@ -1,0 +1,155 @@
+"""A watched source follows its files: saved, moved, ignored, gone and back."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.live import Live
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.model import CodeQuery, SearchMode
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.settings import Settings
+
+DEADLINE_S = 20.0
+WITHOUT_MODEL = Settings(model_dir="/nowhere")
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "project"
+    (root / "pkg").mkdir(parents=True)
+    (root / "pkg" / "cart.py").write_text("def total_of_cart(): return 0\n")
+    return root
+
+
+@pytest.fixture
+def codebase(tmp_path):
+    models = Models(WITHOUT_MODEL, cache=tmp_path / "data" / "embeddings.sqlite")
+    paths = StorePaths(tmp_path / "data" / "codebase.sqlite")
+    codebase = Codebase(paths, settings=WITHOUT_MODEL, models=models, clock=system_clock)
+    yield codebase
+    codebase.close()
+    models.close()
+
+
+@pytest.fixture
+def live(codebase, root):
+    codebase.index([root], reporter=Silent(), embed=False)
+    live = Live(codebase, clock=system_clock)
+    with codebase.kept_open(Silent()):
+        live.start()
+        assert live.wait_fresh(timeout_ms=20_000)
+        yield live
+        live.close()
+
+
+def files_with(codebase: Codebase, word: str) -> set[str]:
+    query = CodeQuery(word, mode=SearchMode.KEYWORD)
+    return {hit.filename for hit in codebase.search(query, reporter=Silent())}
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+def test_a_save_is_found_without_a_call(codebase, live, root):
+    (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
+    eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+
+
+def test_a_change_replaces_what_was_there(codebase, live, root):
+    (root / "pkg" / "cart.py").write_text("def okapi(): return 1\n")
+    eventually(lambda: files_with(codebase, "okapi") == {"pkg/cart.py"})
+    assert files_with(codebase, "total") == set()
+
+
+def test_a_renamed_folder_moves_its_files(codebase, live, root):
+    (root / "pkg").rename(root / "shop")
+    eventually(lambda: files_with(codebase, "total") == {"shop/cart.py"})
+
+
+def test_a_file_in_a_new_folder_in_a_new_folder_is_found(codebase, live, root):
+    deep = root / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "first.py").write_text("def tapir(): pass\n")
+    eventually(lambda: files_with(codebase, "tapir") == {"a/b/first.py"})
+    (deep / "second.py").write_text("def tapir(): pass\n")
+    eventually(lambda: files_with(codebase, "tapir") == {"a/b/first.py", "a/b/second.py"})
+
+
+def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
+    (root / ".gitignore").write_text("pkg/\n")
+    eventually(lambda: not files_with(codebase, "total"))
+    (root / ".gitignore").unlink()
+    eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
+
+
+def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(codebase, live, root):
+    away = root.with_name("away")
+    root.rename(away)
+    eventually(lambda: live.states()[0].error != "")
+    assert files_with(codebase, "total") == {"pkg/cart.py"}
+    away.rename(root)
+    (root / "pkg" / "back.py").write_text("def walrus(): pass\n")
+    eventually(lambda: files_with(codebase, "walrus") == {"pkg/back.py"})
+
+
+def test_a_branch_switch_is_followed(codebase, live, root):
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        subprocess.run(["git", "-C", str(root), *identity, *arguments], check=True)
+
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("switch", "-qc", "other")
+    for number in range(300):
+        (root / "pkg" / f"m{number}.py").write_text(f"def gnu{number}(): pass  # herd\n")
+    git("add", ".")
+    git("commit", "-qm", "second")
+    eventually(lambda: len(codebase.status().sources) == 1 and _count(codebase) == 301)
+    git("switch", "-q", "main")
+    eventually(lambda: _count(codebase) == 1)
+    git("switch", "-q", "other")
+    eventually(lambda: _count(codebase) == 301)
+
+
+def test_the_barrier_covers_every_save_before_it(codebase, live, root):
+    for number in range(20):
+        (root / "pkg" / f"b{number}.py").write_text(f"def barrier{number}(): pass\n")
+        codebase.wait_fresh(20_000, reporter=Silent())
+        assert files_with(codebase, f"barrier{number}") == {f"pkg/b{number}.py"}
+
+
+def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_path):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def heron(): pass\n")
+    codebase.index([second], reporter=Silent(), embed=False)
+    (second / "b.py").write_text("def heron(): pass\n")
+    eventually(lambda: files_with(codebase, "heron") == {"a.py", "b.py"})
+    codebase.remove("second", reporter=Silent())
+    assert files_with(codebase, "heron") == set()
+    assert [state.name for state in live.states()] == ["project"]
+
+
+def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root: Path):
+    for number in range(10):
+        (root / "pkg" / f"i{number}.py").write_text(f"def ibis{number}(): pass\n")
+        codebase.index([root], reporter=Silent(), embed=False)
+        assert files_with(codebase, f"ibis{number}") == {f"pkg/i{number}.py"}
+
+
+def _count(codebase: Codebase) -> int:
+    return sum(source.indexed for source in codebase.status().sources)
