@@ -1,0 +1,88 @@
+"""Runs one command as a process of its own and measures what it took.
+
+Memory is sampled ten times a second, so a peak that is shorter may be missed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_COMMAND = (sys.executable, "-c", "from memory_sidecar.cli.main import main; main()")
+_SAMPLE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One finished command."""
+
+    output: Any  # what it printed, parsed
+    seconds: float  # from start to exit
+    cpu_seconds: float  # user and system, of the process and the ones it started
+    peak_mb: float  # resident, of the process and the ones it started together
+
+
+def run_command(*arguments: str | Path, data_dir: Path, cwd: Path) -> Run:
+    """`memory-sidecar ARGUMENTS --json`. Raises where it does not exit with 0."""
+    command = [*_COMMAND, *map(str, arguments), "--data-dir", str(data_dir), "--json"]
+    with tempfile.TemporaryFile() as output:
+        cpu_before = _cpu_of_ended_children()
+        started = time.perf_counter()
+        process = psutil.Popen(command, stdout=output, stderr=subprocess.PIPE, cwd=cwd)
+        memory = _Memory(process)
+        memory.start()
+        _, errors = process.communicate()
+        seconds = time.perf_counter() - started
+        memory.join()
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(map(str, arguments))}: {errors.decode()}")
+        output.seek(0)
+        cpu_seconds = _cpu_of_ended_children() - cpu_before
+        return Run(json.load(output), seconds, cpu_seconds, memory.peak_bytes / 2**20)
+
+
+class _Memory(threading.Thread):
+    """Watches a process and its children until it ends."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        super().__init__(daemon=True)
+        self._process = process
+        self.peak_bytes = 0
+
+    def run(self) -> None:
+        while resident := self._all_resident():
+            self.peak_bytes = max(self.peak_bytes, resident)
+            time.sleep(_SAMPLE_SECONDS)
+
+    def _all_resident(self) -> int:
+        try:
+            family = [self._process, *self._process.children(recursive=True)]
+        except psutil.Error:
+            return 0
+        total = 0
+        for process in family:
+            with suppress(psutil.Error):  # it has just ended
+                total += _resident(process)
+        return total
+
+
+def _resident(process: psutil.Process) -> int:
+    """Bytes in memory. What several processes share, such as libraries, counts once over all."""
+    if sys.platform == "linux":
+        return int(process.memory_full_info().pss)
+    return int(process.memory_info().rss)
+
+
+def _cpu_of_ended_children() -> float:
+    times = psutil.Process().cpu_times()
+    return float(times.children_user + times.children_system)

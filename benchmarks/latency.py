@@ -1,0 +1,83 @@
+"""How long a query takes inside of a process that has the model and the vectors loaded.
+
+To embed a whole large tree takes a quarter of an hour, so the vectors of the chunks are made of
+random numbers here: a scan of them costs the same. The questions are embedded by the real model.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.model import CodeQuery, SearchMode
+from memory_sidecar.store.codebase import CodeStore
+
+_DIMENSION = 384
+_ROUNDS = 3
+
+QUESTIONS = (
+    "how is a many to many relation saved",
+    "where are cookies signed",
+    "parse the multipart body of an upload",
+    "retry when the database connection is lost",
+    "convert a datetime to the user's time zone",
+    "render a template with a context",
+    "build the SQL of a join",
+    "validate an email address",
+    "hash a password with scrypt",
+    "find tests by name and run them in parallel",
+    "translate plural forms",
+    "limit a queryset to some rows",
+    "send mail with an attachment",
+    "which middleware adds security headers",
+    "serialize a model to JSON",
+    "create an index in a migration",
+    "resolve a URL to its view",
+    "cache a view for some minutes",
+    "escape HTML in a string",
+    "check whether a user has a permission",
+    "QuerySet.bulk_create",
+    "get_or_create",
+    "MigrationAutodetector",
+    "def ready(self)",
+    "django/db/models/query.py",
+    "how to write a custom template tag",
+    "where is the admin's search field handled",
+    "split a list into pages",
+    "the error when a form field is required",
+    "import of a module by its dotted path",
+)
+
+
+def query_latency(data_dir: Path) -> dict[str, list[float]]:
+    """Milliseconds of each query, by mode. Leaves random vectors in that data directory."""
+    services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
+    codebase = services.codebase()
+    store = CodeStore(codebase.paths.db, clock=system_clock)
+    store.adopt_model(services.models.files.sha256)
+    _fill_randomly(store)
+    store.close()
+    latencies: dict[str, list[float]] = {}
+    for mode in (SearchMode.HYBRID, SearchMode.VECTOR, SearchMode.KEYWORD):
+        codebase.search(CodeQuery("warm up", mode=mode), reporter=Silent())
+        taken = latencies.setdefault(mode.value, [])
+        for question in QUESTIONS * _ROUNDS:
+            started = time.perf_counter()
+            codebase.search(CodeQuery(question, mode=mode), reporter=Silent())
+            taken.append(1000 * (time.perf_counter() - started))
+    services.close()
+    return latencies
+
+
+def _fill_randomly(store: CodeStore) -> None:
+    random = np.random.default_rng(1)
+    while waiting := store.pending(limit=1000):
+        vectors = random.standard_normal((len(waiting), _DIMENSION)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        store.put_vectors([(w.chunk_id, v) for w, v in zip(waiting, vectors, strict=True)])

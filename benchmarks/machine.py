@@ -1,0 +1,57 @@
+"""Where a figure was measured: the machine, the date and the versions that made it.
+
+Nothing that names a person or a place: no host name, no path.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_PACKAGES = ("apsw", "cocoindex", "fastembed", "onnxruntime", "sqlite-vec", "tree-sitter", "numpy")
+RESULTS = Path(__file__).parent / "results"
+
+
+def describe_machine() -> dict[str, Any]:
+    """CPU, cores that may be used, memory, system, date and versions."""
+    return {
+        "cpu": cpu_model(),
+        "cores": available_cores(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30),
+        "system": f"{platform.system()} {platform.release()}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "load_before": round(psutil.getloadavg()[0], 1),  # more than ~0.5: something else ran too
+        "python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+    }
+
+
+def machine_slug(machine: dict[str, Any]) -> str:
+    """A short name for files: `2-cores-intel-xeon-…`."""
+    words = re.sub(r"\(R\)|\(TM\)|CPU|Processor|@.*", "", machine["cpu"], flags=re.IGNORECASE)
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    return f"{machine['cores']}-cores-{slug}"
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cpu_model() -> str:
+    """The CPU's name as the system has it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

@@ -1,0 +1,192 @@
+"""Measures how well search ranks: python benchmarks/retrieval.py SET [SET…]
+
+A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Every document becomes a file,
+goes through the real index and is looked for with the real search, by keyword, by vector and by
+both. A file counts at the rank of its best chunk. Sets of conversations are not code: not yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from machine import RESULTS, describe_machine
+from metrics import Judged, mean_metrics
+from trees import cache_folder
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Reporter, Silent
+from memory_sidecar.model import CodeQuery, SearchMode
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.settings import load_settings
+
+TOP_CHUNKS = 50  # of which the first ten files are judged
+_ENDINGS = {"python": ".py"}
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSet:
+    """Documents by file name, queries by id, and what is relevant to each query."""
+
+    name: str
+    documents: dict[str, str]
+    queries: dict[str, str]
+    relevance: dict[str, dict[str, int]]
+
+
+class NotCode(Exception):
+    """The set holds conversations."""
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    for folder in options.sets:
+        try:
+            judged_set = read_set(folder)
+        except NotCode:
+            print(f"{folder.name}: conversations belong to sessions, which cannot be searched yet")
+            continue
+        results = measure(judged_set, cache=options.cache)
+        print_table(judged_set, results)
+        if not options.no_results:
+            write_results(judged_set, results, machine)
+
+
+def measure(judged_set: RetrievalSet, *, cache: Path) -> dict[str, dict[str, float]]:
+    """Metrics of each mode, over all queries; vectors are kept in `cache` between runs."""
+    cache.mkdir(parents=True, exist_ok=True)
+    settings = load_settings(None, os.environ)
+    models = Models(settings, cache=cache / "embeddings.sqlite")
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-retrieval-") as scratch:
+        tree = Path(scratch, "tree")
+        write_files(judged_set, tree)
+        paths = StorePaths(Path(scratch, "data", "codebase.sqlite"))
+        codebase = Codebase(paths, settings=settings, models=models, clock=system_clock)
+        report = codebase.index([tree], reporter=_Progress())
+        if report.files_skipped or report.files_failed:
+            left_out = [*report.files_skipped, *report.files_failed]
+            print(f"{judged_set.name}: {len(left_out)} files left out, such as {left_out[0]}")
+        results = {mode.value: run_queries(codebase, judged_set, mode) for mode in SearchMode}
+        codebase.close()
+    models.close()
+    return results
+
+
+def run_queries(codebase: Codebase, judged_set: RetrievalSet, mode: SearchMode) -> dict[str, float]:
+    reporter: Reporter = Silent()
+    judged, seconds = [], 0.0
+    for query_id, text in judged_set.queries.items():
+        started = time.perf_counter()
+        hits = codebase.search(CodeQuery(text, top_k=TOP_CHUNKS, mode=mode), reporter=reporter)
+        seconds += time.perf_counter() - started
+        ranking = list(dict.fromkeys(hit.filename for hit in hits))
+        judged.append(Judged(ranking, judged_set.relevance[query_id]))
+    return mean_metrics(judged) | {"ms_per_query": 1000 * seconds / len(judged)}
+
+
+def read_set(folder: Path) -> RetrievalSet:
+    """Raises NotCode for a set of conversations."""
+    names, documents = {}, {}
+    for document in _lines(folder / "corpus.jsonl"):
+        if "conversation" in document:
+            raise NotCode
+        name = _file_name(document)
+        names[document["_id"]] = name
+        documents[name] = document["text"]
+    relevance: dict[str, dict[str, int]] = {}
+    with (folder / "qrels.tsv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if grade := int(row["score"]):
+                relevance.setdefault(row["query-id"], {})[names[row["corpus-id"]]] = grade
+    queries = {q["_id"]: q["text"] for q in _lines(folder / "queries.jsonl")}
+    judged = {query_id: text for query_id, text in queries.items() if query_id in relevance}
+    return RetrievalSet(folder.name, documents, judged, relevance)
+
+
+def write_files(judged_set: RetrievalSet, tree: Path) -> None:
+    for name, text in judged_set.documents.items():
+        file = tree / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="")
+
+
+def _file_name(document: dict[str, Any]) -> str:
+    """The document's id, where that is a path; else with the ending of its language."""
+    name = str(document["_id"])
+    if "/" in name or "." in name:
+        return name
+    return name + _ENDINGS.get(document.get("language", ""), "")
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def print_table(judged_set: RetrievalSet, results: dict[str, dict[str, float]]) -> None:
+    print(
+        f"{judged_set.name}: {len(judged_set.documents)} files, {len(judged_set.queries)} queries"
+    )
+    names = list(next(iter(results.values())))
+    print(" " * 8, *(f"{name:>12}" for name in names))
+    for mode, metrics in results.items():
+        print(f"{mode:8}", *(f"{metrics[name]:12.4f}" for name in names))
+    print(f"hybrid is {_lead(results):+.4f} NDCG@10 from the better arm\n")
+
+
+def write_results(
+    judged_set: RetrievalSet, results: dict[str, dict[str, float]], machine: dict[str, Any]
+) -> None:
+    report = {
+        "set": judged_set.name,
+        "files": len(judged_set.documents),
+        "queries": len(judged_set.queries),
+        "modes": {
+            mode: {name: round(value, 4) for name, value in metrics.items()}
+            for mode, metrics in results.items()
+        },
+        "hybrid_over_better_arm_ndcg@10": round(_lead(results), 4),
+        "machine": machine,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    target = RESULTS / f"retrieval-{judged_set.name}.json"
+    target.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def _lead(results: dict[str, dict[str, float]]) -> float:
+    ndcg = {mode: metrics["ndcg@10"] for mode, metrics in results.items()}
+    return ndcg["hybrid"] - max(ndcg["keyword"], ndcg["vector"])
+
+
+class _Progress(Silent):
+    """Tells on a terminal how far embedding is, since a first run takes minutes."""
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{stage} {done:,} of {total:,} ", end="", file=sys.stderr)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
+    parser.add_argument(
+        "--cache", type=Path, default=cache_folder(), help="where vectors are kept between runs"
+    )
+    parser.add_argument("--no-results", action="store_true", help="print only")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Measures what a user waits for: python benchmarks/speed.py [--tree DIR] [--json FILE]
+
+The tree is a public source archive (see `trees.py`), downloaded once. Commands run as processes of
+their own, as a user would start them; only query latency and the share of the raw ONNX limit are
+taken inside of this one. Under ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from command import Run, run_command
+from latency import query_latency
+from machine import RESULTS, describe_machine, machine_slug
+from onnx_limit import share_of_limit
+from trees import archive_tree, cache_folder, copy_part, copy_until
+
+FIRST_RUNS = 3
+NO_CHANGE_RUNS = 5
+NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
+
+
+@dataclass(slots=True)
+class Results:
+    """Figures in the order they were taken: name → value, unit, and the wanted value if any."""
+
+    figures: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, name: str, value: float, unit: str, *, wanted: str = "", note: str = "") -> None:
+        figure = {"name": name, "value": round(value, 3), "unit": unit}
+        self.figures.append(figure | {"wanted": wanted, "note": note})
+        print(f"{name:44} {value:>11,.2f} {unit:9} {wanted:9} {note}", flush=True)
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    cache = Path(options.cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-speed-") as scratch:
+        work = Path(scratch)
+        measure_first_run(results, tree, work / "first")
+        measure_small_runs(results, tree, work / "small")
+        measure_vectors(results, tree, work / "vectors", chunks=options.vectors)
+        measure_queries(results, work / "first", work / "vectors")
+    _write(results, machine, options.json)
+
+
+def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
+    """A first run until every file is found by keyword, as one command from start to exit."""
+    runs = []
+    for number in range(FIRST_RUNS):
+        folder = data_dir if number == 0 else data_dir.with_name(f"first-{number}")
+        runs.append(run_command("index", tree, "--wait", "keyword", data_dir=folder, cwd=tree))
+    run, report = _median(runs), runs[0].output
+    files, chunks = report["files_processed"], report["chunks_indexed"]
+    note = f"median of {len(runs)} whole processes"
+    results.add("files", report["files_total"], "files", note=f"{files:,} indexed")
+    results.add("chunks", chunks, "chunks")
+    results.add("keyword-ready", run.seconds, "s", note=note)
+    results.add("keyword-ready, files", files / run.seconds, "files/s")
+    results.add("keyword-ready, chunks", chunks / run.seconds, "chunks/s", wanted="≥ 3,000")
+    results.add("keyword-ready, CPU time", run.cpu_seconds, "s", note="user and system")
+    results.add(
+        "keyword-ready, peak memory",
+        max(r.peak_mb for r in runs),
+        "MB",
+        wanted="≤ 350",
+        note="resident, all processes together",
+    )
+    size = (data_dir / "codebase.sqlite").stat().st_size
+    results.add("database without vectors", size / 2**20, "MB")
+
+
+def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
+    """Runs after which little or nothing has changed, over 10,000 files."""
+    root, data_dir = folder / "tree", folder / "data"
+    copy_until(tree, root, files=NO_CHANGE_FILES)
+
+    def index() -> Run:
+        return run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
+
+    index()
+    runs = [index() for _ in range(NO_CHANGE_RUNS)]
+    assert not any(run.output["files_processed"] for run in runs)
+    total = runs[0].output["files_total"]
+    results.add(
+        "no change",
+        _median(runs).seconds,
+        "s",
+        wanted="≤ 2",
+        note=f"{total:,} files, whole process, median of {len(runs)}",
+    )
+    changed = next(path for path in sorted(root.rglob("*.py")) if path.stat().st_size > 1000)
+    runs = []
+    for number in range(3):
+        with changed.open("a", encoding="utf-8") as file:
+            file.write(f"\n# changed {number}\n")
+        runs.append(index())
+        assert runs[-1].output["files_processed"] == 1
+    results.add("one file changed", _median(runs).seconds, "s", note="whole process")
+
+
+def measure_vectors(results: Results, tree: Path, folder: Path, *, chunks: int) -> None:
+    """Vectors of a part of the tree, and what a renamed folder costs after that."""
+    root, data_dir = folder / "tree", folder / "data"
+    total = next(f["value"] for f in results.figures if f["name"] == "chunks")
+    copy_part(tree, root, every=max(int(total / chunks), 1))
+    run = run_command("index", root, data_dir=data_dir, cwd=root)
+    embedded = run.output["vectors_embedded"]
+    results.add(
+        "vector-ready",
+        embedded / run.seconds,
+        "chunks/s",
+        note=f"{embedded:,} chunks, whole process, model loading included",
+    )
+    results.add("vector-ready, peak memory", run.peak_mb, "MB", wanted="≤ 350")
+    limit = share_of_limit(root, folder / "limit")
+    results.add("embedding, sustained", limit.ours_per_second, "chunks/s")
+    results.add(
+        "raw ONNX limit",
+        limit.raw_per_second,
+        "chunks/s",
+        note="session.run alone on the same texts, tokenized before, in turns with ours",
+    )
+    results.add("share of the limit", limit.share, "", wanted="≥ 0.85")
+    _measure_rename(results, root, data_dir)
+
+
+def _measure_rename(results: Results, root: Path, data_dir: Path) -> None:
+    folders = [path for path in root.iterdir() if path.is_dir()]
+    largest = max(folders, key=lambda folder: sum(1 for _ in folder.rglob("*")))
+    largest.rename(largest.with_name("renamed"))
+    run = run_command("index", root, data_dir=data_dir, cwd=root)
+    assert run.output["vectors_pending"] == 0
+    results.add(
+        "renamed folder, embedded again",
+        run.output["vectors_embedded"],
+        "chunks",
+        wanted="0",
+        note=f"{run.output['chunks_indexed']:,} chunks moved in {run.seconds:.1f} s",
+    )
+
+
+def measure_queries(results: Results, data_dir: Path, vectors: Path) -> None:
+    """Latency inside of one process, with everything loaded."""
+    size = (vectors / "data" / "codebase.sqlite").stat().st_size
+    results.add("database of the part, with vectors", size / 2**20, "MB")
+    for mode, milliseconds in query_latency(data_dir).items():
+        note = f"{len(milliseconds)} queries"
+        if mode != "keyword":
+            note += "; vectors of the chunks are random numbers, which cost what real ones cost"
+        cuts = statistics.quantiles(milliseconds, n=20)
+        results.add(f"query, {mode}, p50", statistics.median(milliseconds), "ms", note=note)
+        results.add(f"query, {mode}, p95", cuts[18], "ms")
+
+
+def _median(runs: list[Run]) -> Run:
+    return sorted(runs, key=_seconds)[len(runs) // 2]
+
+
+_seconds: Callable[[Run], float] = lambda run: run.seconds  # noqa: E731
+
+
+def _write(results: Results, machine: dict[str, Any], also: str | None) -> None:
+    text = json.dumps({"machine": machine, "figures": results.figures}, indent=1) + "\n"
+    name = f"speed-{machine_slug(machine)}"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    lines = ["# Speed", ""]
+    lines += [f"- {key}: {value}" for key, value in machine.items()]
+    lines += ["", "| figure | value | | wanted | |", "|---|---:|---|---|---|"]
+    lines += [
+        f"| {f['name']} | {f['value']:,.2f} | {f['unit']} | {f['wanted']} | {f['note']} |"
+        for f in results.figures
+    ]
+    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if also:
+        Path(also).write_text(text, encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--tree", help="source tree to measure on instead of the archive")
+    parser.add_argument("--cache", default=cache_folder(), help="where the archive is kept")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    parser.add_argument("--vectors", type=int, default=1000, help="chunks to embed")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

