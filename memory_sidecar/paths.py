@@ -15,15 +15,11 @@ that two databases never share one.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.settings import CONFIG_NAME
-
-DATA_DIR_VARIABLE = "MEMORY_SIDECAR_DATA_DIR"
-PROJECT_DATA_DIR = Path("data", "memory")
+from memory_sidecar.locate import CONFIG_NAME, locate_data_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +63,12 @@ class DataDir:
 def find_data_dir(
     option: Path | None, *, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> DataDir:
-    """`--data-dir`, else the environment, else the nearest project's, else the user's own.
-
-    A project is the nearest folder upwards of `cwd` that has `data/memory` or a
-    `memory-sidecar.toml`.
-    """
-    if option is not None:
-        return DataDir(_absolute(option, cwd))
-    if named := environ.get(DATA_DIR_VARIABLE):
-        return DataDir(_absolute(Path(named), cwd))
-    for folder in (cwd, *cwd.parents):
-        if (folder / PROJECT_DATA_DIR).is_dir() or (folder / CONFIG_NAME).is_file():
-            return DataDir(folder / PROJECT_DATA_DIR)
-    return DataDir(user_data_folder(environ) / "memory-sidecar")
+    """As `locate_data_dir` finds it."""
+    named = str(option) if option is not None else None
+    return DataDir(Path(locate_data_dir(named, cwd=str(cwd), environ=environ)))
 
 
 def find_config(cwd: Path) -> Path | None:
     """The nearest `memory-sidecar.toml` upwards of `cwd`."""
     candidates = (folder / CONFIG_NAME for folder in (cwd, *cwd.parents))
     return next((path for path in candidates if path.is_file()), None)
-
-
-def user_data_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """The platform's folder for application data of this user."""
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
-    return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-
-
-def _absolute(path: Path, cwd: Path) -> Path:
-    return Path(os.path.normpath(cwd / path.expanduser()))

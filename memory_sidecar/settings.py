@@ -15,7 +15,6 @@ from typing import Any
 
 from memory_sidecar.errors import UsageError
 
-CONFIG_NAME = "memory-sidecar.toml"
 ENV_PREFIX = "MEMORY_SIDECAR_"
 
 
@@ -27,6 +26,8 @@ class Settings:
     model_download: bool = True  # whether FastEmbed may fetch the model when none is found
     embed_threads: int = 0  # parallel embedding threads; 0 means one for every core, at most 8
     max_file_bytes: int = 1 << 20  # larger files are skipped, with that reason
+    idle_unload_minutes: int = 10  # the daemon gives the model's memory back after so long; 0 never
+    log_level: str = "info"  # of the daemon: debug, info, warning or error
 
 
 def load_settings(config: Path | None, environ: Mapping[str, str] = os.environ) -> Settings:

@@ -23,8 +23,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # From top to bottom. A part may import what lies in the rows below its own, nothing beside it and
 # nothing above: whoever changes a part has to look only upwards for who could notice.
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("what people start: passes on, and reaches for the rest only when it has to", ("client",)),
     ("turns words into one call and its result into words; nobody else knows click", ("cli",)),
-    ("one call for each command, the same whoever asks: cli now, a daemon later", ("handlers",)),
+    (
+        "handlers: one call for each command, the same whoever asks; daemon: keeps a process and "
+        "moves text, whatever is asked",
+        ("handlers", "daemon"),
+    ),
     (
         "the two stories, each told from end to end; saving must not depend on asking",
         ("flows", "search"),
@@ -34,10 +39,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("store", "chunking", "embedding", "sources"),
     ),
     ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
-    ("what can be set; paths need the name of its file", ("settings",)),
+    ("what can be set", ("settings",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "clock", "cocoindex_env"),
+        ("errors", "model", "clock", "locate", "cocoindex_env"),
     ),
 )
 

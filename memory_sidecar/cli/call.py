@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TextIO
 
+from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.errors import SidecarError, UsageError
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.services import Services
 
-JSON_OPTIONS = ("--json-output", "--json")
-JSON_WHEN_PIPED = frozenset({"index", "store", "embed"})
-
 OpenServices = Callable[..., Services]
+CloseServices = Callable[[Services], None]
 
 
 @dataclass
@@ -38,7 +39,10 @@ class Call:
     stderr: TextIO
     is_terminal: bool  # standard output
     shows_progress: bool  # standard error is a terminal
+    columns: int  # of that terminal, or what to assume
+    cancelled: threading.Event = field(default_factory=threading.Event)  # the caller wants no more
     open_services: OpenServices = Services.find
+    close_services: CloseServices = Services.close
     data_dir: Path | None = None
     db: Path | None = None
     _services: list[Services] = field(default_factory=list)
@@ -61,20 +65,22 @@ class Call:
             stderr=sys.stderr,
             is_terminal=sys.stdout.isatty(),
             shows_progress=sys.stderr.isatty(),
+            columns=shutil.get_terminal_size().columns,
         )
 
     @property
     def wants_json(self) -> bool:
-        """Known from the arguments alone, so that even a usage error has the right form."""
-        options = self.arguments[: self.arguments.index("--")] if "--" in self.arguments else ()
-        if any(option in (options or self.arguments) for option in JSON_OPTIONS):
-            return True
-        command = next((word for word in self.arguments if not word.startswith("-")), "")
-        return command in JSON_WHEN_PIPED and not self.is_terminal
+        return wants_json(self.arguments, is_terminal=self.is_terminal)
 
     @cached_property
     def reporter(self) -> Progress:
-        return Progress(self.stderr, shows_progress=self.shows_progress)
+        return Progress(
+            self.stderr,
+            shows_progress=self.shows_progress,
+            columns=self.columns,
+            environ=self.environ,
+            cancelled=self.cancelled,
+        )
 
     @property
     def services(self) -> Services:
@@ -115,14 +121,10 @@ class Call:
 
     def print_error(self, error: SidecarError) -> None:
         """One line on standard error, JSON where the result would have been."""
-        if self.wants_json:
-            self.stderr.write(json.dumps(error.as_json(), ensure_ascii=False) + "\n")
-        else:
-            hint = f" — {error.hint}" if error.hint else ""
-            self.stderr.write(f"memory-sidecar: {error.message}{hint}\n")
+        self.stderr.write(error_line(error, as_json=self.wants_json))
 
     def close(self) -> None:
         self.reporter.close()
         for services in self._services:
-            services.close()
+            self.close_services(services)
         self._services.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -11,16 +12,33 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """A `Reporter` for a person: counts, rate and time left, and notices one line each."""
+    """A `Reporter` for a person: counts, rate and time left, and notices one line each.
 
-    def __init__(self, stderr: TextIO, *, shows_progress: bool) -> None:
+    Once `cancelled` is set, the thread that made it gets a KeyboardInterrupt at its next report:
+    that ends a command where its next step would begin.
+    """
+
+    def __init__(
+        self,
+        stderr: TextIO,
+        *,
+        shows_progress: bool,
+        columns: int,
+        environ: Mapping[str, str],
+        cancelled: threading.Event,
+    ) -> None:
         self._stderr = stderr
         self._shows_progress = shows_progress
+        self._columns = columns
+        self._environ = environ
+        self._cancelled = cancelled
+        self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._bar: Bar | None = None
         self._stages: dict[str, TaskID] = {}
 
     def notice(self, text: str) -> None:
+        self._stop_if_cancelled()
         with self._lock:
             if self._bar is not None:
                 self._bar.console.print(f"note: {text}", highlight=False, markup=False)
@@ -28,11 +46,12 @@ class Progress:
                 self._stderr.write(f"note: {text}\n")
 
     def progress(self, stage: str, done: int, total: int) -> None:
+        self._stop_if_cancelled()
         if not self._shows_progress:
             return
         with self._lock:
             if self._bar is None:
-                self._bar = _bar(self._stderr)
+                self._bar = _bar(self._stderr, self._columns, self._environ)
                 self._bar.start()
             if stage not in self._stages:
                 self._stages[stage] = self._bar.add_task(stage, total=total)
@@ -46,8 +65,12 @@ class Progress:
                 self._bar = None
                 self._stages.clear()
 
+    def _stop_if_cancelled(self) -> None:
+        if self._cancelled.is_set() and threading.get_ident() == self._thread:
+            raise KeyboardInterrupt
 
-def _bar(stderr: TextIO) -> Bar:
+
+def _bar(stderr: TextIO, columns: int, environ: Mapping[str, str]) -> Bar:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -70,6 +93,7 @@ def _bar(stderr: TextIO) -> Bar:
         MofNCompleteColumn(),
         Rate(),
         TimeRemainingColumn(),
-        console=Console(file=stderr, force_terminal=True),
+        # The caller's terminal, which need not be the one of this process.
+        console=Console(file=stderr, force_terminal=True, width=columns, _environ=environ),
         transient=True,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ class Embedder:
         self.threads = min(threads or _available_cores(), MAX_THREADS)
         self._loading = threading.Lock()
         self._model: TextEmbedding | None = None
+        self.used_at = time.monotonic()
         self._gate = QueryGate()
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="embed")
 
@@ -80,6 +82,7 @@ class Embedder:
             self._model = None
 
     def _loaded(self) -> TextEmbedding:
+        self.used_at = time.monotonic()
         with self._loading:
             if self._model is None:
                 self._model = _load(self.files)

@@ -99,6 +99,7 @@ class Codebase:
         self._lock = WriterLock(paths.writer_lock)
         self._changing = threading.RLock()  # one flow at a time; a rebuild replaces the store
         self._embedding = threading.Lock()
+        self._opening = threading.Lock()
         self.live: Follower | None = None  # whoever watches the sources in this process
 
     def close(self) -> None:
@@ -106,6 +107,11 @@ class Codebase:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        if self._store is not None:
+            self._store.vectors.unload()
 
     # Index
 
@@ -371,9 +377,10 @@ class Codebase:
     # The database
 
     def _open(self) -> CodeStore:
-        if self._store is None:
-            self._store = CodeStore(self.paths.db, clock=self._clock)
-        return self._store
+        with self._opening:
+            if self._store is None:
+                self._store = CodeStore(self.paths.db, clock=self._clock)
+            return self._store
 
     def _indexed(self, reporter: Reporter) -> CodeStore:
         """The store, made again from the registered sources if it was lost."""

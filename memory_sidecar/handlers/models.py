@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import threading
+import time
 from pathlib import Path
 
 from memory_sidecar.embedding.cache import VectorCache
@@ -17,21 +18,24 @@ class Models:
 
     def __init__(self, settings: Settings, *, cache: Path) -> None:
         self._settings = settings
-        self._cache = cache
+        self.cache = VectorCache(cache)
+        self._lock = threading.Lock()  # a second embedder would be a second model in memory
+        self._files: ModelFiles | None = None
+        self._embedder: Embedder | None = None
 
-    @cached_property
+    @property
     def files(self) -> ModelFiles:
         """Raises ModelMissing, ModelCorrupt."""
-        return find_model(self._settings)
+        with self._lock:
+            return self._find()
 
-    @cached_property
+    @property
     def embedder(self) -> Embedder:
         """Raises ModelMissing, ModelCorrupt."""
-        return Embedder(self.files, threads=self._settings.embed_threads)
-
-    @cached_property
-    def cache(self) -> VectorCache:
-        return VectorCache(self._cache)
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = Embedder(self._find(), threads=self._settings.embed_threads)
+            return self._embedder
 
     @property
     def problem(self) -> ModelError | None:
@@ -42,6 +46,21 @@ class Models:
             return error
         return None
 
+    def unload(self, *, unused_for_s: float) -> bool:
+        """Give the model's memory back if it was not used for so long; whether there was any."""
+        with self._lock:
+            embedder = self._embedder
+        if embedder is None or not embedder.is_loaded:
+            return False
+        if time.monotonic() - embedder.used_at < unused_for_s:
+            return False
+        embedder.unload()
+        return True
+
     def close(self) -> None:
-        if "cache" in self.__dict__:
-            self.cache.close()
+        self.cache.close()
+
+    def _find(self) -> ModelFiles:
+        if self._files is None:
+            self._files = find_model(self._settings)
+        return self._files

@@ -1,0 +1,214 @@
+"""The daemon's process: answers requests with the commands, all on one `Services`.
+
+Clients are greeted before the commands and their libraries are loaded, so this imports little.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from memory_sidecar.daemon import log
+from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.exchange import Exchange, Request
+from memory_sidecar.daemon.host import host, take_lock
+from memory_sidecar.daemon.link import reach
+from memory_sidecar.daemon.lock import FileLock
+from memory_sidecar.daemon.start import START_TIMEOUT_S, ask_to_stop
+from memory_sidecar.errors import Conflict, SidecarError, UsageError
+from memory_sidecar.paths import find_config, find_data_dir
+from memory_sidecar.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from memory_sidecar.cli.call import Call
+    from memory_sidecar.handlers.services import Services
+
+# Answered in a fraction of a second; every other command gets a thread to itself.
+QUICK = frozenset({"embed", "get", "grep", "list", "query", "recent", "search", "status", "store"})
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+_log = logging.getLogger(__name__)
+
+
+class Companion(Protocol):
+    """Something that works beside the commands for as long as the daemon lives."""
+
+    def start(self) -> None:
+        """Begin, in threads of its own; returns at once."""
+
+    def close(self) -> None:
+        """Stop; no command runs any more."""
+
+
+def companions_of(services: Services) -> Sequence[Companion]:
+    """Everything that the daemon does without being asked."""
+    from memory_sidecar.handlers.idle import IdleUnload
+
+    return [IdleUnload(services)]
+
+
+class Commands:
+    """Runs the commands for clients of the data directory `data_dir`."""
+
+    def __init__(self, data_dir: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:
+        self._data_dir = data_dir.resolve()
+        self._cwd = cwd
+        self._environ = environ
+        self._opening = threading.Lock()
+        self._services: Services | None = None
+        self._companions: Sequence[Companion] = ()
+
+    def start(self) -> None:
+        import memory_sidecar.cli.main  # noqa: F401  so that the first request need not
+
+        try:
+            self._shared(load_settings(find_config(self._cwd), self._environ))
+        except SidecarError as error:  # a client with the same settings is told, too
+            _log.warning("%s; the settings of the next call are used", error.message)
+
+    def close(self) -> None:
+        for companion in self._companions:
+            companion.close()
+        if self._services is not None:
+            self._services.close()
+
+    def is_quick(self, request: Request) -> bool:
+        return next((w for w in request.arguments if not w.startswith("-")), "") in QUICK
+
+    def answer(self, exchange: Exchange) -> int:
+        from memory_sidecar.cli.call import Call
+        from memory_sidecar.cli.main import run
+
+        request = exchange.request
+        call = Call(
+            arguments=request.arguments,
+            cwd=Path(request.cwd),
+            environ=request.environ,
+            stdin=exchange.stdin,
+            stdout=exchange.stdout,
+            stderr=exchange.stderr,
+            is_terminal=request.is_terminal,
+            shows_progress=request.shows_progress,
+            columns=request.columns,
+            cancelled=exchange.cancelled,
+            close_services=self._close_services,
+        )
+        call.open_services = partial(self._open_services, call)
+        try:
+            status = run(call)
+        except KeyboardInterrupt:
+            status = EXIT_INTERRUPTED
+        except Exception as error:
+            _log.exception("failed: %s", " ".join(request.arguments))
+            log_path = state_file(str(self._data_dir), "daemon.log")
+            call.print_error(SidecarError(f"internal error: {error!r}", hint=f"see {log_path}"))
+            status = EXIT_FAILED
+        exchange.stdout.flush()
+        exchange.stderr.flush()
+        return status
+
+    def _open_services(
+        self, call: Call, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]
+    ) -> Services:
+        from memory_sidecar.handlers.services import Services
+
+        if find_data_dir(data_dir, cwd=cwd, environ=environ).root.resolve() != self._data_dir:
+            return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
+        wanted = load_settings(find_config(cwd), environ)
+        shared = self._shared(wanted)
+        if others := _different(wanted, shared.settings):
+            call.reporter.notice(
+                f"the daemon was started with another {' and '.join(others)}: "
+                "`memory-sidecar stop` has the next call start one with yours"
+            )
+        return shared
+
+    def _close_services(self, services: Services) -> None:
+        if services is not self._services:
+            services.close()
+
+    def _shared(self, settings: Settings) -> Services:
+        """The services of the daemon; `settings` count if nobody has needed them before."""
+        from memory_sidecar.handlers.services import Services
+        from memory_sidecar.paths import DataDir
+
+        with self._opening:
+            if self._services is None:
+                services = Services(DataDir(self._data_dir), settings)
+                self._companions = companions_of(services)
+                self._services = services
+                for companion in self._companions:
+                    companion.start()
+            return self._services
+
+
+def _different(one: Settings, other: Settings) -> list[str]:
+    names = (name for name in Settings.__dataclass_fields__ if name != "log_level")
+    return [name for name in names if getattr(one, name) != getattr(other, name)]
+
+
+def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str]) -> NoReturn:
+    """Be the daemon of `data_dir` until asked to stop. Ends the process."""
+    commands = Commands(Path(data_dir), cwd=cwd, environ=environ)
+    os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
+    host(commands, data_dir=data_dir, lock=lock, environ=environ)
+    logging.shutdown()
+    os._exit(0)  # a thread that waits for a stuck client must not keep the process
+
+
+def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> FileLock:
+    """The lock of `data_dir`. With `replace`, whoever has it is asked to stop.
+
+    Raises Conflict where another daemon serves it, or does not go.
+    """
+    deadline = time.monotonic() + (START_TIMEOUT_S if replace else 0)
+    while (lock := take_lock(data_dir)) is None:
+        running = reach(data_dir, environ)
+        if not replace or time.monotonic() > deadline:
+            which = f" (process {running.pid})" if running else ""
+            raise Conflict(
+                f"a daemon serves {data_dir} already{which}",
+                hint="`memory-sidecar stop` ends it, and --replace takes its place",
+            )
+        if running is not None:
+            ask_to_stop(running)
+        time.sleep(0.05)
+    return lock
+
+
+def check_level(level: str) -> str:
+    """Raises UsageError."""
+    if level not in log.LEVELS:
+        raise UsageError(f"unknown log level {level!r}", hint=f"one of {', '.join(log.LEVELS)}")
+    return level
+
+
+def main() -> None:
+    """`python -m memory_sidecar.cli.daemon DATA_DIR`, as a client starts it: out of sight."""
+    data_dir = sys.argv[1]
+    lock = take_lock(data_dir)
+    if lock is None:
+        return  # another one was faster: the client finds that
+    cwd = Path.cwd()
+    try:
+        level = check_level(load_settings(find_config(cwd), os.environ).log_level)
+    except SidecarError:
+        level = "info"  # `Commands.start` says what is wrong
+    log.log_to_file(state_file(data_dir, "daemon.log"), level)
+    try:
+        serve(lock, data_dir, cwd=cwd, environ=os.environ)
+    except Exception:
+        _log.exception("cannot serve")
+        sys.exit(EXIT_FAILED)
+
+
+if __name__ == "__main__":
+    main()

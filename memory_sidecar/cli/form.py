@@ -1,0 +1,27 @@
+"""The form in which errors and results leave: for a person, or as one JSON document."""
+
+from __future__ import annotations
+
+import json
+
+from memory_sidecar.errors import SidecarError
+
+JSON_OPTIONS = frozenset({"--json-output", "--json"})
+JSON_WHEN_PIPED = frozenset({"index", "store", "embed"})
+
+
+def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
+    """Known from the arguments alone, so that even a usage error has the right form."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if not JSON_OPTIONS.isdisjoint(arguments[:end]):
+        return True
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    return command in JSON_WHEN_PIPED and not is_terminal
+
+
+def error_line(error: SidecarError, *, as_json: bool) -> str:
+    """`error` as one line for standard error, with its line break."""
+    if as_json:
+        return json.dumps(error.as_json(), ensure_ascii=False) + "\n"
+    hint = f" — {error.hint}" if error.hint else ""
+    return f"memory-sidecar: {error.message}{hint}\n"

@@ -1,0 +1,48 @@
+"""`memory-sidecar serve`"""
+
+from __future__ import annotations
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.daemon import check_level, take_over
+from memory_sidecar.cli.daemon import serve as serve_until_stopped
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.daemon import log
+from memory_sidecar.daemon.link import reach
+from memory_sidecar.paths import find_config, find_data_dir
+from memory_sidecar.settings import load_settings
+
+
+@click.command()
+@click.option("--replace", is_flag=True, help="Take the place of a daemon that runs.")
+@click.option(
+    "--log-level",
+    type=click.Choice(log.LEVELS),
+    help="What to log; where a daemon runs already, what it logs from now on.",
+)
+@with_call
+def serve(call: Call, replace: bool, log_level: str | None) -> None:
+    """Be the daemon, in the foreground, and log to standard error.
+
+    There is no need to: the first command starts a daemon in the background. It is for service
+    managers, and for watching what happens.
+    """
+    data_dir = str(find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root)
+    if log_level and not replace and _tell_running(data_dir, call, log_level):
+        call.reporter.notice(f"the daemon that runs now logs from {log_level!r} on")
+        return
+    level = log_level or load_settings(find_config(call.cwd), call.environ).log_level
+    lock = take_over(data_dir, call.environ, replace=replace)
+    log.log_to_stderr(check_level(level))
+    serve_until_stopped(lock, data_dir, cwd=call.cwd, environ=call.environ)
+
+
+def _tell_running(data_dir: str, call: Call, log_level: str) -> bool:
+    running = reach(data_dir, call.environ)
+    if running is None:
+        return False
+    running.send({"type": "log_level", "level": log_level})
+    running.receive()
+    running.close()
+    return True

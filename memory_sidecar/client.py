@@ -1,0 +1,240 @@
+"""The `memory-sidecar` command: passes a call on to the daemon and prints what comes back.
+
+It imports next to nothing, because a host starts it a hundred times a minute. What a daemon cannot
+do for it, such as starting one, and whatever goes wrong, is imported only then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memory_sidecar.daemon.link import Link, reach
+from memory_sidecar.daemon.protocol import ProtocolError
+from memory_sidecar.locate import data_dir_option, locate_data_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memory_sidecar.daemon.protocol import Frame
+
+NO_DAEMON_OPTION = "--no-daemon"
+NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
+NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
+
+# These are about daemons, or are one, so they run here.
+OWN_COMMANDS = frozenset({"serve", "stop", "service", "mcp"})
+HELP_OPTIONS = frozenset({"-h", "--help", "--version"})
+
+FORWARDED_VARIABLES = frozenset(
+    {"HOME", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PATH", "TZ"}
+)
+FORWARDED_PREFIXES = ("MEMORY_SIDECAR_", "XDG_")
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
+CANCEL_PATIENCE_S = 2.0
+INPUT_BYTES = 1 << 16
+REFUSED, ALONE = "refused", "alone"
+ATTEMPTS = 3  # a daemon may just be stopping
+
+
+def main() -> int:
+    """Run the command line of this process; returns its exit status."""
+    try:
+        return _main(sys.argv[1:])
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _main(arguments: list[str]) -> int:
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    command = next((word for word in options if not word.startswith("-")), "")
+    if NO_DAEMON_OPTION in options:
+        kept = [word for word in options if word != NO_DAEMON_OPTION]
+        return _run_here(kept + arguments[len(options) :])
+    if _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS:
+        return _run_here(arguments)
+    try:
+        request = _request(arguments)
+    except OSError:  # the working directory is gone
+        return _run_here(arguments)
+    data_dir = locate_data_dir(data_dir_option(arguments), cwd=request["cwd"], environ=os.environ)
+    # Whoever only wants to read the help has no use for a daemon.
+    may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
+    for _ in range(ATTEMPTS):
+        try:
+            link = _link(data_dir, may_start=may_start)
+        except Exception as error:  # a named one, or a disk that refuses
+            return _explain(error, arguments)
+        status = _converse(link, request, data_dir) if link else ALONE
+        if status == ALONE:
+            return _run_here(arguments)
+        if status != REFUSED:
+            return int(status)
+    return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
+
+
+def _link(data_dir: str, *, may_start: bool) -> Link | None:
+    """A connection to the daemon; `None` where there is none to be had."""
+    link = reach(data_dir, os.environ)
+    if link is not None and not link.is_outdated:
+        return link
+    return _started(data_dir, link) if may_start else None
+
+
+def _run_here(arguments: list[str]) -> int:
+    from memory_sidecar.cli.main import main as run
+
+    return run(arguments)
+
+
+def _started(data_dir: str, outdated: Link | None) -> Link | None:
+    """A connection to a daemon that is started for it; `None` where none could live."""
+    from memory_sidecar.daemon.start import can_start, start_daemon
+    from memory_sidecar.errors import DaemonUnreachable
+
+    if _is_set(NO_AUTOSTART_VARIABLE):
+        raise DaemonUnreachable(
+            f"no daemon runs for {data_dir}",
+            hint=f"start one with `memory-sidecar serve`, or unset {NO_AUTOSTART_VARIABLE}",
+        )
+    if not can_start(data_dir):
+        return None
+    return start_daemon(data_dir, os.environ, outdated=outdated)
+
+
+def _request(arguments: list[str]) -> Frame:
+    return {
+        "type": "run",
+        "arguments": arguments,
+        "cwd": os.getcwd(),
+        "environ": {
+            name: value
+            for name, value in os.environ.items()
+            if name in FORWARDED_VARIABLES or name.startswith(FORWARDED_PREFIXES)
+        },
+        "is_terminal": os.isatty(1),
+        "shows_progress": os.isatty(2),
+        "columns": _columns(),
+    }
+
+
+def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
+    """Run `request`: its exit status, or why the daemon did not take it."""
+    try:
+        link.send(request)
+        return _answer(link)
+    except KeyboardInterrupt:
+        return _interrupt(link)
+    except _OutputClosed:
+        return EXIT_BROKEN_PIPE
+    except (OSError, ProtocolError) as error:
+        from memory_sidecar.daemon.address import state_file
+
+        return _fail_unreachable(
+            request["arguments"],
+            f"the daemon of {data_dir} broke off: {error}",
+            f"try again; its log is {state_file(data_dir, 'daemon.log')}",
+        )
+    finally:
+        link.close()
+
+
+def _answer(link: Link) -> int | str:
+    """Print and read for the daemon until it says how the command ended."""
+    while (frame := link.receive()) is not None:
+        kind = frame.get("type")
+        if kind == "out":
+            _write(1, frame["text"])
+        elif kind == "err":
+            _write(2, frame["text"])
+        elif kind == "need_stdin":
+            _send_input(link)
+        elif kind == "exit":
+            return int(frame["status"])
+        elif kind in (REFUSED, ALONE):
+            return str(kind)
+    raise ConnectionResetError("it ended before the command did")
+
+
+def _interrupt(link: Link) -> int:
+    """Cancel the command and let it have its last word; another Ctrl-C does not wait for that."""
+    try:
+        link.patience(CANCEL_PATIENCE_S)
+        link.send({"type": "cancel"})
+        _answer(link)
+    except KeyboardInterrupt:
+        os._exit(EXIT_INTERRUPTED)
+    except Exception:  # whatever it is, the user wants out
+        return EXIT_INTERRUPTED
+    return EXIT_INTERRUPTED
+
+
+class _OutputClosed(Exception):
+    """Whoever read our output has left."""
+
+
+def _write(fd: int, text: str) -> None:
+    """All of `text` as UTF-8. Python's own streams would need the locale, and flushing at the end.
+
+    Raises _OutputClosed.
+    """
+    if (sys.stdout if fd == 1 else sys.stderr) is None:
+        return  # closed when we were started; by now the number may be the daemon's socket
+    rest = memoryview(text.encode("utf-8", "backslashreplace"))
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest) :]
+        except BlockingIOError:
+            import select
+
+            select.select([], [fd], [])
+        except OSError as error:
+            raise _OutputClosed from error
+
+
+def _send_input(link: Link) -> None:
+    import binascii
+
+    data = os.read(0, INPUT_BYTES) if sys.stdin is not None else b""
+    link.send({"type": "stdin", "data": binascii.b2a_base64(data, newline=False).decode()})
+
+
+def _columns() -> int:
+    """The width of the terminal, as `shutil.get_terminal_size` finds it."""
+    named = os.environ.get("COLUMNS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    for fd in (1, 2):
+        try:
+            return os.get_terminal_size(fd).columns or 80
+        except OSError:
+            continue
+    return 80
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
+def _fail_unreachable(arguments: list[str], message: str, hint: str) -> int:
+    from memory_sidecar.errors import DaemonUnreachable
+
+    return _explain(DaemonUnreachable(message, hint=hint), arguments)
+
+
+def _explain(error: Exception, arguments: list[str]) -> int:
+    """Say what went wrong as every command does; returns the exit status."""
+    from memory_sidecar.cli.form import error_line, wants_json
+    from memory_sidecar.errors import DaemonUnreachable, SidecarError
+
+    if not isinstance(error, SidecarError):
+        error = DaemonUnreachable(str(error), hint="use --no-daemon")
+    as_json = wants_json(tuple(arguments), is_terminal=os.isatty(1))
+    _write(2, error_line(error, as_json=as_json))
+    return error.exit_status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

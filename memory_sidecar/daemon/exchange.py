@@ -1,0 +1,219 @@
+"""One request as the thread that answers it sees it: what was asked, and the client's streams."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO, cast
+
+from memory_sidecar.daemon.protocol import ProtocolError, encode
+
+if TYPE_CHECKING:
+    from memory_sidecar.daemon.protocol import Frame
+
+FLUSH_CHARACTERS = 1 << 16
+DEFAULT_COLUMNS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client wants to have run, and what it says of itself."""
+
+    arguments: tuple[str, ...]
+    cwd: str
+    environ: Mapping[str, str]
+    is_terminal: bool
+    shows_progress: bool
+    columns: int
+
+    @classmethod
+    def of(cls, frame: Frame) -> Request:
+        """Raises ProtocolError where something has the wrong type."""
+        arguments, environ = frame.get("arguments"), frame.get("environ", {})
+        cwd, columns = frame.get("cwd"), frame.get("columns", DEFAULT_COLUMNS)
+        if not (
+            isinstance(arguments, list)
+            and all(isinstance(word, str) for word in arguments)
+            and isinstance(environ, dict)
+            and all(isinstance(value, str) for value in environ.values())
+            and isinstance(cwd, str)
+            and isinstance(columns, int)
+        ):
+            raise ProtocolError("not a request")
+        return cls(
+            arguments=tuple(arguments),
+            cwd=cwd,
+            environ=environ,
+            is_terminal=frame.get("is_terminal") is True,
+            shows_progress=frame.get("shows_progress") is True,
+            columns=columns,
+        )
+
+
+class Exchange:
+    """A request with the streams of whoever made it.
+
+    Reading and writing wait for the client, however slow it is, and let others have the turn of
+    this request meanwhile. Once the client cancels or is gone, reading and writing standard output
+    raise KeyboardInterrupt, so that the command ends as it would in a terminal.
+    """
+
+    def __init__(
+        self, request: Request, loop: asyncio.AbstractEventLoop, writer: asyncio.StreamWriter
+    ) -> None:
+        self.request = request
+        self.cancelled = threading.Event()
+        self.stdin = io.BufferedReader(_Input(self))
+        self.stdout = cast(
+            "TextIO", _Output(self, "out", request.is_terminal, by_line=request.is_terminal)
+        )
+        self.stderr = cast("TextIO", _Output(self, "err", request.shows_progress, by_line=True))
+        self.turn: Turn | None = None
+        self._loop = loop
+        self._writer = writer
+        self._input: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._is_gone = False
+
+    def hear(self, frame: Frame) -> None:
+        """Take a frame that came in while the command runs."""
+        match frame.get("type"):
+            case "cancel":
+                self.cancel()
+            case "stdin":
+                try:
+                    self._input.put(base64.b64decode(frame.get("data", ""), validate=True))
+                except (ValueError, TypeError) as error:
+                    raise ProtocolError("not base64") from error
+
+    def cancel(self, *, is_gone: bool = False) -> None:
+        """Have the command end at its next step. `is_gone`: nobody reads its output any more."""
+        self._is_gone |= is_gone
+        self.cancelled.set()
+        self._input.put(None)
+
+    def send(self, frame: Frame) -> None:
+        """Called by the command's thread; returns when the client has taken nearly all of it."""
+        if self._is_gone:
+            return
+        with self._waiting():
+            sending = asyncio.run_coroutine_threadsafe(self._send(encode(frame)), self._loop)
+            sending.result()
+
+    def receive_input(self) -> bytes:
+        """Some of the client's standard input; nothing at its end."""
+        if self.stdout:
+            self.stdout.flush()
+        self.send({"type": "need_stdin"})
+        with self._waiting():
+            data = self._input.get()
+        if data is None:
+            raise KeyboardInterrupt
+        return data
+
+    async def _send(self, data: bytes) -> None:
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except ConnectionError:
+            self.cancel(is_gone=True)
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        return self.turn.given_up() if self.turn else _nothing()
+
+
+class Turn:
+    """Permission to compute, shared by the requests that are answered quickly."""
+
+    def __init__(self, turns: threading.Semaphore) -> None:
+        self._turns = turns
+
+    def __enter__(self) -> Turn:
+        self._turns.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._turns.release()
+
+    @contextmanager
+    def given_up(self) -> Iterator[None]:
+        """Let somebody else go on during the block, which waits for a client."""
+        self._turns.release()
+        try:
+            yield
+        finally:
+            self._turns.acquire()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+class _Input(io.RawIOBase):
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._rest = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest and not self._ended:
+            self._rest = self._exchange.receive_input()
+            self._ended = not self._rest
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+class _Output(io.TextIOBase):
+    """Gathers text and sends it on: by the line to a terminal, in large pieces elsewhere."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, exchange: Exchange, kind: str, is_terminal: bool, *, by_line: bool) -> None:
+        self._exchange = exchange
+        self._kind = kind
+        self._is_terminal = is_terminal
+        self._by_line = by_line
+        self._lock = threading.RLock()  # a progress bar is drawn by a thread of its own
+        self._parts: list[str] = []
+        self._gathered = 0
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self._kind == "out" and self._exchange.cancelled.is_set():
+            raise KeyboardInterrupt
+        with self._lock:
+            self._parts.append(text)
+            self._gathered += len(text)
+            if self._gathered >= FLUSH_CHARACTERS or (self._by_line and "\n" in text):
+                self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        with self._lock:
+            text = "".join(self._parts)
+            self._parts.clear()
+            self._gathered = 0
+            for start in range(0, len(text), FLUSH_CHARACTERS):
+                part = text[start : start + FLUSH_CHARACTERS]
+                self._exchange.send({"type": self._kind, "text": part})
+
+
+Answer = Callable[[Exchange], int]
+"""Runs one request to its end, in a thread; returns its exit status. Raises nothing."""

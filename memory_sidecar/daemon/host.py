@@ -1,0 +1,110 @@
+"""The life of a daemon: take the lock, listen, announce, serve, finish, let go.
+
+The lock decides who is the daemon of a data directory; everything else that lies about, a socket
+or an address, may be left over from one that was killed and is replaced by whoever holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from memory_sidecar import __version__
+from memory_sidecar.daemon import systemd
+from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.listener import Listener
+from memory_sidecar.daemon.lock import FileLock
+from memory_sidecar.daemon.requests import RequestJournal
+from memory_sidecar.daemon.server import Application, Server
+from memory_sidecar.daemon.streams import route_standard_streams
+
+IN_PLACE_CHECK_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+def take_lock(data_dir: str) -> FileLock | None:
+    """The right to be the daemon of `data_dir`; `None` where another process has it."""
+    Path(data_dir, "state").mkdir(parents=True, exist_ok=True)
+    lock = FileLock(state_file(data_dir, "daemon.lock"))
+    if lock.acquire() and lock.is_in_place:
+        return lock
+    lock.release()
+    return None
+
+
+def host(
+    application: Application, *, data_dir: str, lock: FileLock, environ: Mapping[str, str]
+) -> None:
+    """Serve `application` until a signal, or a client, asks to stop."""
+    route_standard_streams()
+    listener = Listener.open(data_dir, environ)
+    journal = RequestJournal(Path(data_dir, "state"))
+    listener.announce(data_dir)
+    _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
+    if journal.suspects:
+        _log.warning("the last daemon died while it answered %d requests", journal.suspects)
+    starting = threading.Thread(target=application.start, name="start", daemon=True)
+    server = Server(listener, application, data_dir=data_dir, journal=journal)
+
+    async def live() -> None:
+        _stop_on_signals(server)
+        starting.start()
+        tending = [
+            asyncio.create_task(_watch_place(server, lock, listener)),
+            asyncio.create_task(_feed_watchdog(environ)),
+        ]
+        systemd.notify("READY=1", environ)
+        await server.run()
+        for task in tending:
+            task.cancel()
+        # Before the loop ends and hangs up on whoever asked for it: that tells them it is done.
+        await asyncio.to_thread(finish)
+
+    def finish() -> None:
+        systemd.notify("STOPPING=1", environ)
+        starting.join()
+        application.close()
+        journal.close()
+        if lock.is_in_place:
+            listener.retract(data_dir)
+        lock.release()
+
+    asyncio.run(live())
+    _log.info("stopped")
+
+
+def _stop_on_signals(server: Server) -> None:
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int, _frame: object = None) -> None:
+        if server.is_stopping:
+            os._exit(128 + number)
+        _log.info("stopping: %s", signal.Signals(number).name)
+        loop.call_soon_threadsafe(server.stop)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if sys.platform == "win32":
+            signal.signal(number, stop)
+        else:
+            loop.add_signal_handler(number, stop, number)
+
+
+async def _watch_place(server: Server, lock: FileLock, listener: Listener) -> None:
+    """Stop when the data directory or the socket was removed: nobody can find this daemon then."""
+    while lock.is_in_place and listener.is_in_place:
+        await asyncio.sleep(IN_PLACE_CHECK_S)
+    _log.warning("the data directory or the socket was removed")
+    server.stop()
+
+
+async def _feed_watchdog(environ: Mapping[str, str]) -> None:
+    while period_s := systemd.watchdog_period_s(environ):
+        systemd.notify("WATCHDOG=1", environ)
+        await asyncio.sleep(period_s)

@@ -1,0 +1,83 @@
+"""What client and daemon say to each other: one JSON object a line, UTF-8.
+
+    client                                    daemon
+    {"memory_sidecar": 1, "version": …}    →
+                                           ←  {"memory_sidecar": 1, "version": …, "pid": …}
+    {"type": "run", "arguments": […], …}   →
+                                           ←  {"type": "out" | "err", "text": …}  any number
+                                           ←  {"type": "need_stdin"}
+    {"type": "stdin", "data": base64}      →  "" at the end of the input
+    {"type": "cancel"}                     →
+                                           ←  {"type": "exit", "status": 0}
+
+Instead of an exit a request may get `refused` (the daemon is stopping: ask the next one) or `alone`
+(this request has killed it before: run it yourself). Instead of `run` a client may send `stop` or
+`log_level`, each answered by `done`.
+
+For good: the greeting has an integer `memory_sidecar`, which is raised when versions can no longer
+talk, and a `version`; `stop` is understood at any number. Whoever reads ignores fields it does not
+know and does without fields that are new. Imports next to nothing: the thin client is built on it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from memory_sidecar import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Frame = dict[str, Any]
+
+PROTOCOL = 1
+MAX_FRAME_BYTES = 8 << 20
+GREETING = "memory_sidecar"
+
+
+class ProtocolError(Exception):
+    """The other side does not speak this protocol."""
+
+
+def encode(frame: Frame) -> bytes:
+    """`frame` as one line."""
+    return json.dumps(frame, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Frame:
+    """The frame in `line`. Raises ProtocolError for anything else."""
+    try:
+        frame = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("not a frame") from error
+    if not isinstance(frame, dict):
+        raise ProtocolError("not a frame")
+    return frame
+
+
+def greeting(**more: object) -> Frame:
+    """The first frame of either side."""
+    return {GREETING: PROTOCOL, "version": __version__, **more}
+
+
+def greeted(frame: Frame) -> tuple[int, str]:
+    """Protocol and version of whoever sent the greeting `frame`."""
+    protocol, version = frame.get(GREETING), frame.get("version")
+    if type(protocol) is not int or not isinstance(version, str):
+        raise ProtocolError("not a greeting")
+    return protocol, version
+
+
+def is_older(version: str, than: str = __version__) -> bool:
+    """Whether one release came before another; what follows the numbers is not compared."""
+    return _numbers(version) < _numbers(than)
+
+
+def _numbers(version: str) -> list[int]:
+    numbers = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return numbers

@@ -1,0 +1,59 @@
+"""Which data directory a call means. Imports next to nothing: the thin client asks it too."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+CONFIG_NAME = "memory-sidecar.toml"
+DATA_DIR_VARIABLE = "MEMORY_SIDECAR_DATA_DIR"
+DATA_DIR_OPTION = "--data-dir"
+PROJECT_DATA_DIR = os.path.join("data", "memory")
+
+
+def locate_data_dir(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> str:
+    """`--data-dir`, else the environment, else the nearest project's, else the user's own.
+
+    A project is the nearest folder upwards of `cwd` that has `data/memory` or a
+    `memory-sidecar.toml`. The path is absolute.
+    """
+    if named := option or environ.get(DATA_DIR_VARIABLE):
+        return os.path.normpath(os.path.join(cwd, os.path.expanduser(named)))
+    for folder in _upwards(cwd):
+        data_dir = os.path.join(folder, PROJECT_DATA_DIR)
+        if os.path.isdir(data_dir) or os.path.isfile(os.path.join(folder, CONFIG_NAME)):
+            return data_dir
+    return os.path.join(_user_data_folder(environ), "memory-sidecar")
+
+
+def data_dir_option(arguments: Sequence[str]) -> str | None:
+    """The value of `--data-dir` in the arguments of a command; the last one counts."""
+    found = None
+    for at, word in enumerate(arguments):
+        if word == "--":
+            break
+        if word == DATA_DIR_OPTION:
+            found = arguments[at + 1] if at + 1 < len(arguments) else found
+        elif word.startswith(DATA_DIR_OPTION + "="):
+            found = word[len(DATA_DIR_OPTION) + 1 :]
+    return found
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
+        yield (folder := parent)
+
+
+def _user_data_folder(environ: Mapping[str, str]) -> str:
+    """The platform's folder for application data of this user."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        return environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")
+    return environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
