@@ -30,7 +30,7 @@ _CHANGES = (
     | InotifyConstants.IN_ATTRIB  # what could not be read may be readable now
     | InotifyConstants.IN_DELETE
     | InotifyConstants.IN_MOVE
-    | InotifyConstants.IN_MOVE_SELF
+    | InotifyConstants.IN_MOVE_SELF  # of the root
     | InotifyConstants.IN_ONLYDIR
 )
 
@@ -86,7 +86,6 @@ class InotifyObserver:
             return
         if not event.name:
             if not folder:
-                self._is_lost = self._is_lost or event.is_move_self
                 self._report("")
             return  # what happens to another folder is also heard by the one above
         try:

@@ -130,7 +130,7 @@ class Watch:
     # Watching, under the lock
 
     def _watch_missing(self) -> frozenset[str]:
-        """Try to watch what is wanted and not watched; returns the folders that now are."""
+        """Try to watch what is wanted and not watched; returns the topmost that now are."""
         if self._is_stopped:
             return frozenset()
         root_id = _identity(self._root)
@@ -149,7 +149,7 @@ class Watch:
             self._fall_back(self._wanted, error)
             return frozenset()
         missing = sorted(self._wanted - self._observer.folders)  # a folder before what it holds
-        added = []
+        added: set[str] = set()
         for index, folder in enumerate(missing):
             try:
                 self._observer.add(folder)
@@ -158,10 +158,10 @@ class Watch:
             except OSError as error:
                 self._fall_back(frozenset(missing[index:]), error)
                 break
-            added.append(folder)
+            added.add(folder)
         else:
             self._fall_back(frozenset())
-        return frozenset(added)
+        return frozenset(f for f in added if not f or _parent(f) not in added)
 
     def _drop_observer(self) -> None:
         if self._observer is not None:
@@ -173,7 +173,7 @@ class Watch:
         if folders and not self._unwatched:
             _log.warning("%s: %d folders are polled: %s", self._root, len(folders), error)
         self._unwatched = tuple(sorted(folders - {GIT_INFO}))
-        self._limit_notice = _limit_notice(error, len(self._unwatched)) if error else ""
+        self._limit_notice = _limit_notice(error) if error and self._unwatched else ""
         is_root_watched = self._observer is not None and "" in self._observer.folders
         self._poll.follow(folders if is_root_watched else folders | {""})
 
@@ -187,13 +187,18 @@ def _identity(root: Path) -> tuple[int, int] | None:
     return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
-def _limit_notice(error: OSError, count: int) -> str:
-    polled = f"{count} folders are polled instead of watched"
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
+
+
+def _limit_notice(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
-        return f"{polled}: the limit is reached, raise it with sysctl fs.inotify.max_user_watches"
-    if error.errno == errno.EMFILE:
-        return (
-            f"{polled}: the limit is reached, raise it with sysctl fs.inotify.max_user_instances"
+        reason = "the system's limit is reached, raise it with sysctl fs.inotify.max_user_watches"
+    elif error.errno == errno.EMFILE:
+        reason = (
+            "the system's limit is reached, raise it with sysctl fs.inotify.max_user_instances"
             " or ulimit -n"
         )
-    return f"{polled}: {error.strerror or error}"
+    else:
+        reason = error.strerror or str(error)
+    return f"some folders are polled instead of watched: {reason}"

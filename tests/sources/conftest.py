@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from memory_sidecar.sources.observe import Observer, Report, open_observer
+from memory_sidecar.sources.walk import walk
+from memory_sidecar.sources.watch import Settled, Watch
+
+DEADLINE_S = 20.0
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +85,80 @@ def drop_privileges() -> Callable[[], None]:
             os.seteuid(65534)
 
     return drop
+
+
+class Heard:
+    """Collects what a watch says, and waits for it."""
+
+    def __init__(self) -> None:
+        self.batches: list[Settled] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, settled: Settled) -> None:
+        with self._changed:
+            self.batches.append(settled)
+            self._changed.notify_all()
+
+    @property
+    def paths(self) -> set[str]:
+        return {path for batch in self.batches for path in batch.paths}
+
+    @property
+    def everything(self) -> int:
+        """How often a scan of everything was asked for."""
+        return sum(batch.everything for batch in self.batches)
+
+    def wait_for(self, *paths: str) -> None:
+        """Until each of `paths` was in some batch."""
+        self.wait_until(lambda: self.paths.issuperset(paths), paths)
+
+    def wait_for_everything(self) -> None:
+        self.wait_until(lambda: self.everything > 0, "everything")
+
+    def forget(self) -> None:
+        with self._changed:
+            self.batches.clear()
+
+    def wait_until(self, condition: Callable[[], bool], what: object = "") -> None:
+        with self._changed:
+            if not self._changed.wait_for(condition, DEADLINE_S):
+                pytest.fail(f"not heard: {what}, but {self.batches}")
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def start_watch(root: Path, heard: Heard) -> Iterator[Callable[..., Watch]]:
+    """`start_watch("a", "b")` watches the root and these, `start_watch()` what a walk finds."""
+    watches: list[Watch] = []
+
+    def start(*folders: str, observe: Callable[[Path, Report], Observer] = open_observer) -> Watch:
+        watch = Watch(
+            root, on_settled=heard, debounce_ms=20, max_wait_ms=500, poll_ms=20, observe=observe
+        )
+        watches.append(watch)
+        watch.start(folders or walk(root, max_file_bytes=1 << 20).folders)
+        return watch
+
+    yield start
+    for watch in watches:
+        watch.stop()
+
+
+@pytest.fixture
+def inotify_watches() -> Callable[[], int]:
+    """Counts those that the kernel holds for this process."""
+
+    def count() -> int:
+        total = 0
+        for info in Path("/proc/self/fdinfo").iterdir():
+            try:
+                total += len(re.findall("^inotify wd:", info.read_text(), re.MULTILINE))
+            except FileNotFoundError:
+                continue  # the descriptor that listed the folder
+        return total
+
+    return count

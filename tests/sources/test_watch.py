@@ -3,103 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from memory_sidecar.sources.observe import Observer, Report, TreeObserver, open_observer
 from memory_sidecar.sources.walk import walk
-from memory_sidecar.sources.watch import Settled, Watch
+from memory_sidecar.sources.watch import Watch
 
-DEADLINE_S = 20.0
+if TYPE_CHECKING:
+    from tests.sources.conftest import Heard
 
 Write = Callable[..., None]
 Git = Callable[..., str]
-
-
-class Heard:
-    """Collects what a watch says, and waits for it."""
-
-    def __init__(self) -> None:
-        self.batches: list[Settled] = []
-        self._changed = threading.Condition()
-
-    def __call__(self, settled: Settled) -> None:
-        with self._changed:
-            self.batches.append(settled)
-            self._changed.notify_all()
-
-    @property
-    def paths(self) -> set[str]:
-        return {path for batch in self.batches for path in batch.paths}
-
-    @property
-    def everything(self) -> int:
-        """How often a scan of everything was asked for."""
-        return sum(batch.everything for batch in self.batches)
-
-    def wait_for(self, *paths: str) -> None:
-        """Until each of `paths` was in some batch."""
-        self.wait_until(lambda: self.paths.issuperset(paths), paths)
-
-    def wait_for_everything(self, times: int = 1) -> None:
-        self.wait_until(lambda: self.everything >= times, "everything")
-
-    def forget(self) -> None:
-        with self._changed:
-            self.batches.clear()
-
-    def wait_until(self, condition: Callable[[], bool], what: object = "") -> None:
-        with self._changed:
-            if not self._changed.wait_for(condition, DEADLINE_S):
-                pytest.fail(f"not heard: {what}, but {self.batches}")
-
-
-@pytest.fixture
-def heard() -> Heard:
-    return Heard()
-
-
 StartWatch = Callable[..., Watch]
-
-
-@pytest.fixture
-def start(root: Path, heard: Heard) -> Iterator[StartWatch]:
-    """`start("a", "b")` watches the root and these folders, `start()` those a walk finds."""
-    watches: list[Watch] = []
-
-    def start(*folders: str, observe: Callable[[Path, Report], Observer] = open_observer) -> Watch:
-        watch = Watch(
-            root, on_settled=heard, debounce_ms=20, max_wait_ms=500, poll_ms=20, observe=observe
-        )
-        watches.append(watch)
-        watch.start(folders or walk_folders(root))
-        return watch
-
-    yield start
-    for watch in watches:
-        watch.stop()
 
 
 def walk_folders(root: Path) -> tuple[str, ...]:
     return walk(root, max_file_bytes=1 << 20).folders
-
-
-def inotify_watches() -> int:
-    """How many the kernel holds for this process."""
-    count = 0
-    for info in Path("/proc/self/fdinfo").iterdir():
-        try:
-            count += len(re.findall("^inotify wd:", info.read_text(), re.MULTILINE))
-        except FileNotFoundError:
-            continue  # the descriptor that listed the folder
-    return count
 
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel in /proc")
@@ -112,10 +39,14 @@ def observe(request: pytest.FixtureRequest) -> Callable[[Path, Report], Observer
 
 
 def test_saving_creating_and_deleting_is_heard(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
     write("pkg/a.py", "pkg/b.py", "c.py")
-    start(observe=observe)
+    start_watch(observe=observe)
     write("pkg/a.py", text="x = 2\n")
     write("pkg/new.py")
     (root / "pkg/b.py").unlink()
@@ -125,30 +56,42 @@ def test_saving_creating_and_deleting_is_heard(
 
 
 def test_an_atomic_save_is_heard_under_the_final_name(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
     write("pkg/a.py")
-    start(observe=observe)
+    start_watch(observe=observe)
     write("pkg/.a.py.tmp", text="x = 2\n")
     (root / "pkg/.a.py.tmp").replace(root / "pkg/a.py")
     heard.wait_for("pkg/a.py")
 
 
 def test_a_move_names_where_from_and_where_to(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
     write("a/f.py", "b/g.py", "old/h.py")
-    start(observe=observe)
+    start_watch(observe=observe)
     (root / "a/f.py").rename(root / "b/f.py")
     (root / "old").rename(root / "b/new")
     heard.wait_for("a/f.py", "b/f.py", "old", "b/new")
 
 
 def test_reading_is_no_change(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
     write("pkg/a.py")
-    start(observe=observe)
+    start_watch(observe=observe)
     assert (root / "pkg/a.py").read_text()
     assert walk(root, max_file_bytes=1 << 20).files
     write("last.py")
@@ -157,11 +100,15 @@ def test_reading_is_no_change(
 
 
 def test_nothing_is_heard_from_a_folder_that_nobody_asked_for(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
     write(".gitignore", text="/logs/\n")
     write("pkg/a.py", "logs/today/a.log", "node_modules/m/index.js", ".git/HEAD")
-    start(observe=observe)
+    start_watch(observe=observe)
     write("logs/today/a.log", "logs/b.log", "node_modules/m/index.js", ".git/HEAD", text="2\n")
     write("pkg/a.py", text="x = 2\n")
     heard.wait_for("pkg/a.py")
@@ -170,33 +117,43 @@ def test_nothing_is_heard_from_a_folder_that_nobody_asked_for(
 
 
 @linux_only
-def test_an_ignored_folder_costs_no_watch(root: Path, write: Write, start: StartWatch) -> None:
+def test_an_ignored_folder_costs_no_watch(
+    root: Path, write: Write, start_watch: StartWatch, inotify_watches: Callable[[], int]
+) -> None:
     write(*(f"node_modules/m{n}/lib/index.js" for n in range(50)), "pkg/sub/a.py", "b.py")
     before = inotify_watches()
-    watch = start()
+    watch = start_watch()
     assert inotify_watches() - before == len(["", "pkg", "pkg/sub"])
     watch.stop()
     assert inotify_watches() == before
 
 
 def test_a_new_folder_is_heard_again_once_it_is_watched(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
-    watch = start(observe=observe)
+    watch = start_watch(observe=observe)
     write("new/deep/a.py")
     heard.wait_for("new")
     heard.forget()
     watch.follow(walk_folders(root))
-    heard.wait_for("new", "new/deep")  # what it held when the watch began
+    heard.wait_for("new")  # with whatever it held when the watch began
     write("new/deep/b.py")
     heard.wait_for("new/deep/b.py")
 
 
 def test_a_folder_is_followed_no_longer_once_it_is_ignored(
-    root: Path, write: Write, start: StartWatch, heard: Heard, observe: Callable[..., Observer]
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    observe: Callable[..., Observer],
 ) -> None:
     write("gen/a.py", "pkg/a.py")
-    watch = start(observe=observe)
+    watch = start_watch(observe=observe)
     write(".gitignore", text="gen/\n")
     heard.wait_for_everything()
     watch.follow(walk_folders(root))
@@ -207,14 +164,15 @@ def test_a_folder_is_followed_no_longer_once_it_is_ignored(
 
 
 def test_a_renamed_folder_is_heard_under_its_new_name_only(
-    root: Path, write: Write, start: StartWatch, heard: Heard
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
 ) -> None:
     write("old/sub/a.py")
-    watch = start()
+    watch = start_watch()
     (root / "old").rename(root / "new")
     heard.wait_for("old", "new")
+    heard.forget()
     watch.follow(walk_folders(root))
-    heard.wait_for("new/sub")
+    heard.wait_for("new")
     heard.forget()
     write("new/sub/a.py", text="x = 2\n")
     heard.wait_for("new/sub/a.py")
@@ -222,10 +180,10 @@ def test_a_renamed_folder_is_heard_under_its_new_name_only(
 
 
 def test_folders_that_trade_names_are_told_apart(
-    root: Path, write: Write, start: StartWatch, heard: Heard
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
 ) -> None:
     write("a/in_a.py", "b/in_b.py")
-    start()
+    start_watch()
     (root / "a").rename(root / "c")
     (root / "b").rename(root / "a")
     (root / "c").rename(root / "b")
@@ -237,16 +195,17 @@ def test_folders_that_trade_names_are_told_apart(
 
 
 def test_a_folder_that_is_made_again_is_watched_again(
-    root: Path, write: Write, start: StartWatch, heard: Heard
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
 ) -> None:
     write("pkg/sub/a.py")
-    start()
-    for _ in range(3):
+    copies = [shutil.copytree(root / "pkg", tmp_path / f"copy{n}") for n in range(3)]
+    start_watch()
+    for copy in copies:
         shutil.rmtree(root / "pkg")
         heard.wait_for("pkg")
         heard.forget()
-        write("pkg/sub/a.py")
-        heard.wait_for("pkg", "pkg/sub")  # watched by now, and followed anew by nobody
+        copy.rename(root / "pkg")
+        heard.wait_for("pkg")  # watched by now, though nobody called `follow`
         heard.forget()
         write("pkg/sub/a.py", text="x = 2\n")
         heard.wait_for("pkg/sub/a.py")
@@ -255,10 +214,10 @@ def test_a_folder_that_is_made_again_is_watched_again(
 
 @pytest.mark.parametrize("name", [".gitignore", ".sidecarignore"])
 def test_new_ignore_rules_concern_their_whole_folder(
-    root: Path, write: Write, start: StartWatch, heard: Heard, name: str
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, name: str
 ) -> None:
     write("pkg/sub/a.py", "b.py")
-    start()
+    start_watch()
     write(f"pkg/{name}", text="sub/\n")
     heard.wait_for("pkg")
     assert not heard.everything
@@ -267,9 +226,9 @@ def test_new_ignore_rules_concern_their_whole_folder(
 
 
 def test_git_init_and_its_exclude_file_concern_everything(
-    root: Path, start: StartWatch, heard: Heard, git: Git
+    root: Path, start_watch: StartWatch, heard: Heard, git: Git
 ) -> None:
-    start()
+    start_watch()
     git("init", "-q")
     heard.wait_for_everything()
     (root / ".git/info").mkdir(exist_ok=True)
@@ -281,7 +240,7 @@ def test_git_init_and_its_exclude_file_concern_everything(
 
 
 def test_switching_branches_is_very_few_batches(
-    root: Path, write: Write, start: StartWatch, heard: Heard, git: Git
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, git: Git
 ) -> None:
     git("init", "-q", "-b", "main")
     files = [f"pkg{n % 50}/mod{n}.py" for n in range(3_000)]
@@ -303,10 +262,10 @@ def test_switching_branches_is_very_few_batches(
 
 
 def test_a_name_that_is_not_utf8_stands_for_its_folder(
-    root: Path, write: Write, start: StartWatch, heard: Heard
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
 ) -> None:
     write("pkg/a.py")
-    start()
+    start_watch()
     os.close(os.open(os.fsencode(root) + b"/pkg/bad\xff.py", os.O_CREAT | os.O_WRONLY))
     heard.wait_for("pkg")
 
@@ -327,12 +286,12 @@ def test_a_source_reached_through_a_link_is_watched(
 
 
 def test_a_link_in_the_place_of_a_folder_is_not_followed(
-    root: Path, write: Write, start: StartWatch, heard: Heard, tmp_path: Path
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "pkg").symlink_to(outside)
-    start("pkg")
+    start_watch("pkg")
     (outside / "a.py").touch()
     write("last.py")
     heard.wait_for("last.py")
@@ -361,11 +320,13 @@ def test_a_folder_is_watched_once_it_can_be_read(
 
 
 @linux_only
-def test_starting_and_stopping_leaves_nothing_behind(root: Path, write: Write) -> None:
+def test_starting_and_stopping_leaves_nothing_behind(
+    root: Path, write: Write, heard: Heard
+) -> None:
     write(*(f"p{n}/a.py" for n in range(20)))
 
     def cycle() -> None:
-        watch = Watch(root, on_settled=Heard())
+        watch = Watch(root, on_settled=heard)
         watch.start(walk_folders(root))
         write("p1/a.py")
         watch.stop()
@@ -379,20 +340,22 @@ def test_starting_and_stopping_leaves_nothing_behind(root: Path, write: Write) -
 
 
 @linux_only
-def test_hundreds_of_folders_need_two_threads(root: Path, write: Write, start: StartWatch) -> None:
+def test_hundreds_of_folders_need_two_threads(
+    root: Path, write: Write, start_watch: StartWatch, inotify_watches: Callable[[], int]
+) -> None:
     # An ignored folder in each of them, as after running a Python project.
     for n in range(300):
         write(f"p{n}/a.py", f"p{n}/__pycache__/a.pyc")
     threads, watches = threading.active_count(), inotify_watches()
-    start()
+    start_watch()
     assert threading.active_count() - threads == 2
     assert inotify_watches() - watches == 301
 
 
 def test_nothing_is_handed_over_after_stop(
-    root: Path, write: Write, start: StartWatch, heard: Heard
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
 ) -> None:
-    watch = start()
+    watch = start_watch()
     write("a.py")
     watch.stop()
     count = len(heard.batches)
