@@ -23,6 +23,7 @@ from memory_sidecar.store.codebase import CodeStore, Vector
 from memory_sidecar.store.keyword import keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks
 
+MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 KEYWORD_DEPTH = 1000  # of which the keyword share is known
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
@@ -37,12 +38,13 @@ def search_code(
     query: CodeQuery, *, store: CodeStore, embed_query: EmbedQuery | None
 ) -> list[CodeHit]:
     """The best chunks for `query`, best first. Without `embed_query` there is no vector arm."""
-    question = Question.of(query.text)
+    text = query.text[:MAX_QUERY_CHARACTERS]
+    question = Question.of(text)
     vector: Vector | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         vectors = np.stack([embed_query(wording) for wording in question.wordings])
         vector = vectors.mean(axis=0)
-    names = names_in(query.text)
+    names = names_in(text)
     with store.reading() as connection:
         allowed = allowed_chunks(connection, query.filter)
         keywords = keywords_of(connection, question.subject)

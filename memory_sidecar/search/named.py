@@ -15,9 +15,12 @@ from memory_sidecar.store.keyword import index_words
 from memory_sidecar.store.lookup import chunks_at_path, chunks_with_symbol
 
 MAX_CHUNKS_PER_NAME = 50
+MAX_NAMES = 32
 
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\))?")
-_PATH = re.compile(r"[\w.\-/\\]*[\w\-]\.\w{1,10}|[\w.\-]+(?:[/\\][\w.\-]+)+")
+_BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
+_PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
+_MAX_PATH = 256
 _LOOKS_WRITTEN = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 
 
@@ -49,9 +52,12 @@ def names_in(text: str) -> Names:
         word = match.group()
         if word == alone or _LOOKS_WRITTEN.search(word):
             symbols.append(tuple(re.split(r"\.|::|->|#", word.removesuffix("()"))))
-    found = (match.group().replace("\\", "/") for match in _PATH.finditer(alone))
-    paths = [path.removeprefix("./") for path in found]
-    return Names(symbols=tuple(dict.fromkeys(symbols)), paths=tuple(dict.fromkeys(paths)))
+    words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(alone))
+    paths = [w.removeprefix("./") for w in words if len(w) <= _MAX_PATH and _PATH.search(w)]
+    return Names(
+        symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
+        paths=tuple(dict.fromkeys(paths))[:MAX_NAMES],
+    )
 
 
 def named_chunks(connection: Connection, names: Names) -> list[int]:
