@@ -96,6 +96,12 @@ def sqlite_version() -> str:
     return apsw.sqlite_lib_version()
 
 
+def database_bytes(path: Path) -> int:
+    """What the database at `path` takes on disk, what is not yet checkpointed included."""
+    parts = (path, path.with_name(path.name + "-wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
 def integers(rows: Iterable[Any]) -> list[int]:
     """The first column of `rows`."""
     return [row[0] for row in rows]

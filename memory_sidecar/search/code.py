@@ -10,6 +10,7 @@ too, and either can move the other's first. Everything is read from one commit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -112,27 +113,28 @@ class _Candidate:
     path_coverage: float = 0.0
     boosts: dict[str, float] = field(default_factory=dict)
     relevance: float = 0.0
+    score: float = 0.0
 
 
 def _rank(
     mode: SearchMode, question: Question, candidates: Sequence[_Candidate], names: Names
 ) -> list[CodeHit]:
     if mode is SearchMode.HYBRID:
-        highest = _fuse(question, candidates)
+        full = _fuse(question, candidates)
         _lend_within_files(candidates)
         for candidate in candidates:
             _note_names(candidate, names)
+            candidate.score = _hybrid_score(candidate, full)
     else:
-        highest = 1.0
         for candidate in candidates:
             arm = candidate.keyword if mode is SearchMode.KEYWORD else candidate.cosine
-            candidate.relevance = arm or 0.0
-    hits = [_hit(candidate, highest) for candidate in candidates]
+            candidate.score = min(max(arm or 0.0, 0.0), 1.0)
+    hits = [_hit(candidate) for candidate in candidates]
     return sorted(hits, key=lambda h: (-h.score, h.source, h.filename, h.chunk.start_line))
 
 
 def _fuse(question: Question, candidates: Sequence[_Candidate]) -> float:
-    """Give every candidate its relevance; returns the highest that there could be."""
+    """Give every candidate its relevance; returns that of a full match on every count."""
     known = [c.cosine for c in candidates if c.cosine is not None]
     # A chunk whose vector is still to come is taken for an average candidate.
     average = sum(known) / len(known) if known else 0.0
@@ -191,16 +193,24 @@ def _note_names(candidate: _Candidate, names: Names) -> None:
         candidate.boosts["exact_path"] = 1.0
 
 
-def _hit(candidate: _Candidate, highest: float) -> CodeHit:
-    score = min(max(candidate.relevance / highest, 0.0), 1.0) if highest else 0.0
+def _hybrid_score(candidate: _Candidate, full: float) -> float:
+    """Relevance as 0…1: 0.75 for a full match; what other chunks lend on top never reaches 0.9.
+
+    That is where the chunks begin that the query names, in their own order.
+    """
+    share = 1 - math.exp(-1.8 * max(candidate.relevance, 0.0) / full)
     if "exact_symbol" in candidate.boosts or "exact_path" in candidate.boosts:
-        score = 0.9 + score / 10  # above what anything unnamed reaches, in its own order
+        return 0.9 + 0.1 * share
+    return 0.9 * share
+
+
+def _hit(candidate: _Candidate) -> CodeHit:
     return CodeHit(
         source=candidate.stored.source,
         filename=candidate.stored.filename,
         language=candidate.stored.language,
         chunk=candidate.stored.chunk,
-        score=score,
+        score=candidate.score,
         explanation=Explanation(
             cosine=candidate.cosine, keyword=candidate.keyword, boosts=candidate.boosts
         ),
