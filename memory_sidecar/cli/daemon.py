@@ -50,9 +50,11 @@ class Companion(Protocol):
 
 def companions_of(services: Services) -> Sequence[Companion]:
     """Everything that the daemon does without being asked."""
+    from memory_sidecar.clock import system_clock
     from memory_sidecar.handlers.idle import IdleUnload
+    from memory_sidecar.handlers.live import Live
 
-    return [IdleUnload(services)]
+    return [IdleUnload(services), Live(services.codebase(), clock=system_clock)]
 
 
 class Commands:

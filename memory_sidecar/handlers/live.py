@@ -39,23 +39,21 @@ class Live:
         self._sources: dict[str, _LiveSource] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._has_new_chunks = threading.Event()
-        self._embedding = threading.Thread(target=self._embed, name="vectors", daemon=True)
+        self._wake = threading.Event()  # there are new chunks, or it is time to stop
+        self._said = ""  # the last problem with the model, logged once
+        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
 
     def start(self) -> None:
         """Begin with every source that is registered; returns at once."""
         self._codebase.live = self
-        self._embedding.start()
-        self._has_new_chunks.set()
-        for source in self._codebase.registry.all():
-            self.follow(source)
+        self._thread.start()
 
     def follow(self, source: Source) -> None:
         """Watch `source` from now on; nothing changes if it is watched already."""
         with self._lock:
             if source.name in self._sources or self._stop.is_set():
                 return
-            live = _LiveSource(source, self._codebase, self._clock, self._has_new_chunks.set)
+            live = _LiveSource(source, self._codebase, self._clock, self._wake.set)
             self._sources[source.name] = live
         live.start()
 
@@ -85,28 +83,43 @@ class Live:
         """Stop watching; what is being indexed is finished first."""
         self._codebase.live = None
         self._stop.set()
-        self._has_new_chunks.set()
-        with self._lock:
-            sources, self._sources = list(self._sources.values()), {}
-        for live in sources:
-            live.close()
-        self._embedding.join()
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        """Hold the database for as long as its sources are watched, and embed behind them."""
+        try:
+            with self._codebase.kept_open(_Logged()):
+                for source in self._codebase.registry.all():
+                    self.follow(source)
+                self._wake.set()
+                while not self._stop.is_set():
+                    self._wake.wait()
+                    self._wake.clear()
+                    self._embed()
+                with self._lock:
+                    sources, self._sources = list(self._sources.values()), {}
+                for live in sources:
+                    live.close()
+        except SidecarError as error:
+            _log.error("sources are not watched: %s; %s", error.message, error.hint)
 
     def _embed(self) -> None:
-        said = ""
-        while True:
-            self._has_new_chunks.wait()
-            self._has_new_chunks.clear()
-            if self._stop.is_set():
-                return
-            try:
-                self._codebase.embed(Silent(), stop=self._stop)
-            except ModelError as error:
-                if error.message != said:
-                    said = error.message
-                    _log.warning("no vectors: %s; %s", error.message, error.hint)
-            except SidecarError:
-                _log.exception("vectors are left for later")
+        try:
+            self._codebase.embed(Silent(), stop=self._stop)
+        except ModelError as error:
+            if error.message != self._said:
+                self._said = error.message
+                _log.warning("no vectors: %s; %s", error.message, error.hint)
+        except SidecarError:
+            _log.exception("vectors are left for later")
+
+
+class _Logged(Silent):
+    """A reporter for what nobody waits for."""
+
+    def notice(self, text: str) -> None:
+        _log.info("%s", text)
 
 
 class _LiveSource:

@@ -44,11 +44,10 @@ def codebase(tmp_path):
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
     live = Live(codebase, clock=system_clock)
-    with codebase.kept_open(Silent()):
-        live.start()
-        assert live.wait_fresh(timeout_ms=20_000)
-        yield live
-        live.close()
+    live.start()
+    eventually(lambda: [state.is_current for state in live.states()] == [True])
+    yield live
+    live.close()
 
 
 def files_with(codebase: Codebase, word: str) -> set[str]:
