@@ -230,5 +230,7 @@ class _LiveSource:
                 inside = path + "/"
                 self._folders -= {f for f in before if f == path or f.startswith(inside)}
             self._folders.update(scanned)
-        if self._folders != before:
+        # After a whole scan in any case: a folder above the root may have been renamed, which no
+        # event tells.
+        if under is None or self._folders != before:
             self._watch.follow(self._folders)
