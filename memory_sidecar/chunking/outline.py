@@ -39,6 +39,7 @@ _REPORTS_PER_BYTE = 0.02
 _REPORTS_SLACK = 200
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
+_REPORTS_PER_CLOCK = 16  # to ask for the time at each report was a tenth of all chunking
 _MAX_LINE_BYTES = 20_000  # nobody wrote that line, and some scanners are quadratic in it
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
@@ -240,9 +241,9 @@ def _parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     def runs_away(byte: int, _: bool) -> bool:
         nonlocal reports
         reports += 1
-        return (
-            reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE
-            or thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
+        return reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE or (
+            reports % _REPORTS_PER_CLOCK == 0
+            and thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
         )
 
     try:
