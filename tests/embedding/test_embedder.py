@@ -25,10 +25,12 @@ PASSAGES = [
 
 def test_vectors_have_384_dimensions_and_length_one(embedder: Embedder) -> None:
     vectors = embedder.embed_passages(PASSAGES)
-    assert (vectors.shape, vectors.dtype) == ((len(PASSAGES), 384), np.float32)
+    assert vectors.shape == (len(PASSAGES), 384)
+    assert vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     query = embedder.embed_query("where is the token checked?")
-    assert (query.shape, query.dtype) == ((384,), np.float32)
+    assert query.shape == (384,)
+    assert query.dtype == np.float32
 
 
 def test_question_is_closest_to_the_passage_that_answers_it(embedder: Embedder) -> None:

@@ -36,7 +36,7 @@ def connection(tmp_path):
     reader.close()
 
 
-def found(connection, text: str) -> list[int]:
+def found(connection, text):
     ids, scores = keyword_scores(connection, keywords_of(connection, text), limit=10)
     assert all(scores[:-1] >= scores[1:])
     return ids.tolist()
