@@ -39,7 +39,7 @@ def _is_locked(data_dir: str) -> bool:
     lock = FileLock(state_file(data_dir, "daemon.lock"))
     try:
         return not lock.acquire()
-    except FileNotFoundError:
+    except OSError:  # there is no such folder
         return False
     finally:
         lock.release()

@@ -7,7 +7,7 @@ import base64
 import io
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, cast
@@ -196,6 +196,8 @@ class _Output(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError("text is written here, not bytes")  # which is how click asks
         if self._kind == "out" and self._exchange.cancelled.is_set():
             raise KeyboardInterrupt
         with self._lock:
@@ -213,7 +215,3 @@ class _Output(io.TextIOBase):
             for start in range(0, len(text), FLUSH_CHARACTERS):
                 part = text[start : start + FLUSH_CHARACTERS]
                 self._exchange.send({"type": self._kind, "text": part})
-
-
-Answer = Callable[[Exchange], int]
-"""Runs one request to its end, in a thread; returns its exit status. Raises nothing."""

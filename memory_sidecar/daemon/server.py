@@ -38,6 +38,7 @@ LINGER_S = 30.0  # for a client that is slow to read the end of its answer
 FINISH_TIMEOUT_S = 10.0  # for what runs when the daemon is asked to stop
 CANCEL_TIMEOUT_S = 2.0
 MAX_CLIENTS = 512
+EXIT_FAILED = 1
 TURNS = min(max(2 * (os.cpu_count() or 1), 4), 8)
 
 _log = logging.getLogger(__name__)
@@ -180,11 +181,15 @@ class Server:
             await _send(writer, {"type": "exit", "status": status})
 
     def _answer(self, exchange: Exchange) -> int:
-        with routed_to(exchange.stdout, exchange.stderr):
-            if not self._application.is_quick(exchange.request):
-                return self._application.answer(exchange)
-            with Turn(self._turns) as exchange.turn, self._journal.answering(exchange.request):
-                return self._application.answer(exchange)
+        try:
+            with routed_to(exchange.stdout, exchange.stderr):
+                if not self._application.is_quick(exchange.request):
+                    return self._application.answer(exchange)
+                with Turn(self._turns) as exchange.turn, self._journal.answering(exchange.request):
+                    return self._application.answer(exchange)
+        except Exception:
+            _log.exception("failed: %s", " ".join(exchange.request.arguments))
+            return EXIT_FAILED
 
 
 async def _listen(reader: asyncio.StreamReader, exchange: Exchange) -> None:

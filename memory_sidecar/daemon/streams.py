@@ -49,6 +49,8 @@ class _Logged:
     _log = logging.getLogger("printed")
 
     def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError("text is written here, not bytes")
         if line := text.strip():
             self._log.info("%s", line)
         return len(text)

@@ -1,0 +1,251 @@
+"""What a client sees of the daemon: the same as if the command ran in its own process."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode, greeting
+from tests.e2e.home import PROGRAM, Done, Home
+
+HELLO = encode(greeting())
+
+
+def both_ways(home: Home, *arguments: object, stdin: str = "") -> tuple[Done, Done]:
+    """The same call through the daemon and without one."""
+    through = home.call(*arguments, stdin=stdin)
+    alone = home.call(*arguments, stdin=stdin, MEMORY_SIDECAR_NO_DAEMON="1")
+    return through, alone
+
+
+@pytest.fixture
+def indexed(home: Home) -> Home:
+    home.call("index", home.add_source(), "--wait", "keyword")
+    return home
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "total", "--mode", "keyword"],
+        ["search", "total", "--mode", "keyword", "--json"],
+        ["search", "total", "--language", "klingon"],
+        ["search", "--top-k", "none", "total"],
+        ["search", "--help"],
+        ["source", "remove", "nothing", "--json"],
+        ["nonsense"],
+        ["--help"],
+    ],
+    ids=" ".join,
+)
+def test_output_and_status_are_those_of_a_command_of_ones_own(
+    indexed: Home, arguments: list[str]
+) -> None:
+    through, alone = both_ways(indexed, *arguments)
+    assert through.stdout == alone.stdout
+    assert through.stderr == alone.stderr
+    assert through.returncode == alone.returncode
+
+
+def test_standard_input_is_read_when_asked_for(indexed: Home) -> None:
+    done = indexed.call("search", "-", "--mode", "keyword", "--json", stdin="total\n")
+    assert [hit["filename"] for hit in json.loads(done.stdout)] == ["cart.py"]
+
+
+def test_standard_input_that_is_not_utf8_is_named(indexed: Home) -> None:
+    done = subprocess.run(
+        [str(PROGRAM), "search", "-"],
+        env=indexed.environ,
+        input=b"caf\xe9",
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert b"not UTF-8 (byte 3)" in done.stderr
+
+
+def test_standard_input_is_left_alone_otherwise(indexed: Home) -> None:
+    read, write = os.pipe()
+    os.write(write, b"for somebody else")
+    client = indexed.start("source", "list", stdin=read)
+    client.communicate(timeout=60)
+    assert os.read(read, 100) == b"for somebody else"
+    os.close(read)
+    os.close(write)
+
+
+def test_output_of_more_than_a_megabyte_arrives_whole(home: Home) -> None:
+    root = home.folder / "empty"
+    root.mkdir()
+    names = [f"{'é漢字' * 11}{number:0150}.py" for number in range(4000)]
+    for name in names:
+        (root / name).touch()
+    done = home.call("index", root, "--wait", "keyword")
+    assert len(done.stdout) > 1_000_000
+    skipped = json.loads(done.stdout)["files_skipped"]
+    assert sorted(file["path"] for file in skipped) == sorted(names)
+
+
+def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
+    client = indexed.start("search", "-", "--mode", "keyword", stdin=subprocess.PIPE)
+    assert client.stdin is not None
+    assert client.stdout is not None
+    assert client.stderr is not None
+    client.stdout.close()
+    client.stdin.write("total")
+    client.stdin.close()
+    assert client.stderr.read() == ""
+    assert client.wait(timeout=60) == 141
+    client.stderr.close()
+
+
+def test_interrupt_cancels_and_is_130(indexed: Home) -> None:
+    client = indexed.start("search", "-", stdin=subprocess.PIPE)
+    _wait_for_requests(indexed, 1)
+    client.send_signal(signal.SIGINT)
+    client.wait(timeout=60)
+    assert client.returncode == 130
+    _wait_for_requests(indexed, 0)
+    client.communicate()
+
+
+def test_killed_client_frees_its_request(indexed: Home) -> None:
+    client = indexed.start("search", "-", stdin=subprocess.PIPE)
+    _wait_for_requests(indexed, 1)
+    client.kill()
+    client.communicate()
+    _wait_for_requests(indexed, 0)
+
+
+def test_terminal_gets_its_width_and_colours(indexed: Home) -> None:
+    controller, terminal = pty.openpty()
+    environ = {**indexed.environ, "COLUMNS": "60", "TERM": "xterm"}
+    client = subprocess.Popen(
+        [str(PROGRAM), "search", "--help"], env=environ, stdin=terminal, stdout=terminal
+    )
+    client.wait(timeout=60)
+    os.close(terminal)
+    shown = b""
+    while part := _read(controller):
+        shown += part
+    os.close(controller)
+    assert max(len(line) for line in shown.decode().splitlines()) <= 60
+
+
+def test_many_clients_at_once_all_get_their_answer(indexed: Home) -> None:
+    def ask(_: int) -> list[list[str]]:
+        return [
+            [hit["filename"] for hit in json.loads(indexed.call(*arguments).stdout)]
+            for _ in range(5)
+        ]
+
+    arguments = ("search", "total", "--mode", "keyword", "--json")
+    with ThreadPoolExecutor(50) as pool:
+        assert list(pool.map(ask, range(50))) == [[["cart.py"]] * 5] * 50
+
+
+def test_two_clients_that_index_at_once_both_succeed(home: Home) -> None:
+    roots = [home.add_source("one"), home.add_source("two")]
+    clients = [home.start("index", root, "--wait", "keyword") for root in roots]
+    for client in clients:
+        out, _ = client.communicate(timeout=60)
+        assert (client.returncode, json.loads(out)["files_failed"]) == (0, [])
+    found = home.call("search", "total", "--mode", "keyword", "--json")
+    assert sorted(hit["source"] for hit in json.loads(found.stdout)) == ["one", "two"]
+
+
+def test_silent_clients_block_nobody_and_are_dropped(indexed: Home) -> None:
+    silent = [indexed.connect() for _ in range(30)]
+    assert indexed.sources() == ["shop"]
+    assert [client.recv(10) for client in silent] == [b""] * 30
+    for client in silent:
+        client.close()
+
+
+def test_clients_that_wait_for_input_block_nobody(indexed: Home) -> None:
+    waiting = [indexed.start("search", "-", stdin=subprocess.PIPE) for _ in range(12)]
+    _wait_for_requests(indexed, 12)
+    assert indexed.sources() == ["shop"]
+    done = indexed.call("search", "total", "--mode", "keyword", "--json")
+    assert len(json.loads(done.stdout)) == 1
+    for client in waiting:
+        client.kill()
+        client.communicate()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00\xff\xfe" * 100 + b"\n",
+        b"[]\n",
+        b'{"memory_sidecar": "one", "version": 1}\n',
+        b"[" * 100_000 + b"\n",
+        HELLO + b'{"type": "dance"}\n',
+        HELLO + b'{"type": "run"}\n',
+        HELLO + b'{"type": "run", "arguments": ["status"], "cwd": 7}\n',
+        HELLO + b"x" * (2 * MAX_FRAME_BYTES),
+    ],
+    ids=lambda sent: repr(sent[:40]),
+)
+def test_garbage_is_refused_without_harm(indexed: Home, sent: bytes) -> None:
+    pid = indexed.pid
+    with indexed.connect() as client:
+        try:
+            client.sendall(sent)
+            while client.recv(1 << 16):
+                pass
+        except ConnectionError:
+            pass
+    assert indexed.sources() == ["shop"]
+    assert indexed.pid == pid
+
+
+def test_half_open_connection_is_dropped(indexed: Home) -> None:
+    with indexed.connect() as client:
+        client.sendall(HELLO)
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(1 << 16):
+            pass
+    assert indexed.sources() == ["shop"]
+
+
+def test_nobody_else_can_reach_the_socket(indexed: Home) -> None:
+    folder = indexed.runtime_dir / "memory-sidecar"
+    (path,) = folder.iterdir()
+    assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+def test_other_settings_than_the_daemons_are_pointed_out(indexed: Home) -> None:
+    done = indexed.call("source", "list", MEMORY_SIDECAR_EMBED_THREADS="1")
+    assert done.returncode == 0
+    assert "embed_threads" in done.stderr
+    bad = indexed.call("source", "list", MEMORY_SIDECAR_EMBED_THREADS="many")
+    assert bad.returncode == 2
+
+
+def _wait_for_requests(home: Home, count: int) -> None:
+    """Until the journal of the daemon holds so many requests that are being answered."""
+    deadline = time.monotonic() + 60
+    while True:
+        content = (home.data_dir / "state" / "requests").read_bytes()
+        slots = [content[at : at + 16] for at in range(0, len(content), 16)]
+        if sum(map(any, slots)) == count:
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, 1 << 16)
+    except OSError:  # Linux's word for the other end being closed
+        return b""

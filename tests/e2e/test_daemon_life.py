@@ -1,0 +1,234 @@
+"""How a daemon comes to be, goes, and is replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.home import Home
+
+OTHER_BUILD = """
+import sys
+import memory_sidecar
+memory_sidecar.__version__ = sys.argv[2]
+from memory_sidecar.cli.daemon import main
+main()
+"""
+
+NEXT_PROTOCOL = """
+import sys
+from memory_sidecar.daemon import protocol
+protocol.PROTOCOL = 2
+from memory_sidecar.cli.daemon import main
+main()
+"""
+
+
+def serve_as(home: Home, code: str, version: str) -> subprocess.Popen[str]:
+    """A daemon of another build, ready to answer."""
+    home.data_dir.mkdir(exist_ok=True)
+    daemon = home.run_python(code, str(home.data_dir), version)
+    while not (home.data_dir / "state" / "daemon.json").exists():
+        assert daemon.poll() is None
+        time.sleep(0.01)
+    return daemon
+
+
+def test_first_call_starts_the_daemon_and_the_next_finds_it(home: Home) -> None:
+    home.add_source()
+    assert home.is_served
+    pid = home.pid
+    assert home.sources() == ["shop"]
+    assert home.pid == pid
+
+
+def test_twelve_racing_clients_start_one_daemon_and_get_twelve_answers(home: Home) -> None:
+    clients = [home.start("source", "list", "--json") for _ in range(12)]
+    answers = [client.communicate(timeout=60) for client in clients]
+    assert [client.returncode for client in clients] == [0] * 12
+    assert answers == [("[]\n", "")] * 12
+    assert home.log.count("serves") == 1
+
+
+def test_killed_daemon_is_replaced_by_the_next_call(home: Home) -> None:
+    home.add_source()
+    home.signal(signal.SIGKILL)
+    assert (home.data_dir / "state" / "daemon.json").exists()  # stale, like the socket
+    assert home.sources() == ["shop"]
+
+
+def test_two_data_directories_have_two_daemons(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    other = Home(tmp_path / "b", home.runtime_dir)
+    try:
+        home.add_source("one")
+        other.add_source("two")
+        assert (home.sources(), other.sources()) == (["one"], ["two"])
+        assert home.pid != other.pid
+        listed = home.call("source", "list", "--json", "--data-dir", other.data_dir)
+        assert [source["name"] for source in json.loads(listed.stdout)] == ["two"]
+    finally:
+        other.end()
+
+
+def test_stop_ends_it_and_says_when_there_is_none(home: Home) -> None:
+    home.add_source()
+    pid = home.pid
+    stopped = home.call("stop", "--json")
+    assert (stopped.returncode, json.loads(stopped.stdout)) == (0, {"stopped": True, "pid": pid})
+    assert not home.is_served
+    assert list((home.runtime_dir / "memory-sidecar").iterdir()) == []
+    again = home.call("stop")
+    assert (again.returncode, again.stdout) == (0, f"no daemon runs for {home.data_dir}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_stops_it_in_order(home: Home, number: signal.Signals) -> None:
+    home.add_source()
+    home.signal(number)
+    assert f"stopping: {number.name}" in home.log
+    assert not (home.data_dir / "state" / "daemon.json").exists()
+
+
+def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home: Home) -> None:
+    root = home.add_source()
+    assert home.call("index", root, "--wait", "keyword").returncode == 0
+    running = home.start("search", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE)
+    assert running.stdin is not None
+    stopping = home.start("stop")
+    while "asked to stop" not in home.log:
+        time.sleep(0.01)
+    out, err = running.communicate("total", timeout=60)
+    assert (running.returncode, err) == (0, "")
+    assert [hit["filename"] for hit in json.loads(out)] == ["cart.py"]
+    stopping.communicate(timeout=60)
+    assert (stopping.returncode, home.is_served) == (0, False)
+
+
+def test_log_survives_restarts(home: Home) -> None:
+    home.add_source()
+    first = home.pid
+    assert home.call("stop").returncode == 0
+    home.sources()
+    assert f"process {first}," in home.log
+    assert f"process {home.pid}," in home.log
+
+
+def test_older_daemon_is_replaced(home: Home) -> None:
+    old = serve_as(home, OTHER_BUILD, "0.0.1")
+    assert home.sources() == []
+    assert old.wait(timeout=60) == 0
+    assert home.pid != old.pid
+
+
+def test_newer_daemon_serves_an_older_client(home: Home) -> None:
+    new = serve_as(home, OTHER_BUILD, "99.0.0")
+    assert home.sources() == []
+    assert home.pid == new.pid
+    assert new.poll() is None
+    home.signal(signal.SIGTERM)
+    assert new.wait(timeout=60) == 0
+
+
+def test_daemon_of_another_protocol_is_named(home: Home) -> None:
+    daemon = serve_as(home, NEXT_PROTOCOL, "")
+    done = home.call("source", "list", "--json")
+    error = json.loads(done.stderr)["error"]
+    assert (done.returncode, done.stdout, error["code"]) == (5, "", "daemon_unreachable")
+    assert "upgrade" in error["hint"]
+    daemon.kill()
+    daemon.wait(timeout=60)
+
+
+def test_daemon_ends_when_its_data_directory_is_deleted(home: Home) -> None:
+    home.add_source()
+    pid = home.pid
+    (home.data_dir / "state" / "daemon.lock").unlink()
+    deadline = time.monotonic() + 60
+    while _lives(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_without_autostart_there_is_exit_5_and_a_hint(home: Home) -> None:
+    done = home.call("source", "list", "--json", MEMORY_SIDECAR_NO_AUTOSTART="1")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert json.loads(done.stderr)["error"]["code"] == "daemon_unreachable"
+    assert not home.is_served
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["search", "-h"], ["--version"], []])
+def test_help_starts_no_daemon(home: Home, arguments: list[str]) -> None:
+    home.call(*arguments)
+    assert not home.is_served
+
+
+def test_no_daemon_runs_the_same_command_here(home: Home) -> None:
+    root = home.add_source()
+    assert home.call("stop").returncode == 0
+    for arguments, environment in (
+        (["source", "list", "--no-daemon"], {}),
+        (["source", "list"], {"MEMORY_SIDECAR_NO_DAEMON": "1"}),
+    ):
+        done = home.call(*arguments, **environment)
+        assert (done.returncode, done.stdout) == (0, f"shop: {root}\n")
+    assert not home.is_served
+
+
+def test_failed_start_shows_the_end_of_the_log(home: Home) -> None:
+    package = home.folder / "broken" / "asyncio"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('no loop today')")
+    done = home.call("source", "list", PYTHONPATH=str(package.parent))
+    assert done.returncode == 5
+    assert "no loop today" in done.stderr
+
+
+def test_data_directory_that_cannot_be_written_is_used_without_a_daemon(home: Home) -> None:
+    home.data_dir.write_text("a file where the folder should be")
+    done = home.call("source", "list")
+    assert done.returncode in (0, 1)
+    assert home.data_dir.is_file()
+
+
+def test_log_level_can_be_changed_while_it_runs(home: Home) -> None:
+    home.add_source()
+    assert home.call("serve", "--log-level", "error").returncode == 0
+    with home.connect() as garbage:
+        garbage.sendall(b"{}\n")
+        assert garbage.recv(10) == b""
+    assert "refused" not in home.log
+
+
+def test_second_serve_says_who_serves(home: Home) -> None:
+    home.add_source()
+    done = home.call("serve")
+    assert done.returncode == 4
+    assert str(home.pid) in done.stderr
+
+
+def test_serve_replaces_on_demand_and_logs_to_standard_error(home: Home) -> None:
+    home.add_source()
+    old = home.pid
+    serving = home.start("serve", "--replace")
+    assert serving.stderr is not None
+    assert f"process {serving.pid}" in serving.stderr.readline()
+    assert home.sources() == ["shop"]
+    assert home.pid == serving.pid != old
+    serving.send_signal(signal.SIGTERM)
+    assert serving.wait(timeout=60) == 0
+    serving.communicate()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
