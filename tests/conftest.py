@@ -1,7 +1,305 @@
-"""Every command that a test starts runs in its own process, unless the test is about the daemon."""
+"""A small project, the ways to index it, and the ways to ask.
+
+Three ways to run: `sidecar` starts the program, as a host does; `run` runs a command line in this
+process; `make_codebase` gives the handler itself, with a model that costs nothing. Every command
+that a test starts runs in its own process, unless the test is about the daemon.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.main import run as run_call
+from memory_sidecar.clock import system_clock
+from memory_sidecar.embedding.cache import VectorCache
+from memory_sidecar.embedding.supply import ModelFiles
+from memory_sidecar.errors import ModelError, ModelMissing
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.settings import Settings
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
+
+PROGRAM = Path(sys.executable).with_name("memory-sidecar")
+
+PROJECT = {
+    "shop/cart.py": '''
+class Cart:
+    """What a customer is about to buy."""
+
+    def add_item(self, item, count=1):
+        self.items[item] = self.items.get(item, 0) + count
+
+    def total_price(self):
+        return sum(item.price * count for item, count in self.items.items())
+''',
+    "shop/payment.py": '''
+def charge_card(card, amount):
+    """Take the money, or raise Declined."""
+    response = post("https://bank.example/charge", card=card.number, amount=amount)
+    if response.status != 200:
+        raise Declined(response.reason)
+''',
+    "shop/Order.cs": """
+namespace Shop
+{
+    /// <summary>A cart that was paid for.</summary>
+    public class Order
+    {
+        public decimal TotalPrice() => Lines.Sum(line => line.Price * line.Count);
+    }
+}
+""",
+    "web/retry.ts": """
+export async function retryWithBackoff<T>(attempt: () => Promise<T>, times = 3): Promise<T> {
+  for (let n = 1; ; n++) {
+    try { return await attempt(); } catch (error) { if (n === times) throw error; }
+  }
+}
+""",
+    "game/player.gd": """
+extends CharacterBody2D
+
+func _physics_process(delta):
+    velocity.y += gravity * delta
+    move_and_slide()
+""",
+    "docs/setup.md": "# Setup\n\n## Linux\n\nInstall the package and start the service.\n",
+    "settings.toml": '[server]\nport = 8080\nname = "köln"\n',
+    "日本語.py": "def 検索(語):\n    return 索引[語]\n",
+    "logo.png": "\x89PNG\r\n\x1a\n\x00\x00",
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one document on standard output."""
+        return json.loads(self.out, parse_constant=_refuse_constant)
+
+    @property
+    def error(self) -> dict[str, str]:
+        """The error of JSON mode: the last line of standard error, after any notices."""
+        assert self.out == ""
+        *notices, last = self.err.splitlines()
+        assert all(line.startswith("note: ") for line in notices)
+        shown: dict[str, str] = json.loads(last)["error"]
+        assert shown.keys() == {"code", "message", "hint"}
+        return shown
+
+
+def _refuse_constant(name: str) -> None:
+    pytest.fail(f"{name} is no JSON")
+
+
+@dataclass
+class Notices:
+    """A `Reporter` that remembers."""
+
+    said: list[str] = field(default_factory=list)
+
+    def notice(self, text: str) -> None:
+        self.said.append(text)
+
+    def progress(self, stage: str, done: int, total: int) -> None: ...
+
+    def has(self, words: str) -> bool:
+        return any(words in text for text in self.said)
+
+
+class HashEmbedder:
+    """Unit vectors from a hash of each word: texts that share words lie close to each other."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        self.files = files
+        self.embedded: list[str] = []
+        self._lock = threading.Lock()
+
+    def load(self) -> None: ...
+
+    def embed_query(self, text: str) -> npt.NDArray[np.float32]:
+        total = np.zeros(self.files.dimension)
+        for word in text.lower().split() or [""]:
+            seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "replace")).digest()[:8])
+            total += np.random.default_rng(seed).standard_normal(self.files.dimension)
+        vector: npt.NDArray[np.float32] = (total / np.linalg.norm(total)).astype(np.float32)
+        return vector
+
+    def embed_passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        with self._lock:
+            self.embedded += texts
+        return np.stack([self.embed_query(text) for text in texts])
+
+
+class HashModels:
+    """Stands where `Models` does. `version` makes another model of it, "" none at all."""
+
+    def __init__(self, cache: Path, *, version: str = "1") -> None:
+        self.cache = VectorCache(cache)
+        self.version = version
+        self._embedder: HashEmbedder | None = None
+
+    @property
+    def problem(self) -> ModelError | None:
+        return None if self.version else ModelMissing("no model here", hint="get one")
+
+    @property
+    def files(self) -> ModelFiles:
+        if self.problem:
+            raise self.problem
+        name = f"hash {self.version}"
+        return ModelFiles(name, Path(), "configured", "", hashlib.sha256(name.encode()).hexdigest())
+
+    @property
+    def embedder(self) -> HashEmbedder:
+        files = self.files
+        if self._embedder is None or self._embedder.files != files:
+            self._embedder = HashEmbedder(files)
+        return self._embedder
+
+    def close(self) -> None:
+        self.cache.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a few files in several languages."""
+    return write_project(tmp_path / "project")
+
+
+def write_project(root: Path) -> Path:
+    for path, text in PROJECT.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text.encode("latin-1" if "PNG" in text else "utf-8"))
+    return root
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def notices() -> Notices:
+    return Notices()
+
+
+@pytest.fixture
+def make_codebase(data_dir: Path) -> Iterator[Callable[..., Codebase]]:
+    """`make_codebase()` opens the data directory's codebase anew, as another process would."""
+    opened: list[Codebase | HashModels] = []
+
+    def make(*, model: str = "1", data_dir: Path = data_dir, **options: Any) -> Codebase:
+        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        codebase = Codebase(
+            StorePaths(data_dir / "codebase.sqlite"),
+            settings=Settings(),
+            models=models,
+            **{"clock": system_clock, "own_folders": [data_dir], **options},
+        )
+        opened.extend((codebase, models))
+        return codebase
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def run(data_dir: Path, tmp_path: Path) -> Callable[..., Finished]:
+    """Runs a command line in this process, its output not on a terminal."""
+
+    def run(
+        *arguments: str | Path, stdin: bytes = b"", cwd: Path = tmp_path, **environ: str
+    ) -> Finished:
+        out, err = io.StringIO(), io.StringIO()
+        call = Call(
+            arguments=tuple(map(str, arguments)),
+            cwd=cwd,
+            environ={"MEMORY_SIDECAR_DATA_DIR": str(data_dir), **environ},
+            stdin=io.BytesIO(stdin),
+            stdout=out,
+            stderr=err,
+            is_terminal=False,
+            shows_progress=False,
+            columns=80,
+        )
+        return Finished(run_call(call), out.getvalue(), err.getvalue())
+
+    return run
+
+
+@pytest.fixture
+def sidecar(data_dir: Path, tmp_path: Path) -> Callable[..., Finished]:
+    """Runs the program itself, without a daemon."""
+
+    def sidecar(
+        *arguments: str | Path,
+        stdin: bytes = b"",
+        cwd: Path = tmp_path,
+        before: Callable[[], None] | None = None,
+        **environ: str,
+    ) -> Finished:
+        done = subprocess.run(
+            [PROGRAM, *arguments],
+            input=stdin,
+            cwd=cwd,
+            env=os.environ | {"MEMORY_SIDECAR_DATA_DIR": str(data_dir)} | environ,
+            preexec_fn=before,
+            capture_output=True,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+    return sidecar
+
+
+@pytest.fixture(scope="session")
+def _indexed_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("indexed")
+    root, data = write_project(folder / "project"), folder / "data"
+    subprocess.run(
+        [PROGRAM, "index", root, "--db", data / "codebase.sqlite"],
+        env=os.environ | {"MEMORY_SIDECAR_DATA_DIR": str(data)},
+        capture_output=True,
+        check=True,
+    )
+    return root, data
+
+
+@pytest.fixture
+def indexed(_indexed_once: tuple[Path, Path], data_dir: Path) -> Path:
+    """The root of a project that is indexed in `data_dir` by the real model. Not to be changed."""
+    root, data = _indexed_once
+    shutil.copytree(data, data_dir)
+    return root
+
+
+@pytest.fixture
+def known_vectors(_indexed_once: tuple[Path, Path], data_dir: Path) -> None:
+    """The real model's vectors of `project`, so that indexing it need not load the model."""
+    data_dir.mkdir()
+    shutil.copy(_indexed_once[1] / "embeddings.sqlite", data_dir)

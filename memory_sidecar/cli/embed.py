@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import joined, with_call
 from memory_sidecar.embedding.embedder import Vectors
 from memory_sidecar.errors import UsageError
 
@@ -21,20 +23,18 @@ def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> None:
     """
     if not texts:
         raise UsageError("no TEXT to embed", hint="name one, or `-` for standard input")
+    text = joined(call, texts)
+    lines = _lines(text) if texts == ("-",) else [text]
     embedder = call.services.models.embedder
-    if texts != ("-",):
-        text = " ".join(texts)
-        call.print_json(_numbers(embedder.embed_query(text) if as_query else _one(call, text)))
-        return
-    for line in call.text("-").split("\n"):
-        if text := line.rstrip("\r"):
-            call.print_json(_numbers(embedder.embed_query(text) if as_query else _one(call, text)))
+    vectors: Iterable[Vectors] = (
+        map(embedder.embed_query, lines) if as_query else embedder.embed_passages(lines)
+    )
+    for vector in vectors:
+        call.print_json([round(float(number), 8) for number in vector])
 
 
-def _one(call: Call, text: str) -> Vectors:
-    vector: Vectors = call.services.models.embedder.embed_passages([text])[0]
-    return vector
-
-
-def _numbers(vector: Vectors) -> list[float]:
-    return [round(float(number), 8) for number in vector]
+def _lines(text: str) -> list[str]:
+    """Every line, blank ones too: the n-th array belongs to the n-th line."""
+    if not text:
+        raise UsageError("standard input is empty", hint="one text a line")
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]

@@ -64,6 +64,7 @@ def print_report(call: Call, report: IndexReport) -> None:
 def report_json(report: IndexReport) -> dict[str, Any]:
     return {
         "sources": list(report.sources),
+        "sources_absent": list(report.sources_absent),
         "files_total": report.files_total,
         "files_processed": report.files_processed,
         "files_deleted": report.files_deleted,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -15,6 +17,7 @@ from memory_sidecar.cli.embed import embed
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.index import index
 from memory_sidecar.cli.model import model
+from memory_sidecar.cli.options import with_help
 from memory_sidecar.cli.reindex import reindex
 from memory_sidecar.cli.search import search
 from memory_sidecar.cli.serve import serve
@@ -29,12 +32,22 @@ EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 MAX_COLUMNS = 100
 
 
+def show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        context.ensure_object(Call).print(f"memory-sidecar, version {__version__}")
+        context.exit()
+
+
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_COLUMNS},
+    context_settings={"max_content_width": MAX_COLUMNS},
     epilog="Any text may be `-`, which reads standard input. Exit status: 0 done, 1 failed, "
     "2 wrong usage, 3 not found, 4 conflict, 5 daemon unreachable, 130 interrupted.",
 )
-@click.version_option(__version__, prog_name="memory-sidecar")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
+    help="Show the version and exit.",
+)  # fmt: skip
+@with_help
 @click.option(  # for the help: the client has acted on it before a command line gets here
     "--no-daemon", is_flag=True, expose_value=False, help="Run in this process, wherever it stands."
 )
@@ -61,14 +74,20 @@ for _command in (
 def run(call: Call) -> int:
     """Run the command in `call`; returns its exit status. Every error has become one line."""
     try:
-        result = cli.main(
-            args=list(call.arguments),
-            prog_name="memory-sidecar",
-            standalone_mode=False,
+        with cli.make_context(
+            "memory-sidecar",
+            list(call.arguments),
             obj=call,
             terminal_width=max(min(call.columns, MAX_COLUMNS) - 2, 50),
-        )
+        ) as context:
+            cli.invoke(context)
         call.stdout.flush()
+    except click.exceptions.Exit as finished:  # after --help
+        call.stdout.flush()
+        return finished.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        call.stderr.write(error.format_message() + "\n")
+        return error.exit_code
     except click.ClickException as error:
         call.print_error(_usage_error(error))
         return error.exit_code
@@ -82,7 +101,7 @@ def run(call: Call) -> int:
         return EXIT_INTERRUPTED
     finally:
         call.close()
-    return result if isinstance(result, int) else 0
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,9 +116,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(call)
     except BrokenPipeError:
-        # Whoever read our output has left; keep Python from flushing into the pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # whoever read it has left
         return EXIT_BROKEN_PIPE
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        call.print_error(SidecarError(f"internal error at {where}: {error!r}", hint="report it"))
+        _discard_output()
+        return SidecarError.exit_status
+
+
+def _discard_output() -> None:
+    """Keep Python from flushing what is left, and failing again, at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage_error(error: click.ClickException) -> UsageError:

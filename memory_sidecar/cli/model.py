@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_call, with_help
 from memory_sidecar.embedding.supply import ModelFiles, fetch_model
 
 
 @click.group()
+@with_help
 def model() -> None:
     """The embedding model: where it comes from, and whether it is sound."""
 

@@ -13,12 +13,23 @@ from memory_sidecar.cli.call import Call
 Command = Callable[..., None]
 
 
+def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        context.ensure_object(Call).print(context.get_help())
+        context.exit()
+
+
+with_help = click.help_option("-h", "--help", callback=_show_help)
+"""Click's own would print to this process, which need not be the caller's."""
+
+
 def with_call(command: Command) -> Command:
     """Add the options that every command has, and pass its `Call` first."""
 
     @click.option("--data-dir", metavar="DIR", help="Data directory to use.")
     @click.option("--db", metavar="FILE", help="Database file to use.")
     @click.option("--json-output", "--json", "json_output", is_flag=True, help="Print JSON.")
+    @with_help
     @click.pass_context
     @wraps(command)
     def called(context: click.Context, /, **given: object) -> None:

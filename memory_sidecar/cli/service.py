@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_call, with_help
 from memory_sidecar.daemon.address import socket_path
 from memory_sidecar.errors import NotFound, SidecarError
 from memory_sidecar.paths import find_data_dir
@@ -21,6 +21,7 @@ UNITS = (f"{NAME}.socket", f"{NAME}.service")
 
 
 @click.group()
+@with_help
 def service() -> None:
     """Start the daemon with your session, by systemd. Without it the first command does."""
 
@@ -71,9 +72,10 @@ def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """The units for `data_dir` by file name, every @name@ filled in."""
     values = {
         "name": NAME,
-        "data_dir": _quoted(str(data_dir)),
-        "command": " ".join(map(_quoted, _command())),
-        "socket": _quoted(socket_path(str(data_dir), environ)),
+        "data_dir": _escaped(str(data_dir)),
+        "data_dir_word": _word(str(data_dir)),
+        "command": " ".join(map(_word, _command())),
+        "socket": _escaped(socket_path(str(data_dir), environ)),
     }
     rendered = {}
     for unit in UNITS:
@@ -99,10 +101,15 @@ def _command() -> list[str]:
     return [sys.executable, "-P", "-m", "memory_sidecar.client"]
 
 
-def _quoted(text: str) -> str:
-    """As systemd reads words: https://www.freedesktop.org/software/systemd/man/systemd.syntax.html"""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return f'"{escaped}"' if " " in escaped or '"' in escaped else escaped
+def _escaped(text: str) -> str:
+    """A whole value: https://www.freedesktop.org/software/systemd/man/latest/systemd.syntax.html"""
+    return text.replace("%", "%%")
+
+
+def _word(text: str) -> str:
+    """One word of a command line in a unit."""
+    escaped = _escaped(text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
+    return f'"{escaped}"'
 
 
 def _unit_folder(call: Call) -> Path:

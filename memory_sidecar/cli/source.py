@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_call, with_help
 from memory_sidecar.sources.registry import Source
 
 
 @click.group()
+@with_help
 def source() -> None:
     """Registered sources: the folders that `index` keeps up to date."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.errors import NotFound
 from memory_sidecar.flows.build import (
     BuildError,
     BuiltDocument,
@@ -107,7 +108,9 @@ class SourceFlow:
         """Scan the source and index what changed; returns when it is committed.
 
         `under` scans these paths alone, with what lies below them. `full` reads every file again,
-        whatever its times say. Raises PathRefused where the root is not there: its rows stay.
+        whatever its times say, and believes a root without any file. Raises NotFound where the
+        root is not there or has lost every file, PathRefused where it cannot be read: its rows
+        stay.
         """
         with self._refreshing:
             refreshed = self._refresh(under if self._has_scanned else None, full, progress)
@@ -123,6 +126,8 @@ class SourceFlow:
             excludes=self._source.excludes,
             under=under,
         )
+        if under is None and not scan.files and not full:
+            self._require_rows_unneeded()
         chunker = self._pair_state()
         manifest = self._store.manifest(self._source.name, under=under)
         batch = changes(scan, manifest, everything=full or chunker != CHUNKER_VERSION)
@@ -200,6 +205,16 @@ class SourceFlow:
         finally:
             self._workers.close()
             self._workers = None
+
+    def _require_rows_unneeded(self) -> None:
+        """A mount point without its disk is an empty folder: that is no reason to forget files."""
+        known = len(self._store.manifest(self._source.name))
+        if known:
+            raise NotFound(
+                f"{self._source.root} holds no files any more, but {known} are indexed",
+                hint="mount its disk again, or, if they are gone for good, run "
+                f"`memory-sidecar index --full` or `source remove {self._source.name}`",
+            )
 
     def _pair_state(self) -> str:
         """Make sure that rows and CocoIndex state belong together, or start both from nothing.

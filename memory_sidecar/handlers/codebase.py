@@ -7,6 +7,8 @@ sources by whatever needs it first, and says so.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -21,6 +23,7 @@ from memory_sidecar.errors import (
     NoIndex,
     NotFound,
     PathRefused,
+    SidecarError,
     StoreCorrupt,
     UsageError,
 )
@@ -28,14 +31,14 @@ from memory_sidecar.flows.codebase import Refreshed, SourceFlow
 from memory_sidecar.flows.vectors import embed_pending, known_vectors
 from memory_sidecar.handlers.follower import Follower, LiveState
 from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.handlers.reporter import Reporter, Silent
 from memory_sidecar.handlers.writer_lock import WriterLock
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import EmbedQuery, search_code
 from memory_sidecar.settings import Settings
 from memory_sidecar.sources.registry import Registry, Source
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.sqlite import database_bytes, named_errors
 from memory_sidecar.store.codebase import CodeStore
 from memory_sidecar.store.identity import is_current, set_aside
 from memory_sidecar.store.report import (
@@ -49,12 +52,15 @@ from memory_sidecar.store.report import (
 
 T = TypeVar("T")
 
+_GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
+
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
     """What one `index` did."""
 
     sources: tuple[str, ...]
+    sources_absent: tuple[str, ...]  # of these, left as they were because they are not there
     files_total: int
     files_processed: int
     files_deleted: int
@@ -86,9 +92,17 @@ class Codebase:
     """One database with its registry. Opened when first used."""
 
     def __init__(
-        self, paths: StorePaths, *, settings: Settings, models: Models, clock: Clock
+        self,
+        paths: StorePaths,
+        *,
+        settings: Settings,
+        models: Models,
+        clock: Clock,
+        own_folders: Sequence[Path] = (),
     ) -> None:
+        """What lies in `own_folders`, our own data, is never indexed; nor is the database."""
         self.paths = paths
+        self._own = (*own_folders, paths.state, *map(paths.db.with_name, _names_of(paths.db)))
         self.registry = Registry(paths.registry)
         self._settings = settings
         self._models = models
@@ -127,7 +141,9 @@ class Codebase:
         """Register `roots`, if they are new, and bring their rows in line with their files.
 
         No roots means every registered source. A root inside of a registered source means that
-        source. `full` reads unchanged files too; `embed=False` leaves vectors for later.
+        source. A source whose rows were lost is indexed too. `full` reads unchanged files too;
+        `embed=False` leaves vectors for later. The rows of a source that is not there stay; it
+        takes all of them to be absent for an error.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
@@ -135,7 +151,10 @@ class Codebase:
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         with self._lock.held(reporter):
             report = self._recovering(
-                lambda: self._index(sources, reporter, full=full, embed=embed), reporter
+                lambda: self._index(
+                    self._with_lost(sources, reporter), reporter, full=full, embed=embed
+                ),
+                reporter,
             )
         if self.live is not None:
             for source in sources:
@@ -185,15 +204,21 @@ class Codebase:
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
         """Derive the rows of the sources called `names`, or of all, again from their files."""
         sources = [self.registry.get(name) for name in names] or self._all_sources()
+        for source in sources:
+            _require_files(source)
         with self._lock.held(reporter):
-            with self._changing:
-                self._close_flows()
-                if not names:
-                    self._start_over()
-                else:
-                    for source in sources:
-                        self._open().forget_source(source.name)
-            return self._index(sources, reporter, full=True, embed=True)
+            if not names:
+                self._start_over()
+            with self._changing, named_errors(self.paths.state):
+                for source in sources:
+                    self._close_flows(source.name)
+                    shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
+            return self._recovering(
+                lambda: self._index(
+                    self._with_lost(sources, reporter), reporter, full=False, embed=True
+                ),
+                reporter,
+            )
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration and everything derived from it."""
@@ -208,10 +233,15 @@ class Codebase:
 
     def _registered(self, root: Path, excludes: tuple[str, ...], reporter: Reporter) -> Source:
         around = self.registry.containing(root)
-        if around is None or around.root == root:
+        if around is None or around.root == root.resolve():
             return self.registry.add(root, excludes=excludes)
         if not root.is_dir():
             raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")
+        if excludes:
+            raise UsageError(
+                f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
+                hint=f"name that: `memory-sidecar index {around.root} --exclude GLOB`",
+            )
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
 
@@ -230,15 +260,24 @@ class Codebase:
         if problem is None:
             store.adopt_model(self._models.files.sha256)
         passes = []
+        absent: dict[str, SidecarError] = {}
         for source in sources:
             with self._changing:
-                refreshed = self._flow(source).refresh(
-                    full=full,
-                    progress=lambda done, total: reporter.progress("files", done, total),
-                )
-                passes.append(refreshed)
-                if not self._keeps_flows:
-                    self._close_flows()
+                try:
+                    refreshed = self._flow(source).refresh(
+                        full=full,
+                        progress=lambda done, total: reporter.progress("files", done, total),
+                    )
+                    passes.append(refreshed)
+                except (NotFound, PathRefused) as error:
+                    absent[source.name] = error
+                finally:
+                    if not self._keeps_flows:
+                        self._close_flows()
+        if not passes:
+            raise next(iter(absent.values()))
+        for why in absent.values():
+            reporter.notice(f"{why.message}: its index stays as it was; {why.hint}")
         embedded = 0
         if problem is not None:
             reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
@@ -250,6 +289,7 @@ class Codebase:
             failed = list_files(connection, FileStatus.FAILED)
             return IndexReport(
                 sources=tuple(source.name for source in sources),
+                sources_absent=tuple(absent),
                 files_total=sum(p.files_total for p in passes),
                 files_processed=sum(p.files_processed for p in passes),
                 files_deleted=sum(p.files_deleted for p in passes),
@@ -271,7 +311,7 @@ class Codebase:
         if self._models.problem is None:
             known = known_vectors(self._models.cache, self._models.files.sha256)
         flow = SourceFlow(
-            source,
+            replace(source, excludes=source.excludes + self._own_globs(source.root)),
             store=self._open(),
             state=self.paths.flow_state(source.name),
             known_vectors=known or (lambda _chunks: {}),
@@ -280,6 +320,12 @@ class Codebase:
         )
         self._flows[source.name] = flow
         return flow
+
+    def _own_globs(self, root: Path) -> tuple[str, ...]:
+        """What of our own lies inside of `root`. Indexed, every write would cause the next one."""
+        own = [path.resolve() for path in self._own]
+        inside = [path.relative_to(root) for path in own if root in path.parents]
+        return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
 
     def _close_flows(self, name: str | None = None) -> None:
         """Let go of the CocoIndex state of all sources, or of one."""
@@ -361,7 +407,7 @@ class Codebase:
         with self._open().reading() as connection:
             return CodebaseStatus(
                 db=self.paths.db,
-                db_bytes=self.paths.db.stat().st_size,
+                db_bytes=database_bytes(self.paths.db),
                 registered=registered,
                 sources=tuple(count_sources(connection)),
                 chunks=count_chunks(connection),
@@ -383,18 +429,33 @@ class Codebase:
             return self._store
 
     def _indexed(self, reporter: Reporter) -> CodeStore:
-        """The store, made again from the registered sources if it was lost."""
-        if self._store is None and not is_current(self.paths.db):
-            sources = self.registry.all()
-            if not sources:
-                raise NoIndex(
-                    f"nothing is indexed in {self.paths.db}",
-                    hint="run `memory-sidecar index PATH` first",
-                )
-            reporter.notice(f"{self.paths.db.name} is missing or outdated: making it again")
+        """The store, with rows of every registered source; those that were lost are made again."""
+        if not self.registry.all():
+            raise NoIndex(
+                f"nothing is indexed in {self.paths.db}",
+                hint="run `memory-sidecar index PATH` first",
+            )
+        if self._with_lost([], reporter):
             with self._lock.held(reporter):
-                self._index(sources, reporter, full=False, embed=True)
+                if lost := self._with_lost([], Silent()):  # whoever held the lock may have done it
+                    self._index(lost, reporter, full=False, embed=True)
         return self._open()
+
+    def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
+        """`asked`, and the registered sources that the database knows nothing of.
+
+        It was deleted, damaged or of an older schema, or making it was interrupted.
+        """
+        if self._store is None and self.paths.db.exists() and not is_current(self.paths.db):
+            reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
+        with self._open().reading() as connection:
+            known = {source.name for source in count_sources(connection)}
+        asked_names = {source.name for source in asked}
+        lost = [s for s in self.registry.all() if s.name not in known | asked_names]
+        if lost:
+            names = ", ".join(source.name for source in lost)
+            reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
+        return [*asked, *lost]
 
     def _recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
@@ -402,7 +463,8 @@ class Codebase:
             return work()
         except StoreCorrupt as error:
             reporter.notice(f"{error.message}: making it again")
-            self._start_over()
+            with self._lock.held(reporter):
+                self._start_over()
             return work()
 
     def _start_over(self) -> None:
@@ -410,6 +472,22 @@ class Codebase:
             self.close()
             if self.paths.db.exists():
                 set_aside(self.paths.db)
+
+
+def _require_files(source: Source) -> None:
+    """What cannot be made again must not be thrown away."""
+    with named_errors(source.root):
+        if not source.root.is_dir() or not any(source.root.iterdir()):
+            raise NotFound(
+                f"{source.root} is not there or empty, so nothing was rebuilt",
+                hint="mount its disk again, rebuild the others by --source, or `memory-sidecar "
+                f"source remove {source.name}`",
+            )
+
+
+def _names_of(db: Path) -> list[str]:
+    """Of the files that SQLite, and setting it aside, make of a database."""
+    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old")]
 
 
 def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:

@@ -41,7 +41,11 @@ class Services:
         with self._lock:
             if paths.db not in self._codebases:
                 self._codebases[paths.db] = Codebase(
-                    paths, settings=self.settings, models=self.models, clock=self._clock
+                    paths,
+                    settings=self.settings,
+                    models=self.models,
+                    clock=self._clock,
+                    own_folders=[self.data_dir.root],
                 )
             return self._codebases[paths.db]
 

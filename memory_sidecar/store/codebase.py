@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -94,13 +94,11 @@ class CodeStore:
         self._readers: SimpleQueue[apsw.Connection] = SimpleQueue()
 
     def close(self) -> None:
-        with self._write_lock:
-            self._writer.close()
-        while True:
-            try:
+        with suppress(Empty):
+            while True:
                 self._readers.get_nowait().close()
-            except Empty:
-                return
+        with self._write_lock:
+            self._writer.close()  # last: closing a reader last would leave the log behind
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:

@@ -13,7 +13,13 @@ from pathlib import Path
 import apsw
 
 from memory_sidecar.errors import StoreForeign, StoreNewer
-from memory_sidecar.sqlite import APPLICATION_ID, connect, named_errors, transaction
+from memory_sidecar.sqlite import (
+    APPLICATION_ID,
+    connect,
+    integers,
+    named_errors,
+    transaction,
+)
 
 SCHEMA_VERSION = 1
 
@@ -76,12 +82,12 @@ def _schema_version(connection: apsw.Connection, path: Path) -> int:
             connection.pragma("application_id"),
             connection.pragma("user_version"),
         )
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if application == 0 and version == 0 and tables == 0:
+        tables = integers(connection.execute("SELECT name = 'code_chunks' FROM sqlite_schema"))
+    if application == 0 and version == 0 and not tables:
         return 0
-    if application != APPLICATION_ID:
+    if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too
         raise StoreForeign(
-            f"{path} is a database of another program",
+            f"{path} is not a database of code",
             hint="name another file with --db; this one was left as it is",
         )
     if version > SCHEMA_VERSION:
