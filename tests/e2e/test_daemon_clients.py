@@ -85,7 +85,7 @@ def test_standard_input_is_left_alone_otherwise(indexed: Home) -> None:
 def test_output_of_more_than_a_megabyte_arrives_whole(home: Home) -> None:
     root = home.folder / "empty"
     root.mkdir()
-    names = [f"{'é漢字' * 11}{number:0150}.py" for number in range(4000)]
+    names = [f"{'é漢字' * 11}{number:0150}.py" for number in range(4500)]
     for name in names:
         (root / name).touch()
     done = home.call("index", root, "--wait", "keyword")
