@@ -19,6 +19,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from memory_sidecar.clock import system_clock
 from memory_sidecar.flows.vectors import embed_pending
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
@@ -44,7 +45,7 @@ def share_of_limit(tree: Path, data_dir: Path) -> Limit:
     codebase = services.codebase()
     codebase.index([tree], reporter=Silent(), embed=False)
     services.models.embedder.load()
-    store = CodeStore(codebase.paths.db, clock=time.time_ns)
+    store = CodeStore(codebase.paths.db, clock=system_clock)
     texts = [item.chunk.embedded_text for item in store.pending(limit=1_000_000)]
     raw = _Raw(services.models.files.folder, threads=services.models.embedder.threads)
     tokens = [raw.tokenize(text) for text in texts]
