@@ -71,7 +71,7 @@ def _main(arguments: list[str]) -> int:
         if status == ALONE:
             return _run_here(arguments)
         if status != REFUSED:
-            return int(status)
+            os._exit(int(status))  # all is written, and taking Python down takes 5 ms
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
 
 
@@ -141,15 +141,15 @@ def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
         link.close()
 
 
-def _answer(link: Link) -> int | str:
-    """Print and read for the daemon until it says how the command ended."""
+def _answer(link: Link, *, reads: bool = True) -> int | str:
+    """Print, and read where it `reads`, for the daemon until it says how the command ended."""
     while (frame := link.receive()) is not None:
         kind = frame.get("type")
         if kind == "out":
             _write(1, frame["text"])
         elif kind == "err":
             _write(2, frame["text"])
-        elif kind == "need_stdin":
+        elif kind == "need_stdin" and reads:
             _send_input(link)
         elif kind == "exit":
             return int(frame["status"])
@@ -163,7 +163,7 @@ def _interrupt(link: Link) -> int:
     try:
         link.patience(CANCEL_PATIENCE_S)
         link.send({"type": "cancel"})
-        _answer(link)
+        _answer(link, reads=False)  # nobody types into what they have interrupted
     except KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
     except Exception:  # whatever it is, the user wants out
