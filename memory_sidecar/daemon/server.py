@@ -120,6 +120,8 @@ class Server:
         except (ProtocolError, OSError, TimeoutError, ValueError) as error:
             # ValueError: the stream's word for a line that is too long.
             _log.info("a client was refused: %s", error or type(error).__name__)
+        except asyncio.CancelledError:
+            pass  # the end of the daemon, which this client waited for; asyncio would log it
         finally:
             self._clients.discard(task)
             writer.close()
@@ -146,9 +148,7 @@ class Server:
                 _log.info("asked to stop")
                 await _send(writer, {"type": "done"})
                 self.stop()
-                await (
-                    reader.read()
-                )  # hang up when everything is done, which is what the client awaits
+                await reader.read()  # it waits for us to hang up, when everything is done
             case "log_level" if frame and frame.get("level") in log.LEVELS:
                 log.set_level(frame["level"])
                 await _send(writer, {"type": "done"})
