@@ -118,6 +118,17 @@ class Home:
             assert time.monotonic() < deadline, "the daemon does not end"
             time.sleep(0.01)
 
+    def wait_for_requests(self, count: int) -> None:
+        """Wait until the daemon's journal holds so many requests that are being answered."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            content = (self.data_dir / "state" / "requests").read_bytes()
+            slots = [content[at : at + 16] for at in range(0, len(content), 16)]
+            if sum(map(any, slots)) == count:
+                return
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
     def run_python(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         """Another build: a process that runs `code` on this data directory."""
         return subprocess.Popen(

@@ -8,7 +8,6 @@ import pty
 import signal
 import socket
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -109,20 +108,20 @@ def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
 
 def test_interrupt_cancels_and_is_130(indexed: Home) -> None:
     client = indexed.start("search", "-", stdin=subprocess.PIPE)
-    _wait_for_requests(indexed, 1)
+    indexed.wait_for_requests(1)
     client.send_signal(signal.SIGINT)
     client.wait(timeout=60)
     assert client.returncode == 130
-    _wait_for_requests(indexed, 0)
+    indexed.wait_for_requests(0)
     client.communicate()
 
 
 def test_killed_client_frees_its_request(indexed: Home) -> None:
     client = indexed.start("search", "-", stdin=subprocess.PIPE)
-    _wait_for_requests(indexed, 1)
+    indexed.wait_for_requests(1)
     client.kill()
     client.communicate()
-    _wait_for_requests(indexed, 0)
+    indexed.wait_for_requests(0)
 
 
 def test_terminal_gets_its_width_and_colours(indexed: Home) -> None:
@@ -172,7 +171,7 @@ def test_silent_clients_block_nobody_and_are_dropped(indexed: Home) -> None:
 
 def test_clients_that_wait_for_input_block_nobody(indexed: Home) -> None:
     waiting = [indexed.start("search", "-", stdin=subprocess.PIPE) for _ in range(12)]
-    _wait_for_requests(indexed, 12)
+    indexed.wait_for_requests(12)
     assert indexed.sources() == ["shop"]
     done = indexed.call("search", "total", "--mode", "keyword", "--json")
     assert len(json.loads(done.stdout)) == 1
@@ -230,18 +229,6 @@ def test_other_settings_than_the_daemons_are_pointed_out(indexed: Home) -> None:
     assert "embed_threads" in done.stderr
     bad = indexed.call("source", "list", MEMORY_SIDECAR_EMBED_THREADS="many")
     assert bad.returncode == 2
-
-
-def _wait_for_requests(home: Home, count: int) -> None:
-    """Until the journal of the daemon holds so many requests that are being answered."""
-    deadline = time.monotonic() + 60
-    while True:
-        content = (home.data_dir / "state" / "requests").read_bytes()
-        slots = [content[at : at + 16] for at in range(0, len(content), 16)]
-        if sum(map(any, slots)) == count:
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def _read(fd: int) -> bytes:

@@ -100,7 +100,7 @@ def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home: Home) -> Non
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     running = home.start("search", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE)
-    assert running.stdin is not None
+    home.wait_for_requests(1)
     stopping = home.start("stop")
     while "asked to stop" not in home.log:
         time.sleep(0.01)
