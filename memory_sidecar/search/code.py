@@ -29,6 +29,7 @@ DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 KEYWORD_DEPTH = 1000  # of which the keyword share is known
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
 FILE_CHUNKS = 4
+COMMON_RANK = 50  # the candidate whose relevance is the common level
 CHARACTERS_PER_TOKEN = 4
 
 EmbedQuery = Callable[[str], Vector]
@@ -38,17 +39,22 @@ EmbedQuery = Callable[[str], Vector]
 def search_code(
     query: CodeQuery, *, store: CodeStore, embed_query: EmbedQuery | None
 ) -> list[CodeHit]:
-    """The best chunks for `query`, best first. Without `embed_query` there is no vector arm."""
+    """The best chunks for `query`, best first. Without `embed_query` there is no vector arm.
+
+    Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
+    """
     text = query.text[:MAX_QUERY_CHARACTERS]
     question = Question.of(text)
     vector: Vector | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        vectors = np.stack([embed_query(wording) for wording in question.wordings])
+        wordings = question.wordings if query.mode is SearchMode.HYBRID else (text,)
+        vectors = np.stack([embed_query(wording) for wording in wordings])
         vector = vectors.mean(axis=0)
     names = names_in(text)
     with store.reading() as connection:
         allowed = allowed_chunks(connection, query.filter)
-        keywords = keywords_of(connection, question.subject)
+        is_hybrid = query.mode is SearchMode.HYBRID
+        keywords = keywords_of(connection, question.subject if is_hybrid else text)
         keyword_arm = vector_arm = None
         if query.mode is not SearchMode.VECTOR:
             limit = KEYWORD_DEPTH if allowed is None else None
@@ -57,11 +63,11 @@ def search_code(
         if vector is not None:
             vector_arm = _sorted(*store.vectors.cosines(vector, connection), allowed)
         arms = _Arms(keyword_arm, vector_arm)
-        named = [] if query.mode is not SearchMode.HYBRID else named_chunks(connection, names)
+        named = named_chunks(connection, names) if is_hybrid else []
         wanted = _candidates(arms, named, allowed)
         candidates = [_Candidate(stored) for stored in read_chunks(connection, wanted.tolist())]
         arms.judge(candidates)
-        if query.mode is SearchMode.HYBRID:
+        if is_hybrid:
             for path, inside in _by_file(candidates).items():
                 coverage = keywords.coverage(stems_of(connection, path[1]))
                 for candidate in inside:
@@ -163,12 +169,11 @@ def _look_up(
 def _lend_within_files(candidates: Sequence[_Candidate]) -> None:
     """A file with several good chunks counts more than one with a single lucky one.
 
-    Its best chunk gains a share of what the next best have above the common level, the relevance
-    of the last candidate that an arm would have brought. Lifting the others too would fill the
-    first ranks with one file.
+    Its best chunk gains a share of what the next best have above the common level. Lifting the
+    others too would fill the first ranks with one file.
     """
     relevances = sorted((c.relevance for c in candidates), reverse=True)
-    common = relevances[min(DEPTH, len(relevances)) - 1] if relevances else 0.0
+    common = relevances[min(COMMON_RANK, len(relevances)) - 1] if relevances else 0.0
     for chunks in _by_file(candidates).values():
         best, *others = sorted(chunks, key=lambda c: -c.relevance)
         lent = sum(max(c.relevance - common, 0.0) for c in others[:FILE_CHUNKS])
