@@ -8,6 +8,7 @@ belongs to the thread that uses it at the moment; it is not shared between two a
 from __future__ import annotations
 
 import errno
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ Connection = apsw.Connection
 
 BUSY_TIMEOUT_MS = 10_000
 CACHE_KIB = 64 * 1024
+FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 
 
@@ -120,6 +122,8 @@ def named_errors(path: Path) -> Iterator[None]:
 
 def _named(error: apsw.Error, path: Path) -> SidecarError:
     match error:
+        case apsw.Error() if path.is_dir():
+            return StoreForeign(f"{path} is a folder", hint="name a file with --db")
         case apsw.NotADBError() | apsw.CorruptError() if _is_ours(path):
             return StoreCorrupt(
                 f"{path} is damaged ({error})",
@@ -131,7 +135,9 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
                 hint="name another file with --db; this one was left as it is",
             )
         case apsw.FullError():
-            return DiskFull(f"no room left to write {path}", hint="free some space and try again")
+            return _disk_full(path)
+        case apsw.IOError() if _is_full(path):
+            return _disk_full(path)
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreReadOnly(
                 f"cannot open or write {path} ({error})",
@@ -156,9 +162,21 @@ def _is_ours(path: Path) -> bool:
     return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION_ID.to_bytes(4)
 
 
+def _disk_full(path: Path) -> DiskFull:
+    return DiskFull(f"no room left to write {path}", hint="free some space and try again")
+
+
+def _is_full(path: Path) -> bool:
+    """Whether that is why a write failed: one that fits in part ends as an I/O error."""
+    try:
+        return shutil.disk_usage(path.parent).free < FULL_BELOW_BYTES
+    except OSError:
+        return False
+
+
 def _named_os(error: OSError, path: Path) -> SidecarError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"no room left to write {path}", hint="free some space and try again")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and _is_full(path)):
+        return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return StoreReadOnly(
             f"cannot write {path.parent}: {error.strerror}",

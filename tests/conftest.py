@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelError, ModelMissing
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.paths import StorePaths
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.paths import DataDir, StorePaths
 from memory_sidecar.settings import Settings
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
@@ -231,25 +233,36 @@ def make_codebase(data_dir: Path) -> Iterator[Callable[..., Codebase]]:
 @pytest.fixture
 def run(data_dir: Path, tmp_path: Path) -> Callable[..., Finished]:
     """Runs a command line in this process, its output not on a terminal."""
+    return partial(run_here, environ={"MEMORY_SIDECAR_DATA_DIR": str(data_dir)}, cwd=tmp_path)
 
-    def run(
-        *arguments: str | Path, stdin: bytes = b"", cwd: Path = tmp_path, **environ: str
-    ) -> Finished:
-        out, err = io.StringIO(), io.StringIO()
-        call = Call(
-            arguments=tuple(map(str, arguments)),
-            cwd=cwd,
-            environ={"MEMORY_SIDECAR_DATA_DIR": str(data_dir), **environ},
-            stdin=io.BytesIO(stdin),
-            stdout=out,
-            stderr=err,
-            is_terminal=False,
-            shows_progress=False,
-            columns=80,
-        )
-        return Finished(run_call(call), out.getvalue(), err.getvalue())
 
-    return run
+@pytest.fixture
+def serve(data_dir: Path, tmp_path: Path) -> Iterator[Callable[..., Finished]]:
+    """As `run`, with everything kept open in between, as a daemon does."""
+    services = Services(DataDir(data_dir), Settings())
+    yield partial(
+        run_here,
+        environ={},
+        cwd=tmp_path,
+        open_services=lambda **_: services,
+        close_services=lambda _: None,
+    )
+    services.close()
+
+
+def run_here(*arguments: str | Path, stdin: bytes = b"", **made: Any) -> Finished:
+    out, err = io.StringIO(), io.StringIO()
+    call = Call(
+        arguments=tuple(map(str, arguments)),
+        stdin=io.BytesIO(stdin),
+        stdout=out,
+        stderr=err,
+        is_terminal=False,
+        shows_progress=False,
+        columns=80,
+        **made,
+    )
+    return Finished(run_call(call), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from memory_sidecar.flows.build import (
     build_document,
     skipped_document,
 )
-from memory_sidecar.flows.engine import Batch, Built, Engine, Write
+from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
 from memory_sidecar.flows.journal import CrashJournal
 from memory_sidecar.flows.workers import (
     MAX_PROCESSES,
@@ -36,6 +36,7 @@ from memory_sidecar.flows.workers import (
 from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
+from memory_sidecar.sqlite import named_errors
 from memory_sidecar.store.codebase import (
     CodeStore,
     ManifestEntry,
@@ -113,7 +114,11 @@ class SourceFlow:
         stay.
         """
         with self._refreshing:
-            refreshed = self._refresh(under if self._has_scanned else None, full, progress)
+            try:
+                refreshed = self._refresh(under if self._has_scanned else None, full, progress)
+            except StateBroken:
+                shutil.rmtree(self._state)  # everything in it is derived
+                refreshed = self._refresh(None, full, progress)
             self._has_scanned = True
             return refreshed
 
@@ -149,23 +154,36 @@ class SourceFlow:
 
     def close(self) -> None:
         with self._refreshing:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
-            if self._journal is not None:
-                self._journal.close()
-                self._journal = None
+            self._close_engine()
+
+    def _close_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+        if engine is not None:
+            engine.close()
 
     def _apply(self, batch: Batch) -> None:
+        with named_errors(self._state):
+            try:
+                self._run_engine(batch)
+            except BaseException:
+                with suppress(Exception):  # it fails again for the same reason
+                    self._close_engine()
+                raise
+
+    def _run_engine(self, batch: Batch) -> None:
         if self._engine is None:
-            self._engine = Engine(
+            engine = Engine(
                 self._state / _ENGINE_FOLDER,
                 name=self._source.name,
                 build=self._build,
                 write=self._write,
                 threads=2 * self._threads,  # some of them wait for the other processes
             )
-            self._engine.start()
+            engine.start()
+            self._engine = engine
             self._journal = CrashJournal(self._state)
         # A file left out by its name is never built: a row says why, and CocoIndex, which costs
         # most of a millisecond a file, need not know it.
@@ -226,16 +244,17 @@ class SourceFlow:
         paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
         if known and known.state_id == paired and known.root == self._source.root:
             return known.chunker
-        shutil.rmtree(self._state, ignore_errors=True)
-        self._state.mkdir(parents=True)
-        state_id = new_state_id()
-        self._store.begin_source(
-            self._source.name,
-            root=self._source.root,
-            state_id=state_id,
-            chunker=CHUNKER_VERSION,
-        )
-        id_file.write_text(state_id, encoding="ascii")
+        with named_errors(self._state):
+            shutil.rmtree(self._state, ignore_errors=True)
+            self._state.mkdir(parents=True)
+            state_id = new_state_id()
+            self._store.begin_source(
+                self._source.name,
+                root=self._source.root,
+                state_id=state_id,
+                chunker=CHUNKER_VERSION,
+            )
+            id_file.write_text(state_id, encoding="ascii")
         return CHUNKER_VERSION
 
     def _build(self, file: SourceFile) -> Built:

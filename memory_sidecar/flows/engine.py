@@ -12,10 +12,11 @@ one that never ends. CocoIndex's own full scan is not used: comparing a manifest
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,10 +28,17 @@ from memory_sidecar.flows.build import BuildError
 from memory_sidecar.model import SourceFile
 
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
+FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _SLICE = 1024  # changes handed to CocoIndex at once
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
 T = TypeVar("T")
+
+
+class StateBroken(Exception):
+    """CocoIndex's state cannot be read: LMDB finds it damaged, or of another format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ class _Root:
     workers: ThreadPoolExecutor
     writer: ThreadPoolExecutor
     batches: asyncio.Queue[tuple[Batch, asyncio.Future[None]] | None]
-    errors: list[BaseException] = field(default_factory=list)
+    failed: asyncio.Future[None]  # holds the first error of the writer or of the state, if any
 
 
 _ROOT: coco.ContextKey[_Root] = coco.ContextKey("memory_sidecar/root")
@@ -99,7 +107,7 @@ class Engine:
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"flow {name}")
 
     def start(self) -> None:
-        """Open the state and get ready for batches."""
+        """Open the state and get ready for batches. Raises StateBroken and OSError."""
         self._thread.start()
         try:
             self._call(self._open())
@@ -110,7 +118,8 @@ class Engine:
     def apply(self, batch: Batch) -> None:
         """Bring the database in line with `batch`; returns when it is committed.
 
-        Raises what the writer raised. Files that `build` failed on are left as they were.
+        Raises what the writer raised, and OSError and StateBroken for the state; after that this
+        engine is only good for closing. Files that `build` failed on are left as they were.
         """
         self._call(self._apply(batch))
 
@@ -133,6 +142,8 @@ class Engine:
         except KeyboardInterrupt:
             future.cancel()
             raise
+        except RuntimeError as error:
+            raise _named(error) from error
 
     async def _open(self) -> None:
         self._root = _Root(
@@ -141,6 +152,7 @@ class Engine:
             workers=ThreadPoolExecutor(self._threads, thread_name_prefix="build"),
             writer=ThreadPoolExecutor(1, thread_name_prefix="write"),
             batches=asyncio.Queue(),
+            failed=self._loop.create_future(),
         )
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
@@ -165,25 +177,36 @@ class Engine:
 
     async def _apply(self, batch: Batch) -> None:
         done: asyncio.Future[None] = self._loop.create_future()
-        self._root.errors.clear()
         self._root.batches.put_nowait((batch, done))
-        await asyncio.wait((done, self._run), return_when=asyncio.FIRST_COMPLETED)
-        if self._run.done():
-            self._run.result()
-        if self._root.errors:
-            raise self._root.errors[0]
+        ends = (self._root.failed, self._run, done)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        next(end for end in ends if end.done()).result()
 
     async def _finish(self) -> None:
         self._root.batches.put_nowait(None)
-        await self._run
-        self._root.workers.shutdown()
-        self._root.writer.shutdown()
-        self._environment.close()
+        patience_s = FAILED_PATIENCE_S if self._root.failed.done() else None
+        try:
+            await asyncio.wait_for(self._run, patience_s)
+        finally:
+            self._root.workers.shutdown()
+            self._root.writer.shutdown()
+            self._environment.close()
 
     def _on_error(self, error: BaseException, context: object) -> None:
         del context
         if not isinstance(error, BuildError):
-            self._root.errors.append(error)
+            self._loop.call_soon_threadsafe(self._fail, error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._root.failed.done():
+            self._root.failed.set_exception(error)
+
+
+def _named(error: RuntimeError) -> Exception:
+    """What CocoIndex's own error says of its state."""
+    if number := _OS_ERROR.search(str(error)):
+        return OSError(int(number[1]), str(error))
+    return StateBroken(str(error)) if str(error).startswith("MDB_") else error
 
 
 class _Feed:
@@ -196,12 +219,14 @@ class _Feed:
         await subscriber.mark_ready()
         while (next_batch := await self._root.batches.get()) is not None:
             batch, done = next_batch
-            try:
-                await _send(subscriber, batch)
-            except BaseException as error:
-                done.set_exception(error)
-                raise
-            done.set_result(None)
+            sending = asyncio.ensure_future(_send(subscriber, batch))
+            await asyncio.wait((sending, self._root.failed), return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done():
+                # CocoIndex never answers for what was under way when the disk of its state failed.
+                sending.cancel()
+                return
+            if not done.done():
+                done.set_result(sending.result())
 
 
 async def _send(

@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -40,7 +40,7 @@ from memory_sidecar.settings import Settings
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import database_bytes, named_errors
 from memory_sidecar.store.codebase import CodeStore
-from memory_sidecar.store.identity import is_current, set_aside
+from memory_sidecar.store.identity import is_outdated, set_aside
 from memory_sidecar.store.report import (
     ListedFile,
     SourceCounts,
@@ -209,10 +209,9 @@ class Codebase:
         with self._lock.held(reporter):
             if not names:
                 self._start_over()
-            with self._changing, named_errors(self.paths.state):
+            with self._changing:
                 for source in sources:
-                    self._close_flows(source.name)
-                    shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
+                    self._forget_state(source)
             return self._recovering(
                 lambda: self._index(
                     self._with_lost(sources, reporter), reporter, full=False, embed=True
@@ -226,7 +225,7 @@ class Codebase:
         if self.live is not None:
             self.live.forget(name)
         with self._lock.held(reporter), self._changing:
-            self._close_flows(name)
+            self._forget_state(source)
             if self.paths.db.exists():
                 self._recovering(lambda: self._open().forget_source(name), reporter)
         return source
@@ -332,6 +331,11 @@ class Codebase:
         for each in [name] if name else list(self._flows):
             if flow := self._flows.pop(each, None):
                 flow.close()
+
+    def _forget_state(self, source: Source) -> None:
+        """Its next refresh derives every row again."""
+        self._close_flows(source.name)
+        shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
 
     # Search
 
@@ -446,7 +450,7 @@ class Codebase:
 
         It was deleted, damaged or of an older schema, or making it was interrupted.
         """
-        if self._store is None and self.paths.db.exists() and not is_current(self.paths.db):
+        if self._store is None and is_outdated(self.paths.db):
             reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
         with self._open().reading() as connection:
             known = {source.name for source in count_sources(connection)}
@@ -468,8 +472,11 @@ class Codebase:
             return work()
 
     def _start_over(self) -> None:
+        """Raises StoreForeign and StoreNewer for what is not ours to set aside."""
         with self._changing, named_errors(self.paths.db):
             self.close()
+            with suppress(StoreCorrupt):
+                is_outdated(self.paths.db)
             if self.paths.db.exists():
                 set_aside(self.paths.db)
 

@@ -7,7 +7,9 @@ from collections import defaultdict
 import numpy as np
 import numpy.typing as npt
 from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore import GitIgnorePatternError
 
+from memory_sidecar.errors import UsageError
 from memory_sidecar.model import CodeFilter
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.lookup import chunks_of_files, indexed_paths
@@ -19,11 +21,14 @@ def allowed_chunks(connection: Connection, wanted: CodeFilter) -> Ids | None:
     """Ids of the chunks that satisfy `wanted`, sorted; `None` when every chunk does.
 
     A path glob reads like a line of a `.gitignore`: `*.py` anywhere, `src/` all below it,
-    `/tests/**/test_*.py` from the root of the source.
+    `/tests/**/test_*.py` from the root of the source. Raises UsageError for one that is none.
     """
     if wanted == CodeFilter():
         return None
-    globs = GitIgnoreSpec.from_lines(wanted.path_globs)
+    try:
+        globs = GitIgnoreSpec.from_lines(wanted.path_globs)
+    except GitIgnorePatternError as error:
+        raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error
     paths: dict[str, list[str]] = defaultdict(list)
     for source, path in indexed_paths(
         connection, sources=wanted.sources, languages=wanted.languages

@@ -42,13 +42,13 @@ def open_current(path: Path) -> apsw.Connection:
     return connection
 
 
-def is_current(path: Path) -> bool:
-    """Whether `path` exists with the current schema. Raises as `open_current` does."""
+def is_outdated(path: Path) -> bool:
+    """Whether `open_current` would set `path` aside. Raises as that does."""
     if not path.exists():
         return False
     connection = connect(path, read_only=True)
     try:
-        return _schema_version(connection, path) == SCHEMA_VERSION
+        return _schema_version(connection, path) not in (0, SCHEMA_VERSION)
     finally:
         connection.close()
 

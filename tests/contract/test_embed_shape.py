@@ -16,40 +16,15 @@ def test_one_text_is_one_array_of_length_one(sidecar):
     assert math.isclose(sum(x * x for x in vector), 1, rel_tol=1e-4)
 
 
-@pytest.fixture(scope="module")
-def embed(tmp_path_factory):
-    """`embed` in one process, so that the model is loaded once."""
-    import io
-
-    from memory_sidecar.cli.call import Call
-    from memory_sidecar.cli.main import run
-    from memory_sidecar.handlers.services import Services
-    from memory_sidecar.paths import DataDir
-    from memory_sidecar.settings import Settings
-
-    folder = tmp_path_factory.mktemp("embed")
-    services = Services(DataDir(folder), Settings())
+@pytest.fixture
+def embed(serve):
+    """`embed` as status, vectors and standard error."""
 
     def embed(*arguments, stdin=b""):
-        out, err = io.StringIO(), io.StringIO()
-        call = Call(
-            arguments=("embed", *arguments),
-            cwd=folder,
-            environ={},
-            stdin=io.BytesIO(stdin),
-            stdout=out,
-            stderr=err,
-            is_terminal=False,
-            shows_progress=False,
-            columns=80,
-            open_services=lambda **_: services,
-            close_services=lambda _: None,
-        )
-        status = run(call)
-        return status, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+        done = serve("embed", *arguments, stdin=stdin)
+        return done.status, [json.loads(line) for line in done.out.splitlines()], done.err
 
-    yield embed
-    services.close()
+    return embed
 
 
 def test_lines_of_standard_input_keep_their_order(embed):

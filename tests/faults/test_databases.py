@@ -1,0 +1,148 @@
+"""A database file that is old, new, broken or somebody else's."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.sqlite import APPLICATION_ID
+from memory_sidecar.store.identity import SCHEMA_VERSION
+
+
+@pytest.fixture
+def db(run, project, known_vectors, data_dir) -> Path:
+    """A database with `project` in it, and nothing else open."""
+    assert run("index", project).status == 0
+    return data_dir / "codebase.sqlite"
+
+
+def set_version(db: Path, version: int) -> None:
+    connection = sqlite3.connect(db)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+
+
+COMMANDS = [("index",), ("search", "total_price"), ("status",), ("reindex", "--all")]
+
+
+@pytest.fixture(params=COMMANDS, ids=" ".join)
+def command(request) -> tuple[str, ...]:
+    return request.param
+
+
+@pytest.mark.parametrize("answer", [("index",), ("search", "total_price")], ids=" ".join)
+def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
+    before = run("search", "total_price", "--json").out
+    set_version(db, SCHEMA_VERSION + 1000)
+    with db.open("r+b") as file:  # older than the first: only the header tells
+        file.seek(60)
+        file.write((-1).to_bytes(4, signed=True))
+    done = run(*answer, "--json")
+    assert done.status == 0
+    assert "older version: making it again" in done.err
+    assert run("search", "total_price", "--json").out == before
+    assert db.with_name("codebase.sqlite.old").is_file()
+
+
+def test_a_newer_schema_is_refused_and_left(run, db, command):
+    set_version(db, SCHEMA_VERSION + 1)
+    before = db.read_bytes()
+    done = run(*command, "--json")
+    assert (done.status, done.error["code"]) == (1, "store_newer")
+    assert "update memory-sidecar" in done.error["hint"]
+    assert db.read_bytes() == before
+
+
+def test_a_text_file_is_refused_and_left(run, db, command):
+    db.write_text("my notes\n" * 1000)
+    done = run(*command, "--json")
+    assert (done.status, done.error["code"]) == (1, "store_foreign")
+    assert db.read_text() == "my notes\n" * 1000
+
+
+def test_another_programs_database_is_refused_and_left(run, db, command):
+    db.unlink()
+    connection = sqlite3.connect(db)
+    connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.execute("INSERT INTO bookmarks VALUES ('https://example.org')")
+    connection.commit()
+    connection.close()
+    before = db.read_bytes()
+    done = run(*command, "--json")
+    assert (done.status, done.error["code"]) == (1, "store_foreign")
+    assert db.read_bytes()[100:] == before[100:]
+
+
+def test_our_own_vector_cache_is_no_database_of_code(run, project, known_vectors, data_dir):
+    cache = data_dir / "embeddings.sqlite"
+    done = run("index", project, "--db", cache)
+    assert (done.status, done.error["code"]) == (1, "store_foreign")
+    with sqlite3.connect(cache) as connection:
+        assert connection.execute("SELECT count(*) FROM vectors").fetchone()[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("left", "answer"),
+    [(0.9, ("index",)), (0.5, ("search", "total_price")), (0.05, ("reindex", "--all"))],
+)
+def test_a_truncated_database_is_made_again(run, db, left, answer):
+    before = run("search", "total_price", "--json").out
+    size = db.stat().st_size
+    with db.open("r+b") as file:
+        file.truncate(max(int(size * left), 100))
+    done = run(*answer, "--json")
+    assert (done.status, json.loads(done.out) != []) == (0, True)
+    assert run("search", "total_price", "--json").out == before
+    assert run("doctor", "--json").status == 0
+
+
+def test_damage_in_the_middle_is_made_again(run, db):
+    before = run("search", "total_price", "--json").out
+    content = bytearray(db.read_bytes())
+    content[4096 : len(content) - 4096] = b"\xaa" * (len(content) - 8192)
+    db.write_bytes(content)
+    done = run("doctor", "--fix", "--json")
+    assert done.status == 0
+    assert run("search", "total_price", "--json").out == before
+
+
+def test_an_empty_file_is_made_a_database(run, db):
+    before = run("search", "total_price", "--json").out
+    db.write_bytes(b"")
+    assert run("search", "total_price", "--json").out == before
+
+
+def test_a_folder_in_its_place_is_refused(run, db, command):
+    db.unlink()
+    db.mkdir()
+    done = run(*command, "--json")
+    assert done.status == 1
+    assert done.error["code"] == "store_foreign"
+
+
+def test_a_broken_registry_is_named(run, db, command):
+    registry = db.parent / "state" / "codebase" / "sources.json"
+    registry.write_text('{"version": 1, "sources": [')
+    done = run(*command, "--json")
+    assert (done.status, done.error["code"]) == (1, "store_foreign")
+    assert str(registry) in done.error["message"]
+
+
+def test_a_broken_state_folder_is_made_again(run, db, project):
+    before = run("search", "total_price", "--json").out
+    for path in (db.parent / "state" / "codebase" / "project" / "cocoindex").rglob("*.mdb"):
+        path.write_bytes(b"no such thing")
+    (project / "new.py").write_text("def brand_new(): pass\n")
+    assert run("index", "--json").status == 0
+    assert run("search", "brand_new", "--json").json[0]["filename"] == "new.py"
+    assert (
+        run("search", "total_price", "--top-k", "1", "--json").json[0]["filename"]
+        == (json.loads(before)[0]["filename"])
+    )
+
+
+def test_our_id_is_in_the_header(db):
+    assert db.read_bytes()[68:72] == APPLICATION_ID.to_bytes(4)

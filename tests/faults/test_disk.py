@@ -1,0 +1,118 @@
+"""A disk that is full or may not be written: an error, nothing lost, and the next run ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.errors import DiskFull
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of its own: `resize(mount, kib)` makes it larger or smaller."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("mounting needs more rights")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def resize(mount: Path, kib: int) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={kib}k", mount], check=True)
+
+
+def fill(mount: Path, *, but_kib: int) -> Path:
+    ballast = mount / "ballast"
+    with ballast.open("wb") as file:
+        file.write(b"\0" * (shutil.disk_usage(mount).free - but_kib * 1024))
+    return ballast
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    """Enough to fill a few megabytes with."""
+    root = tmp_path / "source"
+    root.mkdir()
+    for number in range(120):
+        body = "\n".join(f"    value_{n} = compute_{number}_{n}(value)" for n in range(60))
+        (root / f"m{number:03}.py").write_text(f"def function_{number}(value):\n{body}\n")
+    return root
+
+
+@pytest.mark.parametrize("kib", [16, 64, 200, 600])
+def test_a_disk_that_fills_up_is_named_and_the_next_run_ends(run, mount, source, kib):
+    resize(mount, kib)
+    index = ("index", source, "--wait", "keyword", "--db", mount / "codebase.sqlite")
+    failed = run(*index)
+    assert (failed.status, failed.error["code"]) == (1, "disk_full")
+    assert "free some space" in failed.error["hint"]
+    resize(mount, 65536)
+    done = run(*index)
+    assert (done.status, done.json["files_failed"]) == (0, [])
+    hits = run("search", "function_77", "--db", mount / "codebase.sqlite", "--json").json
+    assert hits[0]["filename"] == "m077.py"
+
+
+def test_what_was_there_survives_a_full_disk(run, mount, source):
+    db = mount / "codebase.sqlite"
+    assert run("index", source, "--wait", "keyword", "--db", db).status == 0
+    ballast = fill(mount, but_kib=40)
+    for path in source.iterdir():
+        path.write_text(path.read_text().replace("compute", "calculate"))
+    failed = run("index", source, "--wait", "keyword", "--db", db)
+    assert (failed.status, failed.error["code"]) == (1, "disk_full")
+    assert len(run("search", "function_77", "--db", db, "--json").json) > 0
+    ballast.unlink()
+    done = run("index", source, "--wait", "keyword", "--db", db)
+    assert done.status == 0
+    for hit in run("search", "function_77", "--db", db, "--json").json:
+        assert "calculate" in hit["code"]
+
+
+def test_an_open_codebase_goes_on_once_there_is_room(make_codebase, mount, source, notices):
+    codebase = make_codebase(data_dir=mount)
+    with codebase.kept_open(notices):
+        codebase.index([source], reporter=notices, embed=False)
+        ballast = fill(mount, but_kib=40)
+        for path in source.glob("*.py"):
+            path.write_text(path.read_text().replace("compute", "calculate"))
+        with pytest.raises(DiskFull):
+            codebase.index([source], reporter=notices, embed=False)
+        ballast.unlink()
+        report = codebase.index([source], reporter=notices, embed=False)
+        assert report.files_failed == ()
+        assert report.files_processed > 0
+
+
+@pytest.fixture
+def locked() -> Iterator[Path]:
+    """A folder that may be looked into but not changed, by whoever runs the test from now on."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders let nobody else in
+        folder = Path(name)
+        folder.chmod(0o555)
+        if os.geteuid() == 0:  # permissions do not bind root
+            os.seteuid(65534)
+        yield folder
+        os.seteuid(os.getuid())
+        folder.chmod(0o755)
+
+
+def test_a_data_directory_that_may_not_be_written_is_named(run, locked):
+    with tempfile.TemporaryDirectory() as source:
+        done = run("index", source, "--db", locked / "codebase.sqlite", cwd=locked)
+    assert (done.status, done.error["code"]) == (1, "store_read_only")
+    assert "--data-dir" in done.error["hint"]
+    assert list(locked.iterdir()) == []
