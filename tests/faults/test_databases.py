@@ -13,7 +13,7 @@ from memory_sidecar.store.identity import SCHEMA_VERSION
 
 
 @pytest.fixture
-def db(run, project, known_vectors, data_dir) -> Path:
+def db(run, project, known_vectors, data_dir: Path) -> Path:
     """A database with `project` in it, and nothing else open."""
     assert run("index", project).status == 0
     return data_dir / "codebase.sqlite"
@@ -29,8 +29,9 @@ COMMANDS = [("index",), ("search", "total_price"), ("status",), ("reindex", "--a
 
 
 @pytest.fixture(params=COMMANDS, ids=" ".join)
-def command(request) -> tuple[str, ...]:
-    return request.param
+def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    arguments: tuple[str, ...] = request.param
+    return arguments
 
 
 @pytest.mark.parametrize("answer", [("index",), ("search", "total_price")], ids=" ".join)

@@ -42,7 +42,7 @@ def fill(mount: Path, *, but_kib: int) -> Path:
 
 
 @pytest.fixture
-def source(tmp_path) -> Path:
+def source(tmp_path: Path) -> Path:
     """Enough to fill a few megabytes with."""
     root = tmp_path / "source"
     root.mkdir()
