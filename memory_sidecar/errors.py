@@ -6,6 +6,7 @@
     ├── NotFound                   3  what was named is not there
     │   └── NoIndex                3  nothing has been indexed yet
     ├── Conflict                   4  the file changed since it was read
+    ├── PageBroken                 1  a memory's frontmatter cannot be edited as it is
     ├── DaemonUnreachable          5  no daemon, and none could be started
     ├── ModelError                 1
     │   ├── ModelMissing           1  no embedding model on this machine
@@ -67,6 +68,10 @@ class NoIndex(NotFound):
 class Conflict(SidecarError):
     code = "conflict"
     exit_status = 4
+
+
+class PageBroken(SidecarError):
+    code = "page_broken"
 
 
 class DaemonUnreachable(SidecarError):

@@ -64,6 +64,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tree_sitter": ("a syntax tree never leaves its part", ("chunking",)),
     "tree_sitter_language_pack": ("the same", ("chunking",)),
     "ignore": ("one reading of git's rules", ("sources",)),
+    "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),
     "click": ("see cli above", ("cli",)),
     "rich": ("only what talks to people draws", ("cli",)),
 }
