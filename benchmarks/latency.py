@@ -80,4 +80,4 @@ def _fill_randomly(store: CodeStore) -> None:
     while waiting := store.pending(limit=1000):
         vectors = random.standard_normal((len(waiting), _DIMENSION)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        store.put_vectors([(w.chunk_id, v) for w, v in zip(waiting, vectors, strict=True)])
+        store.put_vectors(list(zip(waiting, vectors, strict=True)))

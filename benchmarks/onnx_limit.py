@@ -46,7 +46,7 @@ def share_of_limit(tree: Path, data_dir: Path) -> Limit:
     codebase.index([tree], reporter=Silent(), embed=False)
     services.models.embedder.load()
     store = CodeStore(codebase.paths.db, clock=system_clock)
-    texts = [item.chunk.embedded_text for item in store.pending(limit=1_000_000)]
+    texts = [item.text for item in store.pending(limit=1_000_000)]
     raw = _Raw(services.models.files.folder, threads=services.models.embedder.threads)
     tokens = [raw.tokenize(text) for text in texts]
     raw.run(tokens[:16])

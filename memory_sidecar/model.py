@@ -71,9 +71,12 @@ class Chunk:
         return self.code
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One file at one hash, chunked or skipped: the unit of every transaction."""
+    """One file at one hash, indexed or skipped: the unit of every transaction.
+
+    What kind of rows it becomes is told by its subclasses, beside the store that has them.
+    """
 
     source: str
     file: SourceFile
@@ -81,7 +84,11 @@ class Document:
     language: str
     status: FileStatus
     reason: str = ""
-    chunks: tuple[Chunk, ...] = ()
+
+    @property
+    def embedded_texts(self) -> tuple[str, ...]:
+        """What the model sees of each of its rows, in order."""
+        return ()
 
 
 class SearchMode(StrEnum):

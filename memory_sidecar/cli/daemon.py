@@ -54,7 +54,7 @@ def companions_of(services: Services) -> Sequence[Companion]:
     from memory_sidecar.handlers.idle import IdleUnload
     from memory_sidecar.handlers.live import Live
 
-    return [IdleUnload(services), Live(services.codebase(), clock=system_clock)]
+    return [IdleUnload(services), Live(services.codebase().data, clock=system_clock)]
 
 
 class Commands:

@@ -1,214 +1,47 @@
-"""A saved file becomes searchable: this is the whole way, top-down.
-
-    scan ──▶ compare with the manifest ──▶ batch ──▶ CocoIndex, a component for each file:
-        read ──▶ language ──▶ chunks ──▶ one transaction: rows, words, vectors already known
-
-The vectors that are not known yet follow behind (`flows.vectors`). Events are hints: whatever
-woke this flow, the scan decides what changed.
-"""
+"""How the files of a project become documents; `flows.source` tells the whole way."""
 
 from __future__ import annotations
 
-import shutil
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
-from memory_sidecar.errors import NotFound
-from memory_sidecar.flows.build import (
-    BuildError,
-    BuiltDocument,
-    FileVanished,
-    build_document,
-    skipped_document,
-)
-from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
-from memory_sidecar.flows.journal import CrashJournal
-from memory_sidecar.flows.workers import (
-    MAX_PROCESSES,
-    WORTH_PROCESSES,
-    BuildCrashed,
-    Workers,
-)
-from memory_sidecar.model import Chunk, Document, FileStatus, SourceFile
+from memory_sidecar.flows.build import build_document
+from memory_sidecar.flows.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
+from memory_sidecar.model import Document, SourceFile
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
-from memory_sidecar.sqlite import named_errors
-from memory_sidecar.store.codebase import (
-    CodeStore,
-    ManifestEntry,
-    Removal,
-    Replacement,
-    Vector,
-)
-from memory_sidecar.store.identity import new_state_id
-
-_STATE_ID_FILE = "state_id"
-_ENGINE_FOLDER = "cocoindex"
-
-KnownVectors = Callable[[Sequence[Chunk]], Mapping[int, Vector]]
-"""The vectors that are at hand for these chunks, by position; never computes one."""
-
-Progress = Callable[[int, int], None]
-"""Called with files done and files to do, from several threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
-    """What one pass over a source did."""
+class CodeBuilder:
+    """Implements `flows.source.Builder`. Many files are built by other processes."""
 
-    folders: tuple[str, ...]  # scanned, relative to the root: what a watcher would watch
-    files_total: int
-    files_processed: int
-    files_failed: int
-    files_deleted: int
-    chunks_indexed: int
-    chunks_deleted: int
-    unreadable: tuple[str, ...]  # folders whose files were left as they were
+    believes_empty = False  # a mount point without its disk is an empty folder
 
-
-class SourceFlow:
-    """Keeps the rows of one source in line with its files.
-
-    The caller holds the database's writer lock from `refresh` to `close`.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        *,
-        store: CodeStore,
-        state: Path,
-        known_vectors: KnownVectors,
-        max_file_bytes: int,
-        threads: int,
-    ) -> None:
+    def __init__(self, source: Source, *, max_file_bytes: int, processes: int) -> None:
         self._source = source
-        self._store = store
-        self._state = state
-        self._known_vectors = known_vectors
         self._max_file_bytes = max_file_bytes
-        self._threads = threads
-        self._refreshing = threading.Lock()
-        self._has_scanned = False  # a part is enough only after the whole has been seen
-        self._engine: Engine | None = None
-        self._journal: CrashJournal | None = None
+        self._processes = min(processes, MAX_PROCESSES)
         self._workers: Workers | None = None
-        self._pass = _Pass({}, None, 0)
 
-    def refresh(
-        self,
-        *,
-        under: Collection[str] | None = None,
-        full: bool = False,
-        progress: Progress | None = None,
-    ) -> Refreshed:
-        """Scan the source and index what changed; returns when it is committed.
+    @property
+    def version(self) -> str:
+        return CHUNKER_VERSION
 
-        `under` scans these paths alone, with what lies below them. `full` reads every file again,
-        whatever its times say, and believes a root without any file. Raises NotFound where the
-        root is not there or has lost every file, PathRefused where it cannot be read: its rows
-        stay.
-        """
-        with self._refreshing:
-            try:
-                refreshed = self._refresh(under if self._has_scanned else None, full, progress)
-            except StateBroken:
-                shutil.rmtree(self._state)  # everything in it is derived
-                refreshed = self._refresh(None, full, progress)
-            self._has_scanned = True
-            return refreshed
+    @property
+    def is_isolated(self) -> bool:
+        return self._workers is not None
 
-    def _refresh(
-        self, under: Collection[str] | None, full: bool, progress: Progress | None
-    ) -> Refreshed:
-        scan = walk(
+    def scan(self, under: Collection[str] | None) -> Scan:
+        return walk(
             self._source.root,
             max_file_bytes=self._max_file_bytes,
             excludes=self._source.excludes,
             under=under,
         )
-        if under is None and not scan.files and not full:
-            self._require_rows_unneeded()
-        chunker = self._pair_state()
-        manifest = self._store.manifest(self._source.name, under=under)
-        batch = changes(scan, manifest, everything=full or chunker != CHUNKER_VERSION)
-        self._pass = _Pass(manifest, progress, len(batch.changed) + len(batch.gone))
-        if batch.changed or batch.gone:
-            self._apply(batch)
-        if under is None:
-            self._store.end_scan(self._source.name, chunker=CHUNKER_VERSION)
-        return Refreshed(
-            folders=scan.folders,
-            files_total=len(scan.files),
-            files_processed=self._pass.processed,
-            files_failed=len(self._pass.failures),
-            files_deleted=len(batch.gone),
-            chunks_indexed=self._pass.chunks_indexed,
-            chunks_deleted=self._pass.chunks_deleted,
-            unreadable=scan.unreadable,
-        )
-
-    def close(self) -> None:
-        with self._refreshing:
-            self._close_engine()
-
-    def _close_engine(self) -> None:
-        engine, self._engine = self._engine, None
-        journal, self._journal = self._journal, None
-        if journal is not None:
-            journal.close()
-        if engine is not None:
-            engine.close()
-
-    def _apply(self, batch: Batch) -> None:
-        with named_errors(self._state):
-            try:
-                self._run_engine(batch)
-            except BaseException:
-                with suppress(Exception):  # it fails again for the same reason
-                    self._close_engine()
-                raise
-
-    def _run_engine(self, batch: Batch) -> None:
-        if self._engine is None:
-            engine = Engine(
-                self._state / _ENGINE_FOLDER,
-                name=self._source.name,
-                build=self._build,
-                write=self._write,
-                threads=2 * self._threads,  # some of them wait for the other processes
-            )
-            engine.start()
-            self._engine = engine
-            self._journal = CrashJournal(self._state)
-        # A file left out by its name is never built: a row says why, and CocoIndex, which costs
-        # most of a millisecond a file, need not know it.
-        left_out = [file for file in batch.changed if file.skip_reason]
-        to_build = [file for file in batch.changed if not file.skip_reason]
-        no_target = [*batch.gone, *(file.path for file in left_out)]
-        with self._building(to_build):
-            self._engine.apply(Batch(changed=to_build, gone=no_target))
-        # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
-        # does not know of, and so would not delete.
-        self._write(
-            [Write(path, None) for path in batch.gone]
-            + [
-                Write(file.path, skipped_document(self._source, file, file.skip_reason))
-                for file in left_out
-            ]
-        )
-        if self._pass.failures:
-            self._store.fail(self._source.name, self._pass.failures)
-        if self._pass.unchanged:
-            self._store.touch(self._source.name, self._pass.unchanged)
 
     @contextmanager
-    def _building(self, files: Sequence[SourceFile]) -> Iterator[None]:
-        """Have other processes build the documents of many files."""
+    def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
         if len(files) < WORTH_PROCESSES:
             yield
             return
@@ -216,7 +49,7 @@ class SourceFlow:
             self._source,
             files,
             max_file_bytes=self._max_file_bytes,
-            processes=min(self._threads, MAX_PROCESSES),
+            processes=self._processes,
         )
         try:
             yield
@@ -224,140 +57,7 @@ class SourceFlow:
             self._workers.close()
             self._workers = None
 
-    def _require_rows_unneeded(self) -> None:
-        """A mount point without its disk is an empty folder: that is no reason to forget files."""
-        known = len(self._store.manifest(self._source.name))
-        if known:
-            raise NotFound(
-                f"{self._source.root} holds no files any more, but {known} are indexed",
-                hint="mount its disk again, or, if they are gone for good, run "
-                f"`memory-sidecar index --full` or `source remove {self._source.name}`",
-            )
-
-    def _pair_state(self) -> str:
-        """Make sure that rows and CocoIndex state belong together, or start both from nothing.
-
-        Returns the version of the chunker that made the rows.
-        """
-        known = self._store.source_state(self._source.name)
-        id_file = self._state / _STATE_ID_FILE
-        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
-        if known and known.state_id == paired and known.root == self._source.root:
-            return known.chunker
-        with named_errors(self._state):
-            shutil.rmtree(self._state, ignore_errors=True)
-            self._state.mkdir(parents=True)
-            state_id = new_state_id()
-            self._store.begin_source(
-                self._source.name,
-                root=self._source.root,
-                state_id=state_id,
-                chunker=CHUNKER_VERSION,
-            )
-            id_file.write_text(state_id, encoding="ascii")
-        return CHUNKER_VERSION
-
-    def _build(self, file: SourceFile) -> Built:
-        """Read and chunk one file. Called from several threads."""
-        built = self._document(file)
-        self._pass.count_built(file, built.document)
-        return Built(built.document.fingerprint, built)
-
-    def _document(self, file: SourceFile) -> BuiltDocument:
-        assert self._journal
-        if self._journal.is_barred(file):
-            return skipped_document(self._source, file, "crashed the indexer three times")
-        try:
-            if self._workers is not None:
-                return self._workers.build(file)
-            with self._journal.building(file):
-                return build_document(self._source, file, self._max_file_bytes)
-        except FileVanished:
-            raise
-        except BuildError as error:
-            if isinstance(error, BuildCrashed):
-                self._journal.count_crash(file)
-            self._pass.failures.append((file, str(error)))
-            raise
-
-    def _write(self, writes: Sequence[Write]) -> None:
-        """CocoIndex's sink: one transaction."""
-        built = [write.payload for write in writes if isinstance(write.payload, BuiltDocument)]
-        vectors = self._vectors_of([each.document for each in built])
-        changes: list[Replacement | Removal] = [
-            Removal(self._source.name, write.path) for write in writes if write.payload is None
-        ]
-        changes += [
-            Replacement(each.document, each.words, known)
-            for each, known in zip(built, vectors, strict=True)
-        ]
-        counts = self._store.write(changes)
-        self._pass.count_written(len(writes), counts.indexed, counts.deleted)
-
-    def _vectors_of(self, documents: Sequence[Document]) -> list[dict[int, Vector]]:
-        """One question to the cache for all chunks of a transaction."""
-        known = self._known_vectors([chunk for doc in documents for chunk in doc.chunks])
-        vectors, start = [], 0
-        for document in documents:
-            end = start + len(document.chunks)
-            vectors.append({at - start: known[at] for at in range(start, end) if at in known})
-            start = end
-        return vectors
-
-
-def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:
-    """What a scan found to be other than the manifest has it.
-
-    Files that failed are tried again. A file is gone only where the scan could look for it.
-    """
-    found = {file.path: file for file in scan.files}
-    changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
-    gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
-    # The most recently saved first: that is what someone is working on.
-    changed.sort(key=lambda file: -file.mtime_ns)
-    return Batch(changed=changed, gone=gone)
-
-
-def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
-    if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
-        return True
-    return bool(file.skip_reason) and entry.reason != file.skip_reason
-
-
-class _Pass:
-    """Counts of one refresh, from several threads."""
-
-    def __init__(
-        self, manifest: Mapping[str, ManifestEntry], progress: Progress | None, total: int
-    ) -> None:
-        self._manifest = manifest
-        self._progress = progress
-        self._total = total
-        self._done = 0
-        self._lock = threading.Lock()
-        self.failures: list[tuple[SourceFile, str]] = []
-        self.unchanged: list[SourceFile] = []
-        self.processed = 0
-        self.chunks_indexed = 0
-        self.chunks_deleted = 0
-
-    def count_built(self, file: SourceFile, document: Document) -> None:
-        known = self._manifest.get(file.path)
-        same = known is not None and known.fingerprint == document.fingerprint
-        with self._lock:
-            if same:
-                self.unchanged.append(file)
-                self._advance(1)
-            elif document.status is FileStatus.INDEXED:
-                self.processed += 1
-
-    def count_written(self, files: int, indexed: int, deleted: int) -> None:
-        with self._lock:
-            self.chunks_indexed += indexed
-            self.chunks_deleted += deleted
-            self._advance(files)
-
-    def _advance(self, files: int) -> None:
-        self._done = min(self._done + files, self._total)
-        if self._progress is not None:
-            self._progress(self._done, self._total)
+    def build(self, file: SourceFile) -> Document:
+        if self._workers is not None:
+            return self._workers.build(file)
+        return build_document(self._source, file, self._max_file_bytes)

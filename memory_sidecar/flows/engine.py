@@ -24,7 +24,7 @@ import memory_sidecar.cocoindex_env  # noqa: F401  before cocoindex: it logs and
 
 import cocoindex as coco  # isort: skip
 
-from memory_sidecar.flows.build import BuildError
+from memory_sidecar.flows.document import BuildError
 from memory_sidecar.model import SourceFile
 
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction

@@ -1,37 +1,37 @@
-"""Vectors follow: embeds the chunks that wait in the store, the latest change first.
+"""Vectors follow: embeds the texts that wait in the store, the latest change first.
 
-The queue is a table, so an interrupted run goes on where it stopped. A chunk is embedded outside
+The queue is a table, so an interrupted run goes on where it stopped. A text is embedded outside
 of any transaction: a slow model must not hold the write lock.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from memory_sidecar.embedding.cache import VectorCache, vector_key
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.service import embed_texts
-from memory_sidecar.flows.codebase import KnownVectors
-from memory_sidecar.model import Chunk
-from memory_sidecar.store.codebase import CodeStore, Vector
+from memory_sidecar.flows.source import KnownVectors
+from memory_sidecar.store.derived import DerivedStore
+from memory_sidecar.store.vectors import Vector
 
-BATCH_CHUNKS = 32  # committed together: about a second of embedding
+BATCH_TEXTS = 32  # committed together: about a second of embedding
 
 
 def known_vectors(cache: VectorCache, model: str) -> KnownVectors:
-    """Looks vectors up in the cache, for the transaction that writes their chunks."""
+    """Looks vectors up in the cache, for the transaction that writes their rows."""
 
-    def look_up(chunks: Sequence[Chunk]) -> Mapping[int, Vector]:
-        keys = [vector_key(model, chunk.embedded_text) for chunk in chunks]
-        found = cache.get_many(keys)
-        return {at: found[key] for at, key in enumerate(keys) if key in found}
+    def look_up(texts: Collection[str]) -> Mapping[str, Vector]:
+        keys = {vector_key(model, text): text for text in texts}
+        found = cache.get_many(list(keys))
+        return {keys[key]: vector for key, vector in found.items()}
 
     return look_up
 
 
 def embed_pending(
-    store: CodeStore,
+    store: DerivedStore,
     *,
     embedder: Embedder,
     cache: VectorCache,
@@ -39,7 +39,7 @@ def embed_pending(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Give every waiting chunk its vector; returns how many got one.
+    """Give every waiting row its vector; returns how many got one.
 
     Several callers share the queue batch by batch, by taking `turn`. `progress` hears how many
     have theirs so far. Setting `stop` ends it within one batch.
@@ -47,12 +47,12 @@ def embed_pending(
     embedded = 0
     while not (stop and stop.is_set()):
         with turn:
-            waiting = store.pending(BATCH_CHUNKS)
+            waiting = store.pending(BATCH_TEXTS)
             if not waiting:
                 break
-            texts = [item.chunk.embedded_text for item in waiting]
+            texts = [item.text for item in waiting]
             vectors = embed_texts(texts, embedder=embedder, cache=cache)
-            store.put_vectors([(item.chunk_id, vectors[at]) for at, item in enumerate(waiting)])
+            store.put_vectors(list(zip(waiting, vectors, strict=True)))
         embedded += len(waiting)
         if progress is not None:
             progress(embedded)

@@ -18,8 +18,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from typing import TypeAlias
 
-from memory_sidecar.flows.build import BuildError, BuiltDocument, build_document
-from memory_sidecar.model import SourceFile
+from memory_sidecar.flows.build import build_document
+from memory_sidecar.flows.document import BuildCrashed, BuildError
+from memory_sidecar.model import Document, SourceFile
 from memory_sidecar.sources.registry import Source
 
 WORTH_PROCESSES = 200  # files; a process takes 0.5 s to start
@@ -29,11 +30,7 @@ _GROUP = 16  # files sent to a process at once: a message costs as much as build
 
 _AHEAD = 3  # groups begun before they are asked for, for each process
 
-_GroupResult: TypeAlias = dict[str, BuiltDocument | BuildError]  # by path
-
-
-class BuildCrashed(BuildError):
-    """Building this file ended the process that did it."""
+_GroupResult: TypeAlias = dict[str, Document | BuildError]  # by path
 
 
 class Workers:
@@ -53,7 +50,7 @@ class Workers:
         self._isolating = threading.Lock()
         self._isolated: ProcessPoolExecutor | None = None
 
-    def build(self, file: SourceFile) -> BuiltDocument:
+    def build(self, file: SourceFile) -> Document:
         """As `build_document`; raises BuildCrashed for a file that ended its process."""
         future = self._begun(self._group_of[file.path])
         try:
@@ -84,7 +81,7 @@ class Workers:
             self._executor = _executor(self._processes)
             return self._send(self._executor, files)
 
-    def _alone(self, file: SourceFile) -> BuiltDocument | BuildError:
+    def _alone(self, file: SourceFile) -> Document | BuildError:
         """A file of a group that was under way when a process ended shows whether it was the one.
 
         All of them go through one other process, one by one.

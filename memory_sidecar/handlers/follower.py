@@ -1,4 +1,4 @@
-"""What a codebase needs to know of whoever watches its sources; `handlers.live` does."""
+"""What an index needs to know of whoever watches its sources; `handlers.live` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the sources of one codebase up to date for as long as the process lives.
+"""Keeps the sources of one database up to date for as long as the process lives.
 
 Each source has a thread that waits for its watch, scans what the watch points at, and lets the
 flow index what the scan found. One more thread gives new chunks their vectors. Everything waits
@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import ModelError, SidecarError
-from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.follower import LiveState
+from memory_sidecar.handlers.index import Index
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.watch import Settled, Watch
@@ -31,10 +32,10 @@ EVERYTHING = Settled(paths=frozenset(), everything=True)
 
 
 class Live:
-    """Watches every registered source of `codebase` between `start` and `close`."""
+    """Watches every source of `index` between `start` and `close`."""
 
-    def __init__(self, codebase: Codebase, *, clock: Clock) -> None:
-        self._codebase = codebase
+    def __init__(self, index: Index[Any], *, clock: Clock) -> None:
+        self._index = index
         self._clock = clock
         self._sources: dict[str, _LiveSource] = {}
         self._lock = threading.Lock()
@@ -45,7 +46,7 @@ class Live:
 
     def start(self) -> None:
         """Begin with every source that is registered; returns at once."""
-        self._codebase.live = self
+        self._index.live = self
         self._thread.start()
 
     def follow(self, source: Source) -> None:
@@ -53,7 +54,7 @@ class Live:
         with self._lock:
             if source.name in self._sources or self._stop.is_set():
                 return
-            live = _LiveSource(source, self._codebase, self._clock, self._wake.set)
+            live = _LiveSource(source, self._index, self._clock, self._wake.set)
             self._sources[source.name] = live
         live.start()
 
@@ -81,7 +82,7 @@ class Live:
 
     def close(self) -> None:
         """Stop watching; what is being indexed is finished first."""
-        self._codebase.live = None
+        self._index.live = None
         self._stop.set()
         self._wake.set()
         self._thread.join()
@@ -89,8 +90,8 @@ class Live:
     def _run(self) -> None:
         """Hold the database for as long as its sources are watched, and embed behind them."""
         try:
-            with self._codebase.kept_open(_Logged()):
-                for source in self._codebase.registry.all():
+            with self._index.kept_open(_Logged()):
+                for source in self._index.sources():
                     self.follow(source)
                 self._wake.set()
                 while not self._stop.is_set():
@@ -106,7 +107,7 @@ class Live:
 
     def _embed(self) -> None:
         try:
-            self._codebase.embed(Silent(), stop=self._stop)
+            self._index.embed(Silent(), stop=self._stop)
         except ModelError as error:
             if error.message != self._said:
                 self._said = error.message
@@ -126,10 +127,10 @@ class _LiveSource:
     """One source: its watch, and the thread that answers it."""
 
     def __init__(
-        self, source: Source, codebase: Codebase, clock: Clock, on_indexed: Callable[[], None]
+        self, source: Source, index: Index[Any], clock: Clock, on_indexed: Callable[[], None]
     ) -> None:
         self._source = source
-        self._codebase = codebase
+        self._index = index
         self._clock = clock
         self._on_indexed = on_indexed
         self._asked: queue.Queue[tuple[Settled, threading.Event] | None] = queue.Queue()
@@ -168,7 +169,7 @@ class _LiveSource:
     def _run(self) -> None:
         # The watch comes before the scan, so that no save falls between them. It begins with the
         # folders of the last scan: after a restart that is nearly all of them.
-        self._folders = self._codebase.known_folders(self._source)
+        self._folders = self._index.known_folders(self._source)
         self._watch.start(self._folders)
         try:
             self._answer(EVERYTHING, [])
@@ -198,7 +199,7 @@ class _LiveSource:
     def _answer(self, settled: Settled, waiting: Iterable[threading.Event]) -> None:
         under = None if settled.everything else settled.paths
         try:
-            refreshed = self._codebase.refresh(self._source, under=under)
+            refreshed = self._index.refresh(self._source, under=under)
         except Exception as error:  # the thread must outlive whatever one refresh meets
             message = error.message if isinstance(error, SidecarError) else str(error)
             if message != self._state.error:

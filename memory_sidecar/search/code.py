@@ -20,9 +20,10 @@ from memory_sidecar.model import Chunk, CodeHit, CodeQuery, Explanation, SearchM
 from memory_sidecar.search.filters import Ids, allowed_chunks, among
 from memory_sidecar.search.fusion import PATH_WEIGHT, Floats, Question, keyword_share
 from memory_sidecar.search.named import Names, named_chunks, names_in
-from memory_sidecar.store.codebase import CodeStore, Vector
+from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.keyword import keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks
+from memory_sidecar.store.vectors import Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -54,14 +55,14 @@ def search_code(
     with store.reading() as connection:
         allowed = allowed_chunks(connection, query.filter)
         is_hybrid = query.mode is SearchMode.HYBRID
-        keywords = keywords_of(connection, question.subject if is_hybrid else text)
+        keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
         keyword_arm = vector_arm = None
         if query.mode is not SearchMode.VECTOR:
             limit = KEYWORD_DEPTH if allowed is None else None
-            ids, bm25 = keyword_scores(connection, keywords, limit=limit)
+            ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
             keyword_arm = _sorted(ids, keyword_share(bm25), allowed)
         if vector is not None:
-            vector_arm = _sorted(*store.vectors.cosines(vector, connection), allowed)
+            vector_arm = _sorted(*store.vectors[CHUNKS].cosines(vector, connection), allowed)
         arms = _Arms(keyword_arm, vector_arm)
         named = named_chunks(connection, names) if is_hybrid else []
         wanted = _candidates(arms, named, allowed)

@@ -7,6 +7,7 @@ may be using it. An older schema is set aside as it is and made anew: everything
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -20,35 +21,44 @@ from memory_sidecar.sqlite import (
     named_errors,
     transaction,
 )
+from memory_sidecar.store.corpus import Corpus
 
-SCHEMA_VERSION = 1
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a kind of database is made of."""
+
+    kind: str  # "code": what a person would say that it holds
+    version: int
+    scripts: tuple[str, ...]  # in `sql/`, in order, after `derived.sql`
+    corpora: tuple[Corpus, ...]  # what can be searched in it; the first one's rows tell the kind
 
 
-def open_current(path: Path) -> apsw.Connection:
+def open_current(path: Path, schema: Schema) -> apsw.Connection:
     """A writer's connection to `path` with the current schema, made or made anew as needed."""
     connection = connect(path)
     try:
-        found = _schema_version(connection, path)
-        if found == SCHEMA_VERSION:
+        found = _version(connection, path, schema)
+        if found == schema.version:
             return connection
         if found:
             connection.close()
             set_aside(path)
             connection = connect(path)
-        _create(connection)
+        _create(connection, schema)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def is_outdated(path: Path) -> bool:
+def is_outdated(path: Path, schema: Schema) -> bool:
     """Whether `open_current` would set `path` aside. Raises as that does."""
     if not path.exists():
         return False
     connection = connect(path, read_only=True)
     try:
-        return _schema_version(connection, path) not in (0, SCHEMA_VERSION)
+        return _version(connection, path, schema) not in (0, schema.version)
     finally:
         connection.close()
 
@@ -75,33 +85,36 @@ def set_aside(path: Path) -> None:
     path.replace(path.with_name(path.name + ".old"))
 
 
-def _schema_version(connection: apsw.Connection, path: Path) -> int:
+def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
     """0 for a new file."""
     with named_errors(path):
         application, version = (
             connection.pragma("application_id"),
             connection.pragma("user_version"),
         )
-        tables = integers(connection.execute("SELECT name = 'code_chunks' FROM sqlite_schema"))
+        rows = schema.corpora[0].rows
+        tables = integers(connection.execute("SELECT name = ? FROM sqlite_schema", (rows,)))
     if application == 0 and version == 0 and not tables:
         return 0
     if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too
         raise StoreForeign(
-            f"{path} is not a database of code",
+            f"{path} is not a database of {schema.kind}",
             hint="name another file with --db; this one was left as it is",
         )
-    if version > SCHEMA_VERSION:
+    if version > schema.version:
         raise StoreNewer(
-            f"{path} has schema {version}, this version knows {SCHEMA_VERSION}",
+            f"{path} has schema {version}, this version knows {schema.version}",
             hint="update memory-sidecar, or name another file with --db",
         )
     return int(version)
 
 
-def _create(connection: apsw.Connection) -> None:
-    schema = resources.files(__package__).joinpath("sql", "codebase.sql").read_text("utf-8")
+def _create(connection: apsw.Connection, schema: Schema) -> None:
+    sql = resources.files(__package__).joinpath("sql")
     with transaction(connection):
-        connection.execute(schema)
-        write_identity(connection, "vector_version", "0")
+        for script in ("derived.sql", *schema.scripts):
+            connection.execute(sql.joinpath(script).read_text("utf-8"))
+        for corpus in schema.corpora:
+            write_identity(connection, corpus.version_key, "0")
         connection.pragma("application_id", APPLICATION_ID)
-        connection.pragma("user_version", SCHEMA_VERSION)
+        connection.pragma("user_version", schema.version)

@@ -20,8 +20,8 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.model import Chunk
 from memory_sidecar.sqlite import Connection
+from memory_sidecar.store.corpus import Corpus
 
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Possessive, so that no word is read twice to find that it has no hump: a quarter faster.
@@ -31,8 +31,7 @@ _WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
 MAX_QUERY_WORDS = 64
-BODY_WEIGHT, SYMBOLS_WEIGHT, PATH_WEIGHT = 1.0, 2.0, 4.0
-COMMON_SHARE = 0.5  # words in more than this share of the chunks only cost time
+COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 
 STOPWORDS = frozenset(
     "a an and are as at be been but by can could did do does for from had has have how i if in "
@@ -54,18 +53,6 @@ class Keywords:
         return sum(self.idf.get(stem, 0.0) for stem in set(stems)) / total if total else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkWords:
-    """What the keyword arm finds a chunk by, as FTS5 is given it."""
-
-    body: str
-    symbols: str
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> ChunkWords:
-        return cls(body=index_words(chunk.code), symbols=index_words(" ".join(chunk.symbols)))
-
-
 def index_words(text: str) -> str:
     """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
     if not text.isascii():
@@ -82,20 +69,20 @@ def index_words(text: str) -> str:
     return f"{text}\n{' '.join(sorted(whole))}" if whole else text
 
 
-def keywords_of(connection: Connection, text: str) -> Keywords:
+def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
     """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
 
-    Stopwords and words that half of all chunks hold are left out unless nothing else is there.
+    Stopwords and words that half of all rows hold are left out unless nothing else is there.
     """
     words, phrases = _words_of(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
     stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
-    chunks, holding = _document_frequencies(connection, set(stems.values()))
-    rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * chunks]
+    rows, holding = _document_frequencies(connection, corpus, set(stems.values()))
+    rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
     kept = rare or list(stems)
     # The idf of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
     idf = {
-        stems[word]: math.log(1 + (chunks - n + 0.5) / (n + 0.5))
+        stems[word]: math.log(1 + (rows - n + 0.5) / (n + 0.5))
         for word in kept
         for n in [holding.get(stems[word], 0)]
     }
@@ -118,17 +105,18 @@ def match_expression(terms: Iterable[str]) -> str:
 
 
 def keyword_scores(
-    connection: Connection, keywords: Keywords, *, limit: int | None
+    connection: Connection, corpus: Corpus, keywords: Keywords, *, limit: int | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """BM25 of the chunks that hold any of the keywords: ids and scores, the highest first.
+    """BM25 of the rows that hold any of the keywords: ids and scores, the highest first.
 
     With `limit=None` every match is returned, so that a filter can be applied to all of them.
     """
     if not keywords.terms:
         return np.empty(0, np.int64), np.empty(0, np.float32)
+    words, weights = corpus.words, ", ".join(map(str, corpus.weights))
     rows: list[Any] = connection.execute(
-        f"SELECT rowid, -bm25(chunk_words, {BODY_WEIGHT}, {SYMBOLS_WEIGHT}, {PATH_WEIGHT}) AS score"
-        " FROM chunk_words WHERE chunk_words MATCH ? ORDER BY score DESC, rowid LIMIT ?",
+        f"SELECT rowid, -bm25({words}, {weights}) AS score"
+        f" FROM {words} WHERE {words} MATCH ? ORDER BY score DESC, rowid LIMIT ?",
         (match_expression(keywords.terms), -1 if limit is None else limit),
     ).fetchall()
     ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
@@ -157,12 +145,12 @@ def _words_of(text: str) -> tuple[list[str], list[str]]:
 
 
 def _document_frequencies(
-    connection: Connection, stems: Iterable[str]
+    connection: Connection, corpus: Corpus, stems: Iterable[str]
 ) -> tuple[int, dict[str, int]]:
-    """How many chunks there are, and how many hold each of `stems`."""
+    """How many rows there are, and how many hold each of `stems`."""
     rows: list[Any] = connection.execute(
-        "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",
+        f"SELECT term, doc FROM {corpus.vocabulary} WHERE term IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(stems)),),
     ).fetchall()
-    chunks: Any = connection.execute("SELECT count(*) FROM code_chunks").get
-    return int(chunks), dict(rows)
+    total: Any = connection.execute(f"SELECT count(*) FROM {corpus.rows}").get
+    return int(total), dict(rows)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
-
 from memory_sidecar.model import FileStatus
+from memory_sidecar.sqlite import Connection
+from memory_sidecar.store.corpus import Corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class ListedFile:
     reason: str
 
 
-def count_sources(connection: apsw.Connection) -> list[SourceCounts]:
+def count_sources(connection: Connection) -> list[SourceCounts]:
     """Every source that has rows, by name."""
     rows: list[Any] = connection.execute(
         "SELECT s.name, s.root, s.scanned_at,"
@@ -44,17 +45,18 @@ def count_sources(connection: apsw.Connection) -> list[SourceCounts]:
     return [SourceCounts(*row) for row in rows]
 
 
-def count_chunks(connection: apsw.Connection) -> int:
-    return _count(connection, "code_chunks")
+def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
+    """Rows that can be searched."""
+    return sum(_count(connection, corpus.rows) for corpus in corpora)
 
 
-def count_pending(connection: apsw.Connection) -> int:
-    """Chunks that wait for their vector."""
-    return _count(connection, "pending_vectors")
+def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
+    """Rows that wait for their vector."""
+    return sum(_count(connection, corpus.pending) for corpus in corpora)
 
 
 def list_files(
-    connection: apsw.Connection, status: FileStatus, *, source: str | None = None
+    connection: Connection, status: FileStatus, *, source: str | None = None
 ) -> list[ListedFile]:
     """Files with that status, and their reasons."""
     rows: list[Any] = connection.execute(
@@ -65,6 +67,6 @@ def list_files(
     return [ListedFile(*row) for row in rows]
 
 
-def _count(connection: apsw.Connection, table: str) -> int:
+def _count(connection: Connection, table: str) -> int:
     counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
     return int(counted)

@@ -1,11 +1,11 @@
-"""The vector arm: every vector of a database in memory, eight bits a dimension.
+"""The vector arm: every vector of a corpus in memory, eight bits a dimension.
 
-`chunk_vectors` (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
+The vec0 table (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
 scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
-gives the cosine of any chunk besides, not of the nearest alone. The rounding moves a cosine by
+gives the cosine of any row besides, not of the nearest alone. The rounding moves a cosine by
 less than 0.003.
 
-The index follows the database by its vector version: a number that every transaction which
+The index follows the table by its vector version: a number that every transaction which
 changes vectors raises. Writers of this process hand over what they changed; after anyone else's
 change the index reads the table again.
 """
@@ -21,18 +21,23 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.sqlite import integers
+from memory_sidecar.store.corpus import Corpus
 
 DIMENSION = 384
 _BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
+
+Vector = npt.NDArray[np.float32]
+"""Of one text: 384 floats, of unit length."""
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 
 class VectorIndex:
-    """Cosine similarity of a query to every chunk. Safe to use from several threads."""
+    """Cosine similarity of a query to every row of `corpus`. Safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
         self._lock = threading.Lock()
         self._version = -1
         self._count = 0
@@ -46,7 +51,7 @@ class VectorIndex:
         return self._version
 
     def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
-        """Ids (n,) and cosines (n,) of all chunks with a vector, in no particular order.
+        """Ids (n,) and cosines (n,) of all rows with a vector, in no particular order.
 
         `query` is a unit vector of 384 floats; `connection` is where to read from if the index
         is behind what that connection sees.
@@ -71,24 +76,25 @@ class VectorIndex:
             self._remove(np.array(list(removed), np.int64))
             if added:
                 vectors = np.frombuffer(b"".join(vector for _, vector in added), np.float32)
-                ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
+                ids = np.fromiter((row_id for row_id, _ in added), np.int64, len(added))
                 self._append(ids, vectors.reshape(-1, DIMENSION))
             self._version = version
 
     def unload(self) -> None:
         """Give the memory back; the next query reads the table again."""
         with self._lock:
-            self.__init__()  # type: ignore[misc]
+            self.__init__(self._corpus)  # type: ignore[misc]
 
     def _catch_up(self, connection: apsw.Connection) -> None:
-        version = vector_version(connection)
+        version = vector_version(connection, self._corpus)
         if version <= self._version:
             return
-        (total,) = integers(connection.execute("SELECT count(*) FROM chunk_vectors_rowids"))
+        table = self._corpus.vectors
+        (total,) = integers(connection.execute(f"SELECT count(*) FROM {table}_rowids"))
         self._count = 0
         self._reserve(total)
         batch: list[Any] = []
-        for row in connection.execute("SELECT chunk_id, embedding FROM chunk_vectors"):
+        for row in connection.execute(f"SELECT id, embedding FROM {table}"):
             batch.append(row)
             if len(batch) == _BLOCK_ROWS:
                 self._append_rows(batch)
@@ -133,15 +139,17 @@ class VectorIndex:
         self._codes = codes
 
 
-def vector_version(connection: apsw.Connection) -> int:
-    """How many transactions have changed vectors in this database."""
+def vector_version(connection: apsw.Connection, corpus: Corpus) -> int:
+    """How many transactions have changed the vectors of `corpus`."""
     (version,) = integers(
-        connection.execute("SELECT CAST(value AS INT) FROM identity WHERE key = 'vector_version'")
+        connection.execute(
+            "SELECT CAST(value AS INT) FROM identity WHERE key = ?", (corpus.version_key,)
+        )
     )
     return version
 
 
-def raise_vector_version(connection: apsw.Connection) -> int:
+def raise_vector_version(connection: apsw.Connection, corpus: Corpus) -> int:
     """Count one more transaction that changes vectors; call inside of it. Returns the new one."""
-    connection.execute("UPDATE identity SET value = value + 1 WHERE key = 'vector_version'")
-    return vector_version(connection)
+    connection.execute("UPDATE identity SET value = value + 1 WHERE key = ?", (corpus.version_key,))
+    return vector_version(connection, corpus)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.sqlite import APPLICATION_ID
-from memory_sidecar.store.identity import SCHEMA_VERSION
+from memory_sidecar.store.codebase import CodeStore
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
 @pytest.mark.parametrize("answer", [("index",), ("search", "total_price")], ids=" ".join)
 def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     before = run("search", "total_price", "--json").out
-    set_version(db, SCHEMA_VERSION + 1000)
+    set_version(db, CodeStore.SCHEMA.version + 1000)
     with db.open("r+b") as file:  # older than the first: only the header tells
         file.seek(60)
         file.write((-1).to_bytes(4, signed=True))
@@ -49,7 +49,7 @@ def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
 
 
 def test_a_newer_schema_is_refused_and_left(run, db, command):
-    set_version(db, SCHEMA_VERSION + 1)
+    set_version(db, CodeStore.SCHEMA.version + 1)
     before = db.read_bytes()
     done = run(*command, "--json")
     assert (done.status, done.error["code"]) == (1, "store_newer")

@@ -7,8 +7,10 @@ import os
 import pytest
 
 from memory_sidecar.flows import workers as module
-from memory_sidecar.flows.build import BuiltDocument, FileVanished, build_document
-from memory_sidecar.flows.workers import BuildCrashed, Workers
+from memory_sidecar.flows.build import build_document
+from memory_sidecar.flows.document import BuildCrashed, FileVanished
+from memory_sidecar.flows.workers import Workers
+from memory_sidecar.model import Document
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import walk
 
@@ -43,12 +45,12 @@ def test_a_vanished_file_is_told_from_the_others(source):
     try:
         with pytest.raises(FileVanished):
             workers.build(files[5])
-        assert workers.build(files[6]).document.chunks
+        assert workers.build(files[6]).embedded_texts
     finally:
         workers.close()
 
 
-def die_on_m07(source, file, max_file_bytes) -> BuiltDocument:
+def die_on_m07(source, file, max_file_bytes) -> Document:
     if file.path == "m07.py":
         os._exit(139)
     return build_document(source, file, max_file_bytes)
@@ -68,6 +70,6 @@ def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
                 with pytest.raises(BuildCrashed):
                     workers.build(file)
             else:
-                assert workers.build(file).document.file == file
+                assert workers.build(file).file == file
     finally:
         workers.close()

@@ -61,12 +61,12 @@ def test_a_deleted_file_leaves(codebase, project, notices):
 
 def test_a_renamed_folder_embeds_nothing(codebase, project, data_dir, notices):
     known = vectors_known(data_dir)
-    embedded = list(codebase._models.embedder.embedded)
+    embedded = list(codebase.data.models.embedder.embedded)
     (project / "shop").rename(project / "store")
     report = codebase.index([project], reporter=notices)
     assert (report.files_processed, report.files_deleted, report.vectors_pending) == (3, 3, 0)
     assert files_with(codebase, notices, "declined") == {"store/payment.py"}
-    assert codebase._models.embedder.embedded == embedded
+    assert codebase.data.models.embedder.embedded == embedded
     assert vectors_known(data_dir) == known
 
 
@@ -222,13 +222,13 @@ def test_indexing_one_source_brings_a_lost_one_back(
 
 
 def test_a_rebuild_embeds_nothing(codebase, notices):
-    embedded = len(codebase._models.embedder.embedded)
+    embedded = len(codebase.data.models.embedder.embedded)
     before = answers(codebase, notices)
     for names in ((), ("project",)):
         report = codebase.rebuild(names, reporter=notices)
         assert (report.files_processed, report.vectors_pending) == (8, 0)
         assert answers(codebase, notices) == before
-    assert len(codebase._models.embedder.embedded) == embedded
+    assert len(codebase.data.models.embedder.embedded) == embedded
 
 
 def test_another_chunker_version_chunks_anew(

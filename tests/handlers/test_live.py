@@ -43,7 +43,7 @@ def codebase(tmp_path):
 @pytest.fixture
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
-    live = Live(codebase, clock=system_clock)
+    live = Live(codebase.data, clock=system_clock)
     live.start()
     eventually(lambda: [state.is_current for state in live.states()] == [True])
     yield live

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.sqlite import connect
+from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.identity import open_current
 from memory_sidecar.store.keyword import index_words, keyword_scores, keywords_of, stems_of
 
@@ -20,7 +21,7 @@ BODIES = {
 @pytest.fixture
 def connection(tmp_path):
     path = tmp_path / "codebase.sqlite"
-    writer = open_current(path)
+    writer = open_current(path, CodeStore.SCHEMA)
     for chunk_id, body in BODIES.items():
         writer.execute(
             "INSERT INTO code_chunks VALUES (?, 's', ?, '1-1', '', ?, 1, 1, '', '', '', 0)",
@@ -37,7 +38,9 @@ def connection(tmp_path):
 
 
 def found(connection, text):
-    ids, scores = keyword_scores(connection, keywords_of(connection, text), limit=10)
+    ids, scores = keyword_scores(
+        connection, CHUNKS, keywords_of(connection, CHUNKS, text), limit=10
+    )
     assert all(scores[:-1] >= scores[1:])
     return ids.tolist()
 
@@ -90,17 +93,17 @@ def test_no_query_is_syntax(connection, query):
 
 
 def test_stopwords_count_only_when_nothing_else_is_there(connection):
-    assert keywords_of(connection, "how is the cart").terms == ("cart",)
-    assert keywords_of(connection, "how is the").terms == ("how", "is", "the")
+    assert keywords_of(connection, CHUNKS, "how is the cart").terms == ("cart",)
+    assert keywords_of(connection, CHUNKS, "how is the").terms == ("how", "is", "the")
 
 
 def test_words_of_most_chunks_are_left_out_beside_rare_ones(connection):
     # "py" is in no body; "os" is rare, and nothing is common enough to go.
-    assert set(keywords_of(connection, "import os").terms) == {"import", "os"}
+    assert set(keywords_of(connection, CHUNKS, "import os").terms) == {"import", "os"}
 
 
 def test_coverage_is_the_share_of_weight_that_is_there(connection):
-    keywords = keywords_of(connection, "cart response")
+    keywords = keywords_of(connection, CHUNKS, "cart response")
     assert keywords.coverage(stems_of(connection, "shop/cart.py")) == pytest.approx(
         keywords.idf["cart"] / sum(keywords.idf.values())
     )
@@ -109,4 +112,4 @@ def test_coverage_is_the_share_of_weight_that_is_there(connection):
 
 
 def test_a_megabyte_of_query_is_cut(connection):
-    assert len(keywords_of(connection, "x1y2 " * 200_000).terms) <= 64
+    assert len(keywords_of(connection, CHUNKS, "x1y2 " * 200_000).terms) <= 64

@@ -1,0 +1,342 @@
+"""A saved file becomes searchable: this is the whole way, top-down, whatever kind of file it is.
+
+    scan ──▶ compare with the manifest ──▶ batch ──▶ CocoIndex, a component for each file:
+        build its document ──▶ one transaction: rows, words, vectors already known
+
+How a file is built is told by a `Builder`: `flows.codebase`, `flows.memories`, `flows.sessions`.
+The vectors that are not known yet follow behind (`flows.vectors`). Events are hints: whatever
+woke this flow, the scan decides what changed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from memory_sidecar.errors import NotFound
+from memory_sidecar.flows.document import (
+    BuildCrashed,
+    BuildError,
+    FileVanished,
+    skipped_document,
+)
+from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
+from memory_sidecar.flows.journal import CrashJournal
+from memory_sidecar.model import Document, FileStatus, SourceFile
+from memory_sidecar.sources.registry import Source
+from memory_sidecar.sources.walk import Scan
+from memory_sidecar.sqlite import named_errors
+from memory_sidecar.store.derived import DerivedStore, ManifestEntry, Removal, Replacement
+from memory_sidecar.store.identity import new_state_id
+from memory_sidecar.store.vectors import Vector
+
+_STATE_ID_FILE = "state_id"
+_ENGINE_FOLDER = "cocoindex"
+
+KnownVectors = Callable[[Collection[str]], Mapping[str, Vector]]
+"""The vectors that are at hand for these texts, by text; never computes one."""
+
+Progress = Callable[[int, int], None]
+"""Called with files done and files to do, from several threads."""
+
+
+class Builder(Protocol):
+    """How the files of one source become documents."""
+
+    @property
+    def version(self) -> str:
+        """Of whatever decides a document's rows: another one, and every file is built again."""
+
+    @property
+    def believes_empty(self) -> bool:
+        """Whether a root without any file is believed; one on a disk of its own is not."""
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether a crash while building would end another process than this one."""
+
+    def scan(self, under: Collection[str] | None) -> Scan:
+        """What is on disk, or the part of it at and below the paths `under`."""
+
+    def preparing(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:
+        """Around the building of all of `files`."""
+
+    def build(self, file: SourceFile) -> Document:
+        """Called from several threads. Raises BuildError where the disk refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What one pass over a source did."""
+
+    folders: tuple[str, ...]  # scanned, relative to the root: what a watcher would watch
+    files_total: int
+    files_processed: int
+    files_failed: int
+    files_deleted: int
+    chunks_indexed: int
+    chunks_deleted: int
+    unreadable: tuple[str, ...]  # folders whose files were left as they were
+
+
+class SourceFlow:
+    """Keeps the rows of one source in line with its files.
+
+    The caller holds the database's writer lock from `refresh` to `close`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        builder: Builder,
+        store: DerivedStore,
+        state: Path,
+        known_vectors: KnownVectors,
+        threads: int,
+    ) -> None:
+        self._source = source
+        self._builder = builder
+        self._store = store
+        self._state = state
+        self._known_vectors = known_vectors
+        self._threads = threads
+        self._refreshing = threading.Lock()
+        self._has_scanned = False  # a part is enough only after the whole has been seen
+        self._engine: Engine | None = None
+        self._journal: CrashJournal | None = None
+        self._pass = _Pass({}, None, 0)
+
+    def refresh(
+        self,
+        *,
+        under: Collection[str] | None = None,
+        full: bool = False,
+        progress: Progress | None = None,
+    ) -> Refreshed:
+        """Scan the source and index what changed; returns when it is committed.
+
+        `under` scans these paths alone, with what lies below them. `full` reads every file again,
+        whatever its times say, and believes a root without any file. Raises NotFound where the
+        root is not there or has lost every file, PathRefused where it cannot be read: its rows
+        stay.
+        """
+        with self._refreshing:
+            try:
+                refreshed = self._refresh(under if self._has_scanned else None, full, progress)
+            except StateBroken:
+                shutil.rmtree(self._state)  # everything in it is derived
+                refreshed = self._refresh(None, full, progress)
+            self._has_scanned = True
+            return refreshed
+
+    def _refresh(
+        self, under: Collection[str] | None, full: bool, progress: Progress | None
+    ) -> Refreshed:
+        version = self._builder.version
+        scan = self._builder.scan(under)
+        if under is None and not scan.files and not full and not self._builder.believes_empty:
+            self._require_rows_unneeded()
+        made_by = self._pair_state()
+        manifest = self._store.manifest(self._source.name, under=under)
+        batch = changes(scan, manifest, everything=full or made_by != version)
+        self._pass = _Pass(manifest, progress, len(batch.changed) + len(batch.gone))
+        if batch.changed or batch.gone:
+            self._apply(batch)
+        if under is None:
+            self._store.end_scan(self._source.name, chunker=version)
+        return Refreshed(
+            folders=scan.folders,
+            files_total=len(scan.files),
+            files_processed=self._pass.processed,
+            files_failed=len(self._pass.failures),
+            files_deleted=len(batch.gone),
+            chunks_indexed=self._pass.chunks_indexed,
+            chunks_deleted=self._pass.chunks_deleted,
+            unreadable=scan.unreadable,
+        )
+
+    def close(self) -> None:
+        with self._refreshing:
+            self._close_engine()
+
+    def _close_engine(self) -> None:
+        engine, self._engine = self._engine, None
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+        if engine is not None:
+            engine.close()
+
+    def _apply(self, batch: Batch) -> None:
+        with named_errors(self._state):
+            try:
+                self._run_engine(batch)
+            except BaseException:
+                with suppress(Exception):  # it fails again for the same reason
+                    self._close_engine()
+                raise
+
+    def _run_engine(self, batch: Batch) -> None:
+        if self._engine is None:
+            engine = Engine(
+                self._state / _ENGINE_FOLDER,
+                name=self._source.name,
+                build=self._build,
+                write=self._write,
+                threads=self._threads,
+            )
+            engine.start()
+            self._engine = engine
+            self._journal = CrashJournal(self._state)
+        # A file left out by its name is never built: a row says why, and CocoIndex, which costs
+        # most of a millisecond a file, need not know it.
+        left_out = [file for file in batch.changed if file.skip_reason]
+        to_build = [file for file in batch.changed if not file.skip_reason]
+        no_target = [*batch.gone, *(file.path for file in left_out)]
+        with self._builder.preparing(to_build):
+            self._engine.apply(Batch(changed=to_build, gone=no_target))
+        # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
+        # does not know of, and so would not delete.
+        self._write(
+            [Write(path, None) for path in batch.gone]
+            + [Write(file.path, self._skipped(file, file.skip_reason)) for file in left_out]
+        )
+        if self._pass.failures:
+            self._store.fail(self._source.name, self._pass.failures)
+        if self._pass.unchanged:
+            self._store.touch(self._source.name, self._pass.unchanged)
+
+    def _require_rows_unneeded(self) -> None:
+        """A mount point without its disk is an empty folder: that is no reason to forget files."""
+        known = len(self._store.manifest(self._source.name))
+        if known:
+            raise NotFound(
+                f"{self._source.root} holds no files any more, but {known} are indexed",
+                hint="mount its disk again, or, if they are gone for good, run "
+                f"`memory-sidecar index --full` or `source remove {self._source.name}`",
+            )
+
+    def _pair_state(self) -> str:
+        """Make sure that rows and CocoIndex state belong together, or start both from nothing.
+
+        Returns the builder's version that made the rows.
+        """
+        known = self._store.source_state(self._source.name)
+        id_file = self._state / _STATE_ID_FILE
+        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
+        if known and known.state_id == paired and known.root == self._source.root:
+            return known.chunker
+        with named_errors(self._state):
+            shutil.rmtree(self._state, ignore_errors=True)
+            self._state.mkdir(parents=True)
+            state_id = new_state_id()
+            self._store.begin_source(
+                self._source.name,
+                root=self._source.root,
+                state_id=state_id,
+                chunker=self._builder.version,
+            )
+            id_file.write_text(state_id, encoding="ascii")
+        return self._builder.version
+
+    def _build(self, file: SourceFile) -> Built:
+        """The target state of one file. Called from several threads."""
+        document = self._document(file)
+        self._pass.count_built(file, document)
+        return Built(document.fingerprint, document)
+
+    def _document(self, file: SourceFile) -> Document:
+        assert self._journal
+        if self._journal.is_barred(file):
+            return self._skipped(file, "crashed the indexer three times")
+        try:
+            if self._builder.is_isolated:
+                return self._builder.build(file)
+            with self._journal.building(file):
+                return self._builder.build(file)
+        except FileVanished:
+            raise
+        except BuildError as error:
+            if isinstance(error, BuildCrashed):
+                self._journal.count_crash(file)
+            self._pass.failures.append((file, str(error)))
+            raise
+
+    def _skipped(self, file: SourceFile, reason: str) -> Document:
+        return skipped_document(self._source, file, reason, version=self._builder.version)
+
+    def _write(self, writes: Sequence[Write]) -> None:
+        """CocoIndex's sink: one transaction."""
+        documents = [write.payload for write in writes if isinstance(write.payload, Document)]
+        # One question to the cache for all texts of a transaction.
+        vectors = self._known_vectors([text for d in documents for text in d.embedded_texts])
+        changes: list[Replacement | Removal] = [
+            Removal(self._source.name, write.path) for write in writes if write.payload is None
+        ]
+        changes += [Replacement(document, vectors) for document in documents]
+        counts = self._store.write(changes)
+        self._pass.count_written(len(writes), counts.indexed, counts.deleted)
+
+
+def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:
+    """What a scan found to be other than the manifest has it.
+
+    Files that failed are tried again. A file is gone only where the scan could look for it.
+    """
+    found = {file.path: file for file in scan.files}
+    changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
+    gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
+    # The most recently saved first: that is what someone is working on.
+    changed.sort(key=lambda file: -file.mtime_ns)
+    return Batch(changed=changed, gone=gone)
+
+
+def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
+    if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
+        return True
+    return bool(file.skip_reason) and entry.reason != file.skip_reason
+
+
+class _Pass:
+    """Counts of one refresh, from several threads."""
+
+    def __init__(
+        self, manifest: Mapping[str, ManifestEntry], progress: Progress | None, total: int
+    ) -> None:
+        self._manifest = manifest
+        self._progress = progress
+        self._total = total
+        self._done = 0
+        self._lock = threading.Lock()
+        self.failures: list[tuple[SourceFile, str]] = []
+        self.unchanged: list[SourceFile] = []
+        self.processed = 0
+        self.chunks_indexed = 0
+        self.chunks_deleted = 0
+
+    def count_built(self, file: SourceFile, document: Document) -> None:
+        known = self._manifest.get(file.path)
+        same = known is not None and known.fingerprint == document.fingerprint
+        with self._lock:
+            if same:
+                self.unchanged.append(file)
+                self._advance(1)
+            elif document.status is FileStatus.INDEXED:
+                self.processed += 1
+
+    def count_written(self, files: int, indexed: int, deleted: int) -> None:
+        with self._lock:
+            self.chunks_indexed += indexed
+            self.chunks_deleted += deleted
+            self._advance(files)
+
+    def _advance(self, files: int) -> None:
+        self._done = min(self._done + files, self._total)
+        if self._progress is not None:
+            self._progress(self._done, self._total)

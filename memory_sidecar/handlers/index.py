@@ -1,0 +1,395 @@
+"""One database derived from files: kept in line with its sources, and made again when lost.
+
+What its sources are, and how their files become rows, is told by whoever makes an `Index`: the
+codebase, and every agent's memory. A database that is missing, damaged or of an older schema is
+made again by whatever needs it first, which says so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Generic, TypeVar
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import ModelError, NotFound, PathRefused, SidecarError, StoreCorrupt
+from memory_sidecar.flows.source import Builder, Refreshed, SourceFlow
+from memory_sidecar.flows.vectors import embed_pending, known_vectors
+from memory_sidecar.handlers.follower import Follower
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Reporter, Silent
+from memory_sidecar.handlers.writer_lock import WriterLock
+from memory_sidecar.model import FileStatus
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.sources.registry import Source
+from memory_sidecar.sqlite import named_errors
+from memory_sidecar.store.derived import DerivedStore
+from memory_sidecar.store.identity import is_outdated, set_aside
+from memory_sidecar.store.report import (
+    ListedFile,
+    count_pending,
+    count_rows,
+    count_sources,
+    list_files,
+)
+from memory_sidecar.store.vectors import Vector
+
+S = TypeVar("S", bound=DerivedStore)
+T = TypeVar("T")
+
+EmbedQuery = Callable[[str], Vector]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What one `index` did."""
+
+    sources: tuple[str, ...]
+    sources_absent: tuple[str, ...]  # of these, left as they were because they are not there
+    files_total: int
+    files_processed: int
+    files_deleted: int
+    chunks_indexed: int
+    chunks_deleted: int
+    chunks_total: int  # of the whole database
+    vectors_embedded: int
+    vectors_pending: int
+    files_skipped: tuple[ListedFile, ...]
+    files_failed: tuple[ListedFile, ...]
+    folders_unreadable: tuple[str, ...]
+    seconds: float
+
+
+class Index(Generic[S]):
+    """The database at `paths.db`. Opened when first used; safe to use from several threads."""
+
+    def __init__(
+        self,
+        paths: StorePaths,
+        *,
+        store: type[S],
+        sources: Callable[[], Sequence[Source]],
+        builder: Callable[[Source], Builder],
+        models: Models,
+        clock: Clock,
+    ) -> None:
+        """`sources` are those that the database should hold, asked anew at every call."""
+        self.paths = paths
+        self.models = models
+        self.sources = sources
+        self._store_type = store
+        self._builder = builder
+        self._clock = clock
+        self._store: S | None = None
+        self._flows: dict[str, SourceFlow] = {}
+        self._keeps_flows = False
+        self._lock = WriterLock(paths.writer_lock)
+        self._changing = threading.RLock()  # one flow at a time; a rebuild replaces the store
+        self._embedding = threading.Lock()
+        self._opening = threading.Lock()
+        self.live: Follower | None = None  # whoever watches the sources in this process
+
+    def close(self) -> None:
+        self._close_flows()
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        if self._store is not None:
+            self._store.unload()
+
+    # Writing
+
+    def update(
+        self,
+        sources: Sequence[Source],
+        reporter: Reporter,
+        *,
+        full: bool = False,
+        embed: bool = True,
+    ) -> IndexReport:
+        """Bring the rows of `sources`, and of sources whose rows were lost, in line with the files.
+
+        `full` reads unchanged files too; `embed=False` leaves vectors for later. The rows of a
+        source that is not there stay; it takes all of them to be absent for an error.
+        """
+        with self._lock.held(reporter):
+            return self.recovering(
+                lambda: self._update(
+                    self._with_lost(sources, reporter), reporter, full=full, embed=embed
+                ),
+                reporter,
+            )
+
+    def refresh(self, source: Source, *, under: Collection[str] | None = None) -> Refreshed:
+        """Bring the rows of `source` in line with its files, or with those `under` some paths.
+
+        For whoever holds the lock by `kept_open`; vectors are left for `embed`.
+        """
+        with self._changing:
+            return self._flow(source).refresh(under=under)
+
+    def take_up(self, source: Source, under: Collection[str], reporter: Reporter) -> Refreshed:
+        """Like `refresh`, for a caller who just wrote these files: returns with their vectors.
+
+        Vectors are left for later where there is no model.
+        """
+        with self._lock.held(reporter):
+            try:
+                with self._changing:
+                    self.adopt_model()
+                    refreshed = self._flow(source).refresh(under=under)
+            finally:
+                self._let_go()
+            with suppress(ModelError):
+                self.embed(reporter)
+            return refreshed
+
+    def embed(self, reporter: Reporter, *, stop: threading.Event | None = None) -> int:
+        """Give every waiting row its vector; returns how many got one."""
+        store = self.open()
+        with store.reading() as connection:
+            waiting = count_pending(connection, store.SCHEMA.corpora)
+        if not waiting:
+            return 0
+        return embed_pending(
+            store,
+            embedder=self.models.embedder,
+            cache=self.models.cache,
+            turn=self._embedding,
+            stop=stop,
+            progress=lambda done: reporter.progress("vectors", done, max(done, waiting)),
+        )
+
+    @contextmanager
+    def kept_open(self, reporter: Reporter) -> Iterator[None]:
+        """Keep the writer's lock and the flows of all sources for the length of the block."""
+        with self._lock.held(reporter):
+            self._keeps_flows = True
+            try:
+                yield
+            finally:
+                self._keeps_flows = False
+                self._close_flows()
+
+    def rebuild(
+        self, sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
+    ) -> IndexReport:
+        """Derive the rows of `sources` again from their files; `all_of_it` in a new database."""
+        for source in sources:
+            if not self._builder(source).believes_empty:
+                _require_files(source)
+        with self._lock.held(reporter):
+            if all_of_it:
+                self._start_over()
+            with self._changing:
+                for source in sources:
+                    self._forget_state(source)
+            return self.update(sources, reporter)
+
+    def forget(self, source: Source, *, reporter: Reporter) -> None:
+        """Remove everything derived from `source`."""
+        with self._lock.held(reporter), self._changing:
+            self._forget_state(source)
+            if self.paths.db.exists():
+                self.recovering(lambda: self.open().forget_source(source.name), reporter)
+
+    # Reading
+
+    def open(self) -> S:
+        """The store, as it is."""
+        with self._opening:
+            if self._store is None:
+                self._store = self._store_type(self.paths.db, clock=self._clock)
+            return self._store
+
+    def complete(self, reporter: Reporter) -> S:
+        """The store, with rows of every source; those that were lost are made again."""
+        if self._with_lost([], reporter):
+            with self._lock.held(reporter):
+                if lost := self._with_lost([], Silent()):  # whoever held the lock may have done it
+                    self._update(lost, reporter, full=False, embed=True)
+        return self.open()
+
+    def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
+        """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
+        try:
+            return work()
+        except StoreCorrupt as error:
+            reporter.notice(f"{error.message}: making it again")
+            with self._lock.held(reporter):
+                self._start_over()
+            return work()
+
+    def known_folders(self, source: Source) -> set[str]:
+        """The folders that hold files of `source`, as its last scan left them; "" is its root."""
+        paths = self.open().manifest(source.name)
+        return {""} | {str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
+
+    def embed_query(self, reporter: Reporter, *, required: bool) -> EmbedQuery | None:
+        """What turns a question into a vector like those here; `None`, with a notice, without.
+
+        Raises ModelError instead where it is `required`.
+        """
+        store = self.open()
+        with store.reading() as connection:
+            rows = count_rows(connection, store.SCHEMA.corpora)
+            pending = count_pending(connection, store.SCHEMA.corpora)
+        problem = self.models.problem
+        if pending and not problem:
+            done = 100 * (rows - pending) // rows
+            reporter.notice(f"vectors {done} % done: ranking by keyword and what is there")
+        if pending == rows:
+            if required and problem:
+                raise problem
+            return None
+        try:
+            if store.model != self.models.files.sha256:
+                reporter.notice("vectors are of another model: run `memory-sidecar index`")
+                return None
+            self.models.embedder.load()
+        except ModelError as error:
+            if required:
+                raise
+            reporter.notice(f"ranking by keyword alone: {error.message}; {error.hint}")
+            return None
+        return self.models.embedder.embed_query
+
+    def adopt_model(self) -> None:
+        """Have the vectors of the model that is here now, if there is one."""
+        if self.models.problem is None:
+            self.open().adopt_model(self.models.files.sha256)
+
+    # How
+
+    def _update(
+        self, sources: Sequence[Source], reporter: Reporter, *, full: bool, embed: bool
+    ) -> IndexReport:
+        started = time.monotonic()
+        store = self.open()
+        problem = self.models.problem
+        self.adopt_model()
+        passes = []
+        absent: dict[str, SidecarError] = {}
+        for source in sources:
+            with self._changing:
+                try:
+                    refreshed = self._flow(source).refresh(
+                        full=full,
+                        progress=lambda done, total: reporter.progress("files", done, total),
+                    )
+                    passes.append(refreshed)
+                except (NotFound, PathRefused) as error:
+                    absent[source.name] = error
+                finally:
+                    self._let_go()
+        if absent and not passes:
+            raise next(iter(absent.values()))
+        for why in absent.values():
+            reporter.notice(f"{why.message}: its index stays as it was; {why.hint}")
+        embedded = 0
+        if problem is not None:
+            reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
+        elif embed:
+            embedded = self.embed(reporter)
+        with store.reading() as connection:
+            names = {source.name for source in sources}
+            skipped = list_files(connection, FileStatus.SKIPPED)
+            failed = list_files(connection, FileStatus.FAILED)
+            return IndexReport(
+                sources=tuple(source.name for source in sources),
+                sources_absent=tuple(absent),
+                files_total=sum(p.files_total for p in passes),
+                files_processed=sum(p.files_processed for p in passes),
+                files_deleted=sum(p.files_deleted for p in passes),
+                chunks_indexed=sum(p.chunks_indexed for p in passes),
+                chunks_deleted=sum(p.chunks_deleted for p in passes),
+                chunks_total=count_rows(connection, store.SCHEMA.corpora),
+                vectors_embedded=embedded,
+                vectors_pending=count_pending(connection, store.SCHEMA.corpora),
+                files_skipped=tuple(f for f in skipped if f.source in names),
+                files_failed=tuple(f for f in failed if f.source in names),
+                folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
+                seconds=time.monotonic() - started,
+            )
+
+    def _flow(self, source: Source) -> SourceFlow:
+        if source.name in self._flows:
+            return self._flows[source.name]
+        known = None
+        if self.models.problem is None:
+            known = known_vectors(self.models.cache, self.models.files.sha256)
+        flow = SourceFlow(
+            source,
+            builder=self._builder(source),
+            store=self.open(),
+            state=self.paths.flow_state(source.name),
+            known_vectors=known or (lambda _texts: {}),
+            threads=2 * processors(),  # some of them wait for other processes
+        )
+        self._flows[source.name] = flow
+        return flow
+
+    def _let_go(self) -> None:
+        if not self._keeps_flows:
+            self._close_flows()
+
+    def _close_flows(self, name: str | None = None) -> None:
+        """Let go of the CocoIndex state of all sources, or of one."""
+        for each in [name] if name else list(self._flows):
+            if flow := self._flows.pop(each, None):
+                flow.close()
+
+    def _forget_state(self, source: Source) -> None:
+        """Its next refresh derives every row again."""
+        self._close_flows(source.name)
+        shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
+
+    def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
+        """`asked`, and the sources that the database knows nothing of.
+
+        It was deleted, damaged or of an older schema, or making it was interrupted.
+        """
+        if self._store is None and is_outdated(self.paths.db, self._store_type.SCHEMA):
+            reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
+        with self.open().reading() as connection:
+            known = {source.name for source in count_sources(connection)}
+        asked_names = {source.name for source in asked}
+        lost = [s for s in self.sources() if s.name not in known | asked_names]
+        if lost:
+            names = ", ".join(source.name for source in lost)
+            reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
+        return [*asked, *lost]
+
+    def _start_over(self) -> None:
+        """Raises StoreForeign and StoreNewer for what is not ours to set aside."""
+        with self._changing, named_errors(self.paths.db):
+            self.close()
+            with suppress(StoreCorrupt):
+                is_outdated(self.paths.db, self._store_type.SCHEMA)
+            if self.paths.db.exists():
+                set_aside(self.paths.db)
+
+
+def processors() -> int:
+    """How many to keep busy."""
+    return min(os.cpu_count() or 1, 8)
+
+
+def _require_files(source: Source) -> None:
+    """What cannot be made again must not be thrown away."""
+    with named_errors(source.root):
+        if not source.root.is_dir() or not any(source.root.iterdir()):
+            raise NotFound(
+                f"{source.root} is not there or empty, so nothing was rebuilt",
+                hint="mount its disk again, rebuild the others by --source, or `memory-sidecar "
+                f"source remove {source.name}`",
+            )
