@@ -113,9 +113,10 @@ def test_forms_of_frontmatter(text, meta):
         ("---\na: 1\n---\nbody\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> x\n", "line 5: a merge"),
         ("<<<<<<< HEAD\n---\na: 1\n---\nbody\n=======\n>>>>>>> x\n", "line 1: a merge"),
         ("---\n- a list\n---\nbody", "line 2: a list where"),
-        ("---\na: 1\nbody", "line 1: the frontmatter has no closing ---"),
+        ("--- \na: 1\nbody", "line 1: nothing ends the frontmatter"),
         ("---\n? [a]\n: 1\n---\nbody", "line 2: a key that is no text"),
         ("---\na: " + "[" * 500 + "]" * 500 + "\n---\nbody", "line 2: nested too deep"),
+        ("---\na: " + "[" * 60_000 + "\n---\nbody", "line 2: nested too deep"),
         ("---\na: " + "[" * 90_000 + "\n---\nbody", "line 2: "),
         ("---\na: &a [*a]\n---\nbody", "line 2: "),
         ("---\na: \ud800\n---\nbody", "line "),
@@ -142,6 +143,17 @@ def test_a_broken_frontmatter_keeps_what_can_be_read():
     assert page.meta == {"created_at": "2026-03-01T09:12:00Z", "tags": ["x"]}
     assert page.problem.startswith("line 3: ")
     assert page.body == "body\n"
+
+
+def test_a_conflict_that_is_only_shown_is_none():
+    shown = "---\na: 1\n---\n```\n<<<<<<< HEAD\n=======\n>>>>>>> x\n```\n"
+    assert parse_page(shown).problem == ""
+    assert parse_page(shown + "<<<<<<< HEAD\n").problem.startswith("line 9: ")
+
+
+def test_a_conflict_in_the_body_does_not_keep_the_frontmatter_from_changing():
+    page = "---\na: x\n---\n<<<<<<< HEAD\n=======\n>>>>>>> x\n"
+    assert edit_page(page, {"a": "z"}) == page.replace("a: x", "a: z")
 
 
 def test_of_a_repeated_key_the_last_one_counts():
