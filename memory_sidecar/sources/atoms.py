@@ -1,0 +1,189 @@
+"""What the path and the frontmatter of an atom say. Reads no file.
+
+An atom is one finding in one Markdown file of a dense-context root:
+
+    projects/<project>/experiments/EXP-042.md    what was tried, and what came of it
+    projects/<project>/knowledge/K-008.md        a fact, with the experiments that show it
+    projects/<project>/patterns/PAT-001.md       what several experiments have in common
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date as Date  # noqa: N812  a field is called date
+from datetime import timedelta
+from enum import StrEnum
+
+HOT_REFS = 5
+COLD_AFTER = timedelta(days=14)
+
+
+class AtomKind(StrEnum):
+    """The value is the word for it in a command."""
+
+    EXPERIMENT = "experiment"
+    KNOWLEDGE = "knowledge"
+    PATTERN = "pattern"
+
+    @property
+    def folder(self) -> str:
+        return _FOLDERS[self]
+
+    @property
+    def prefix(self) -> str:
+        return _PREFIXES[self]
+
+
+_FOLDERS = {
+    AtomKind.EXPERIMENT: "experiments",
+    AtomKind.KNOWLEDGE: "knowledge",
+    AtomKind.PATTERN: "patterns",
+}
+_PREFIXES = {AtomKind.EXPERIMENT: "EXP", AtomKind.KNOWLEDGE: "K", AtomKind.PATTERN: "PAT"}
+
+_ID = re.compile(r"(?:EXP-\d+[a-z]?|K-\d+|PAT-\d+)")
+_PATH = re.compile(
+    rf"(?:(?P<above>.*)/)?(?P<folder>{'|'.join(_FOLDERS.values())})/(?P<id>[^/]+)\.md"
+)
+_STATUS = re.compile(r"[A-Za-z]+")
+
+
+class Standing(StrEnum):
+    """How far an atom may be relied on; what its index and every ranking go by."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    INVALIDATED = "invalidated"
+
+
+# The life of an atom. One without a status is taken to be active, and so is one with an unknown
+# status: nothing may disappear because of a typing error.
+STANDINGS = {
+    "active": Standing.ACTIVE,
+    "valid": Standing.ACTIVE,
+    "partial": Standing.ACTIVE,
+    "challenged": Standing.ACTIVE,
+    "corrected": Standing.ACTIVE,
+    "superseded": Standing.SUPERSEDED,
+    "refined": Standing.SUPERSEDED,
+    "stale": Standing.SUPERSEDED,
+    "deprecated": Standing.SUPERSEDED,  # not in the life cycle, but written by hand
+    "invalidated": Standing.INVALIDATED,
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AtomId:
+    """`EXP-012b`: kind, number and a letter, which only experiments may have."""
+
+    kind: AtomKind
+    number: int
+    suffix: str = ""
+    digits: int = 3  # as many as are written, zeros in front included
+
+    def __str__(self) -> str:
+        return f"{self.kind.prefix}-{self.number:0{self.digits}d}{self.suffix}"
+
+    @classmethod
+    def parse(cls, text: str) -> AtomId | None:
+        """`None` unless all of `text` is an id."""
+        if _ID.fullmatch(text) is None:
+            return None
+        prefix, _, rest = text.partition("-")
+        digits = rest.rstrip("abcdefghijklmnopqrstuvwxyz")
+        kind = next(kind for kind in AtomKind if kind.prefix == prefix)
+        return cls(kind, int(digits), rest[len(digits) :], len(digits))
+
+
+def ids_in(text: str) -> tuple[str, ...]:
+    """Every atom id that stands in `text` as a word, in order."""
+    return tuple(found.group() for found in _ID_AS_WORD.finditer(text))
+
+
+_ID_AS_WORD = re.compile(rf"(?<![\w-]){_ID.pattern}(?![\w-])")
+
+
+@dataclass(frozen=True, slots=True)
+class AtomFacts:
+    """What a list or a ranking of atoms needs to know."""
+
+    id: AtomId
+    kind: AtomKind
+    project: str
+    summary: str
+    status: str  # a word of STANDINGS, or whatever stands there in lower case; "" where none does
+    date: Date | None
+    refs: int
+    last_ref: str  # ISO 8601, "" where nobody read it yet
+
+    @property
+    def standing(self) -> Standing:
+        return STANDINGS.get(self.status, Standing.ACTIVE)
+
+    @property
+    def is_hot(self) -> bool:
+        return self.refs >= HOT_REFS
+
+    def is_cold(self, today: Date) -> bool:
+        return self.refs == 0 and self.date is not None and today - self.date > COLD_AFTER
+
+
+def is_atom_path(path: str) -> bool:
+    """Whether `path`, with `/`, is that of an atom, whatever lies above its folder."""
+    found = _PATH.fullmatch(path)
+    return found is not None and _ID.fullmatch(found["id"]) is not None
+
+
+def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
+    """What `path` (with `/`, from the root or above) and the frontmatter say; `None`: no atom.
+
+    The file name decides the id and the folders the project: they are what everything links to.
+    """
+    found = _PATH.fullmatch(path)
+    atom_id = AtomId.parse(found["id"]) if found else None
+    if found is None or atom_id is None:
+        return None
+    folders = (found["above"] or "").split("/")
+    return AtomFacts(
+        id=atom_id,
+        kind=atom_id.kind,
+        project=folders[-1] or text_of(meta.get("project")),
+        summary=text_of(meta.get("summary")),
+        status=status_word(meta),
+        date=date_of(meta.get("date")),
+        refs=count_of(meta.get("refs")),
+        last_ref=text_of(meta.get("last-ref")),
+    )
+
+
+def status_word(meta: Mapping[str, object]) -> str:
+    """`superseded` for `superseded:EXP-050` and `Superseded by EXP-050`."""
+    found = _STATUS.match(text_of(meta.get("status")))
+    return found.group().lower() if found else ""
+
+
+def text_of(value: object) -> str:
+    """A value of the frontmatter as one line of text; "" for none, a list or a mapping."""
+    return "" if value is None or isinstance(value, list | dict) else " ".join(str(value).split())
+
+
+def texts_of(value: object) -> tuple[str, ...]:
+    """A list of the frontmatter; a single text is taken for its items, with commas between."""
+    if isinstance(value, list):
+        return tuple(filter(None, map(text_of, value)))
+    return tuple(filter(None, map(str.strip, text_of(value).split(","))))
+
+
+def count_of(value: object) -> int:
+    """A number from zero up; anything else is zero."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def date_of(value: object) -> Date | None:
+    """The day of a date or of a time, `None` where `value` is neither."""
+    try:
+        return Date.fromisoformat(text_of(value)[:10])
+    except ValueError:
+        return None
