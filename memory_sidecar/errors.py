@@ -2,7 +2,8 @@
 
     SidecarError                   1  failed
     ├── UsageError                 2  wrong usage
-    │   └── PathRefused            2  a path that leaves its root, or is no folder
+    │   ├── PathRefused            2  a path that leaves its root, or is no folder
+    │   └── SessionInvalid         2  a session's JSON breaks a rule; names the field
     ├── NotFound                   3  what was named is not there
     │   └── NoIndex                3  nothing has been indexed yet
     ├── Conflict                   4  the file changed since it was read
@@ -54,6 +55,10 @@ class UsageError(SidecarError):
 
 class PathRefused(UsageError):
     code = "path_refused"
+
+
+class SessionInvalid(UsageError):
+    code = "session_invalid"
 
 
 class NotFound(SidecarError):
