@@ -21,7 +21,8 @@ from watchdog.events import (
     FileSystemEvent,
     FileSystemEventHandler,
 )
-from watchdog.observers import Observer as TreeWatch
+from watchdog.observers import Observer as SystemTree
+from watchdog.observers.api import BaseObserver
 
 Report = Callable[[str], None]
 """Takes the path, relative to the root with `/`, that may have changed; "" for everything."""
@@ -32,7 +33,7 @@ class Observer(Protocol):
 
     @property
     def is_reliable(self) -> bool:
-        """Not after events were lost, or the root went away: open another one then."""
+        """Not once events were lost, the root went away or a thread died: open another one then."""
 
     @property
     def folders(self) -> frozenset[str]:
@@ -60,18 +61,21 @@ def open_observer(root: Path, report: Report) -> Observer:
 class TreeObserver(FileSystemEventHandler):
     """Observes the whole tree, once its root is added, and passes on part of what it hears."""
 
-    def __init__(self, root: Path, report: Report) -> None:
+    def __init__(
+        self, root: Path, report: Report, *, open_tree: Callable[[], BaseObserver] = SystemTree
+    ) -> None:
         self._root = os.path.realpath(root)  # as macOS names it in its events
         self._report = report
         self._folders: frozenset[str] = frozenset()
         self._lock = threading.Lock()
-        self._is_reliable = True
-        self._tree = TreeWatch()
+        self._is_root_gone = False
+        self._tree = open_tree()
         self._tree.start()
 
     @property
     def is_reliable(self) -> bool:
-        return self._is_reliable
+        threads = (self._tree, *self._tree.emitters)
+        return not self._is_root_gone and all(thread.is_alive() for thread in threads)
 
     @property
     def folders(self) -> frozenset[str]:
@@ -105,7 +109,7 @@ class TreeObserver(FileSystemEventHandler):
     def _hear(self, name: str, *, is_gone: bool) -> None:
         if name == self._root:
             if is_gone:
-                self._is_reliable = False
+                self._is_root_gone = True
                 self._report("")
             return
         path = os.path.relpath(name, self._root).replace(os.sep, "/")

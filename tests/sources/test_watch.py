@@ -7,11 +7,13 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from watchdog.observers.polling import PollingObserver
 
 from memory_sidecar.sources.observe import Observer, Report, TreeObserver, open_observer
 from memory_sidecar.sources.walk import walk
@@ -24,6 +26,8 @@ Write = Callable[..., None]
 Git = Callable[..., str]
 StartWatch = Callable[..., Watch]
 
+LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
+
 
 def walk_folders(root: Path) -> tuple[str, ...]:
     return walk(root, max_file_bytes=1 << 20).folders
@@ -34,8 +38,14 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel
 
 @pytest.fixture(params=["native", "tree"])
 def observe(request: pytest.FixtureRequest) -> Callable[[Path, Report], Observer]:
-    """What Linux uses, and what the other systems do."""
-    return open_observer if request.param == "native" else TreeObserver
+    """What this system uses, and what those without inotify do, over a tree that is polled.
+
+    Not over inotify: watchdog's tree warns when it comes by a new folder twice, as it may, and
+    here a warning ends its thread.
+    """
+    if request.param == "native":
+        return open_observer
+    return partial(TreeObserver, open_tree=partial(PollingObserver, timeout=0.02))
 
 
 def test_saving_creating_and_deleting_is_heard(
@@ -47,10 +57,9 @@ def test_saving_creating_and_deleting_is_heard(
 ) -> None:
     write("pkg/a.py", "pkg/b.py", "c.py")
     start_watch(observe=observe)
-    write("pkg/a.py", text="x = 2\n")
+    write("pkg/a.py", "c.py", text=LONGER)
     write("pkg/new.py")
     (root / "pkg/b.py").unlink()
-    (root / "c.py").write_text("x = 3\n")
     heard.wait_for("pkg/a.py", "pkg/new.py", "pkg/b.py", "c.py")
     assert not heard.everything
 
@@ -109,8 +118,8 @@ def test_nothing_is_heard_from_a_folder_that_nobody_asked_for(
     write(".gitignore", text="/logs/\n")
     write("pkg/a.py", "logs/today/a.log", "node_modules/m/index.js", ".git/HEAD")
     start_watch(observe=observe)
-    write("logs/today/a.log", "logs/b.log", "node_modules/m/index.js", ".git/HEAD", text="2\n")
-    write("pkg/a.py", text="x = 2\n")
+    write("logs/today/a.log", "logs/b.log", "node_modules/m/index.js", ".git/HEAD", text=LONGER)
+    write("pkg/a.py", text=LONGER)
     heard.wait_for("pkg/a.py")
     assert heard.paths == {"pkg/a.py"}
     assert not heard.everything
@@ -158,7 +167,7 @@ def test_a_folder_is_followed_no_longer_once_it_is_ignored(
     heard.wait_for_everything()
     watch.follow(walk_folders(root))
     heard.forget()
-    write("gen/a.py", "pkg/a.py", text="x = 2\n")
+    write("gen/a.py", "pkg/a.py", text=LONGER)
     heard.wait_for("pkg/a.py")
     assert "gen/a.py" not in heard.paths
 
@@ -243,7 +252,7 @@ def test_switching_branches_is_very_few_batches(
     root: Path, write: Write, start_watch: StartWatch, heard: Heard, git: Git
 ) -> None:
     git("init", "-q", "-b", "main")
-    files = [f"pkg{n % 50}/mod{n}.py" for n in range(3_000)]
+    files = [f"pkg{n % 50}/mod{n}.py" for n in range(2_100)]
     write(*files, ".gitattributes")
     git("add", ".")
     git("commit", "-qm", "one")
@@ -279,7 +288,7 @@ def test_a_source_reached_through_a_link_is_watched(
     watch = Watch(link, on_settled=heard, debounce_ms=20, observe=observe)
     watch.start(["pkg"])
     try:
-        write("pkg/a.py", text="x = 2\n")
+        write("pkg/a.py", text=LONGER)
         heard.wait_for("pkg/a.py")
     finally:
         watch.stop()

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from watchdog.observers.polling import PollingObserver
 
-from memory_sidecar.sources.observe import Observer, Report, open_observer
+from memory_sidecar.sources.observe import Observer, Report, TreeObserver, open_observer
 from memory_sidecar.sources.watch import Watch
 
 if TYPE_CHECKING:
@@ -83,6 +85,29 @@ def test_after_lost_events_everything_is_scanned_and_watched_anew(
     write("pkg/a.py", text="x = 2\n")
     heard.wait_for("pkg/a.py")
     assert len(opened.observers) == 2
+
+
+@pytest.mark.parametrize("which", ["emitter", "dispatcher"])
+def test_a_thread_that_died_is_noticed_by_the_next_scan(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, which: str
+) -> None:
+    write("pkg/a.py")
+    trees: list[PollingObserver] = []
+
+    def open_tree() -> PollingObserver:
+        trees.append(PollingObserver(timeout=0.02))
+        return trees[-1]
+
+    watch = start_watch(observe=partial(TreeObserver, open_tree=open_tree))
+    (emitter,) = trees[0].emitters
+    dying = emitter if which == "emitter" else trees[0]
+    dying.stop()
+    dying.join()
+    watch.follow(["pkg"])
+    heard.wait_for_everything()
+    write("pkg/a.py", text=LONGER)
+    heard.wait_for("pkg/a.py")
+    assert len(trees) == 2
 
 
 @linux_only
