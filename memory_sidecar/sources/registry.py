@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from memory_sidecar.errors import (
     StoreNewer,
     UsageError,
 )
+from memory_sidecar.sources.atomic import replace_file
 from memory_sidecar.sources.ignores import check_excludes
 from memory_sidecar.sqlite import named_errors
 
@@ -136,7 +136,9 @@ class Registry:
             yield document
             if json.dumps(document) != before:
                 with named_errors(self._path):
-                    _replace_file(self._path, document)
+                    # ASCII, so that names which are not UTF-8 are escaped.
+                    text = json.dumps(document, indent=2) + "\n"
+                    replace_file(self._path, text.encode("ascii"))
         finally:
             lock.release()
 
@@ -178,27 +180,6 @@ class Registry:
             f"{self._path} is not a readable list of sources ({why})",
             hint="mend it, or move it away and register the sources again with `source add`",
         )
-
-
-def _replace_file(path: Path, document: dict[str, Any]) -> None:
-    """Atomic and durable: after a crash the file is the old one or the new one."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-            json.dump(document, stream, indent=2)  # escapes names that are not UTF-8
-            stream.write("\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _readable_folder(root: Path) -> Path:
