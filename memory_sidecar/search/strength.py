@@ -1,0 +1,47 @@
+"""How present a memory still is: from 1, just written or used, towards 0. Pure.
+
+Forgetting is exponential with a half-life that grows with every use, as in half-life regression
+(Settles & Meeder, "A Trainable Spaced Repetition Model for Language Learning", ACL 2016), which
+writes the curve of Ebbinghaus as p = 2^(-Δ/h). With its growth by the square root of the number
+of recalls:
+
+    strength = 2 ^ (-whole days since the last change or use / half-life)
+    half-life = 60 days * sqrt(1 + uses) * (1 + 0.25 * pieces of evidence, at most 4)
+
+A pinned memory does not fade. The constants are choices, not fits: nobody has data yet. Strength
+therefore only nudges: it decides between memories that match about equally well.
+"""
+
+from __future__ import annotations
+
+import math
+
+HALF_LIFE_DAYS = 60.0
+EVIDENCE_SHARE = 0.25
+MAX_EVIDENCE = 4
+SHARE = 0.1
+"""Of a score, at most what a memory can lose by fading."""
+
+_DAY_MS = 86_400_000
+
+
+def strength(
+    *, now_ms: int, updated_at: int, used_at: int, uses: int, evidence: int, is_pinned: bool
+) -> float:
+    """0…1. Times are epoch milliseconds; `used_at` is 0 for a memory that was never read."""
+    if is_pinned:
+        return 1.0
+    # Whole days, so that asking again a minute later gives the same scores to the last digit.
+    faded_days = max(now_ms - max(updated_at, used_at), 0) // _DAY_MS
+    return float(2.0 ** (-faded_days / half_life_days(uses=uses, evidence=evidence)))
+
+
+def half_life_days(*, uses: int, evidence: int) -> float:
+    """After how many days without change or use half of the strength is left."""
+    grown = math.sqrt(1 + max(uses, 0))
+    return HALF_LIFE_DAYS * grown * (1 + EVIDENCE_SHARE * min(max(evidence, 0), MAX_EVIDENCE))
+
+
+def faded(score: float, strength: float) -> float:
+    """A relevance with the strength in it: between 0.9 of it and all of it."""
+    return score * (1 - SHARE + SHARE * strength)
