@@ -12,9 +12,6 @@ from pathlib import Path
 
 from memory_sidecar.errors import PathRefused, UsageError
 
-SHARED = "shared"
-"""The agent that all others read."""
-
 CATEGORY_FILE = "_category.md"
 MEMORY_SUFFIX = ".md"
 

@@ -40,7 +40,7 @@ def test_three_uses_double_the_half_life():
 def test_a_clock_that_went_back_does_no_harm():
     assert after(-5) == 1
     assert half_life_days(uses=-1, evidence=-1) == HALF_LIFE_DAYS
-    assert after(100_000_000) == 0
+    assert after(10_000_000) < 1e-50
 
 
 def test_it_stays_the_same_for_a_day():

@@ -1,0 +1,99 @@
+"""Which memories were read, and when: an append-only file of JSON lines, one a read.
+
+    {"ts": "2026-04-16T03:12:21.074Z", "file": "pitfall/cycle.md", "tool": "query"}
+    {"ts": "2026-04-17T08:00:00.000Z", "file": "decisions/cycle.md", "tool": "move",
+     "from": "pitfall/cycle.md"}
+
+Reading a memory never rewrites its file. A line that is broken counts for nothing and harms no
+other; any number of processes may append at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.sources.memory_files import parse_time
+
+MOVED = "move"
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How often one memory was read, and when last, in epoch milliseconds."""
+
+    count: int
+    last_at: int
+
+
+def log_reads(log: Path, paths: Sequence[str], *, tool: str, at_ms: int) -> None:
+    """Count a read of each of `paths` by the command or tool called `tool`."""
+    ts = iso_utc(at_ms)
+    append_lines(log, [{"ts": ts, "file": path, "tool": tool} for path in paths])
+
+
+def log_move(log: Path, old: str, new: str, *, at_ms: int) -> None:
+    """Let the reads of `old` so far count for `new`."""
+    append_lines(log, [{"ts": iso_utc(at_ms), "file": new, "tool": MOVED, "from": old}])
+
+
+def read_uses(log: Path) -> dict[str, Uses]:
+    """The uses of every path that was read. A missing log holds none."""
+    try:
+        data = log.read_bytes()
+    except FileNotFoundError:
+        return {}
+    uses: dict[str, Uses] = {}
+    for raw in data.split(b"\n"):
+        line = _line(raw)
+        path, at = line.get("file"), parse_time(line.get("ts"))
+        if not isinstance(path, str) or at is None:
+            continue
+        if line.get("tool") == MOVED:
+            old = uses.pop(str(line.get("from")), None)
+            if old is not None:
+                uses[path] = _sum(uses.get(path), old)
+        else:
+            uses[path] = _sum(uses.get(path), Uses(1, at))
+    return uses
+
+
+def append_lines(log: Path, lines: Iterable[Mapping[str, object]]) -> None:
+    """Each as one line of JSON, all in one write, which no other writer can come between."""
+    data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    if not data:
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
+    try:
+        if os.fstat(descriptor).st_size:
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":
+                data = "\n" + data  # a crash left the last line without an end
+        os.write(descriptor, data.encode("utf-8", "replace"))
+    finally:
+        os.close(descriptor)
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+def _line(raw: bytes) -> dict[str, Any]:
+    if not raw.strip():
+        return {}
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
+
+
+def _sum(one: Uses | None, other: Uses) -> Uses:
+    if one is None:
+        return other
+    return Uses(one.count + other.count, max(one.last_at, other.last_at))
