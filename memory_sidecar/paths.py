@@ -3,13 +3,19 @@
     <data dir>
     ├── codebase.sqlite      code chunks of every registered source
     ├── embeddings.sqlite    content-addressed vector cache
-    └── state/<db stem>/     what belongs to one database and is not derived:
-        ├── sources.json     the registered sources
-        ├── writer.lock      held by whoever indexes
-        └── <source>/        CocoIndex state
+    ├── state/<db stem>/     what belongs to one database and is not derived:
+    │   ├── sources.json     the registered sources
+    │   ├── writer.lock      held by whoever indexes
+    │   └── <source>/        CocoIndex state
+    ├── knowledge/
+    │   ├── <agent>/         memories, the truth
+    │   ├── <agent>.sqlite   derived from them and from the sessions
+    │   └── .state/<agent>/  as above
+    ├── episodic/<agent>/    sessions, the truth
+    └── archive/<agent>/     what pruning took away
 
-The state of a database named with `--db` lies in a `state` folder beside it in the same way, so
-that two databases never share one.
+The state of a database named with `--db` lies beside it in the same way, so that two databases
+never share one.
 """
 
 from __future__ import annotations
@@ -20,6 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.locate import CONFIG_NAME, locate_data_dir
+
+SHARED = "shared"
+"""The agent whose memories all others may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,34 @@ class StorePaths:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentPaths(StorePaths):
+    """The database of one agent, and the folders of files that it is derived from."""
+
+    agent: str
+
+    @property
+    def state(self) -> Path:
+        return self.db.parent / ".state" / self.db.stem
+
+    @property
+    def memories(self) -> Path:
+        return self.db.parent / self.agent
+
+    @property
+    def sessions(self) -> Path:
+        return self.db.parent.parent / "episodic" / self.agent
+
+    @property
+    def archive(self) -> Path:
+        return self.db.parent.parent / "archive" / self.agent
+
+    @property
+    def shared(self) -> AgentPaths:
+        """What this agent reads besides its own."""
+        return AgentPaths(self.db.with_name(f"{SHARED}.sqlite"), SHARED)
+
+
+@dataclass(frozen=True, slots=True)
 class DataDir:
     """The data directory."""
 
@@ -58,6 +95,14 @@ class DataDir:
     @property
     def embeddings_db(self) -> Path:
         return self.root / "embeddings.sqlite"
+
+    @property
+    def knowledge(self) -> Path:
+        return self.root / "knowledge"
+
+    def agent(self, name: str) -> AgentPaths:
+        """`name` must have been checked: it becomes part of paths."""
+        return AgentPaths(self.knowledge / f"{name}.sqlite", name)
 
 
 def find_data_dir(

@@ -25,6 +25,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("what people start: passes on, and reaches for the rest only when it has to", ("client",)),
     ("turns words into one call and its result into words; nobody else knows click", ("cli",)),
+    ("the same for calls of MCP; takes a second to import, so only its command does", ("mcp",)),
     (
         "handlers: one call for each command, the same whoever asks; daemon: keeps a process and "
         "moves text, whatever is asked",
@@ -32,7 +33,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "the two stories, each told from end to end; saving must not depend on asking",
-        ("flows", "search"),
+        ("flows", "search", "context", "sessions"),
     ),
     (
         "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
@@ -42,7 +43,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("what can be set", ("settings",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "clock", "locate", "cocoindex_env"),
+        (
+            *("errors", "model", "session_model", "memory_model", "strength", "clock", "locate"),
+            "cocoindex_env",
+        ),
     ),
 )
 
@@ -66,6 +70,10 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ignore": ("one reading of git's rules", ("sources",)),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),
     "click": ("see cli above", ("cli",)),
+    "mcp": ("takes a second to import", ("mcp",)),
+    "mcp_types": ("the same", ("mcp",)),
+    "pydantic": ("comes with mcp; inside we carry dataclasses", ("mcp",)),
+    "anyio": ("how mcp waits", ("mcp",)),
     "rich": ("only what talks to people draws", ("cli",)),
 }
 

@@ -5,7 +5,7 @@ Forgetting is exponential with a half-life that grows with every use, as in half
 writes the curve of Ebbinghaus as p = 2^(-Δ/h). With its growth by the square root of the number
 of recalls:
 
-    strength = 2 ^ (-whole days since the last change or use / half-life)
+    strength = 2 ^ (-days since the last change or use / half-life)
     half-life = 60 days * sqrt(1 + uses) * (1 + 0.25 * pieces of evidence, at most 4)
 
 A pinned memory does not fade. The constants are choices, not fits: nobody has data yet. Strength
@@ -31,8 +31,9 @@ def strength(
     """0…1. Times are epoch milliseconds; `used_at` is 0 for a memory that was never read."""
     if is_pinned:
         return 1.0
-    # Whole days, so that asking again a minute later gives the same scores to the last digit.
-    faded_days = max(now_ms - max(updated_at, used_at), 0) // _DAY_MS
+    # Days of the calendar, so that asking again a minute later gives the same scores to the last
+    # digit, for every memory: all of them fade at midnight UTC.
+    faded_days = max(now_ms // _DAY_MS - max(updated_at, used_at) // _DAY_MS, 0)
     return float(2.0 ** (-faded_days / half_life_days(uses=uses, evidence=evidence)))
 
 
@@ -45,3 +46,17 @@ def half_life_days(*, uses: int, evidence: int) -> float:
 def faded(score: float, strength: float) -> float:
     """A relevance with the strength in it: between 0.9 of it and all of it."""
     return score * (1 - SHARE + SHARE * strength)
+
+
+STRENGTH_SQL = (
+    "CASE WHEN pinned THEN 1.0 ELSE pow(2.0,"
+    f" -max(:today - max(updated_at, used_at) / {_DAY_MS}, 0)"
+    f" / ({HALF_LIFE_DAYS} * sqrt(1 + uses)"
+    f" * (1 + {EVIDENCE_SHARE} * min(evidence, {MAX_EVIDENCE})))) END"
+)
+"""`strength` over the columns of these names, for ordering thousands of rows by it."""
+
+
+def today(now_ms: int) -> int:
+    """The day that `STRENGTH_SQL` asks for: whole days since 1970."""
+    return now_ms // _DAY_MS

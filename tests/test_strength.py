@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import apsw
 import pytest
 
-from memory_sidecar.search.strength import HALF_LIFE_DAYS, SHARE, faded, half_life_days, strength
+from memory_sidecar.strength import (
+    HALF_LIFE_DAYS,
+    SHARE,
+    STRENGTH_SQL,
+    faded,
+    half_life_days,
+    strength,
+    today,
+)
 
 DAY_MS = 86_400_000
 NOW = 1_772_356_320_000
@@ -43,11 +52,26 @@ def test_a_clock_that_went_back_does_no_harm():
     assert after(10_000_000) < 1e-50
 
 
-def test_it_stays_the_same_for_a_day():
-    assert after(30) == after(30.9) > after(31)
+def test_it_stays_the_same_until_midnight():
+    evening = (NOW // DAY_MS + 1) * DAY_MS - 1
+    facts = {"updated_at": NOW - 30 * DAY_MS, "used_at": 0, "uses": 0, "evidence": 0}
+    today = strength(now_ms=NOW, is_pinned=False, **facts)
+    assert strength(now_ms=evening, is_pinned=False, **facts) == today
+    assert strength(now_ms=evening + 1, is_pinned=False, **facts) < today
 
 
 def test_a_score_loses_a_tenth_at_most():
     assert faded(0.8, 1) == 0.8
     assert faded(0.8, 0) == pytest.approx(0.8 * (1 - SHARE))
     assert faded(0.6, 1) > faded(0.62, 0.5) > faded(0.6, 0.5)
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+@pytest.mark.parametrize(("days", "uses", "evidence"), [(0, 0, 0), (45, 0, 9), (400, 7, 1)])
+def test_sql_has_the_same_formula(days, uses, evidence, is_pinned):
+    facts = {"updated_at": NOW - days * DAY_MS, "used_at": 5, "uses": uses, "evidence": evidence}
+    row = facts | {"pinned": is_pinned, "today": today(NOW)}
+    columns = ", ".join(f":{name} AS {name}" for name in row if name != "today")
+    connection = apsw.Connection(":memory:")
+    found = connection.execute(f"SELECT {STRENGTH_SQL} FROM (SELECT {columns})", row).get
+    assert found == pytest.approx(strength(now_ms=NOW, is_pinned=is_pinned, **facts), rel=1e-12)

@@ -1,0 +1,225 @@
+"""How a memory's file becomes rows of the agent's database, and how they go again.
+
+What one memory says of others (it supersedes them) and of its category is kept up with it, in the
+same transaction, so that no query has to work it out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from memory_sidecar.memory_model import Memory, Relation
+from memory_sidecar.model import Document
+from memory_sidecar.sqlite import Connection
+from memory_sidecar.store.corpus import Corpus
+from memory_sidecar.store.derived import Replacement, Write
+from memory_sidecar.store.keyword import index_words
+
+MEMORY_CHUNKS = Corpus(
+    name="memory_chunk",
+    rows="memory_chunks",
+    text="CASE context WHEN '' THEN text ELSE context || char(10) || text END",
+    columns=("body", "title", "labels"),
+    weights=(1.0, 1.5, 1.5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChunk:
+    """A part of a memory's content, as one search hit."""
+
+    text: str
+    context: str  # summary or headings that the text itself lacks, "" if nothing
+    heading: str
+    start_line: int  # of the file, from 1, inclusive
+    end_line: int
+
+    @property
+    def embedded_text(self) -> str:
+        """As the corpus's SQL expression has it."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWords:
+    """What the keyword arm finds a chunk by, as FTS5 is given it."""
+
+    body: str
+    title: str  # the summary, and the headings above the chunk
+    labels: str  # path and tags
+
+    @classmethod
+    def of(cls, memory: Memory, chunk: MemoryChunk) -> MemoryWords:
+        return cls(
+            body=index_words(chunk.text),
+            title=index_words(f"{memory.summary}\n{chunk.heading}"),
+            labels=index_words(f"{memory.path.removesuffix('.md')} {' '.join(memory.tags)}"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDocument(Document):
+    """A file as a memory, with what it is found by."""
+
+    memory: Memory
+    chunks: tuple[MemoryChunk, ...]
+    words: tuple[MemoryWords, ...]
+
+    @property
+    def embedded_texts(self) -> tuple[str, ...]:
+        return tuple(chunk.embedded_text for chunk in self.chunks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryDocument(Document):
+    """A page that describes the category it lies in."""
+
+    category: str
+    description: str
+
+
+def insert_memory(write: Write, replacement: Replacement, document: MemoryDocument) -> None:
+    """Insert the rows of a memory, of which there are none."""
+    connection, memory = write.connection, document.memory
+    key = _insert_row(connection, document)
+    connection.execute("INSERT INTO memory_contents VALUES (?, ?)", (key, memory.content))
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_tags VALUES (?, ?)", [(tag, key) for tag in memory.tags]
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_relations VALUES (?, ?, ?)",
+        [(key, relation, target) for relation, target in memory.relations],
+    )
+    _settle_superseded(connection, _targets(connection, key))
+    _settle_categories(connection, [memory.category])
+    for chunk, words in zip(document.chunks, document.words, strict=True):
+        connection.execute(
+            "INSERT INTO memory_chunks (memory, text, context, heading, start_line, end_line)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (key, chunk.text, chunk.context, chunk.heading, chunk.start_line, chunk.end_line),
+        )
+        write.index_row(
+            MEMORY_CHUNKS,
+            connection.last_insert_rowid(),
+            (words.body, words.title, words.labels),
+            replacement.vectors.get(chunk.embedded_text),
+        )
+
+
+def insert_category(write: Write, document: CategoryDocument) -> None:
+    """Insert the row of a page that describes a category."""
+    write.connection.execute(
+        "INSERT INTO category_pages VALUES (?, ?, ?, ?)",
+        (document.source, document.file.path, document.category, document.description),
+    )
+    _settle_categories(write.connection, [document.category])
+
+
+def delete_memories(write: Write, directory: str, file: str | None) -> None:
+    """Delete all rows of a file, if there are any; of the whole directory without `file`."""
+    connection = write.connection
+    chosen = "directory = ?1 AND (?2 IS NULL OR file = ?2)"
+    rows: list[Any] = connection.execute(
+        f"SELECT key, category FROM memories WHERE {chosen}", (directory, file)
+    ).fetchall()
+    pages: list[Any] = connection.execute(
+        f"DELETE FROM category_pages WHERE {chosen} RETURNING category", (directory, file)
+    ).fetchall()
+    if rows:
+        targets = [path for key, _ in rows for path in _targets(connection, key)]
+        write.delete_rows(
+            MEMORY_CHUNKS,
+            f"memory IN (SELECT key FROM memories WHERE {chosen})",
+            (directory, file),
+        )
+        connection.execute(f"DELETE FROM memories WHERE {chosen}", (directory, file))
+        _settle_superseded(connection, targets)
+    _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
+
+
+def add_uses(connection: Connection, uses: Iterable[tuple[str, int, int]]) -> None:
+    """Count reads: path, how many, and when the last one was."""
+    for path, count, used_at in uses:
+        connection.execute(
+            "INSERT INTO memory_uses VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE"
+            " SET uses = uses + ?2, used_at = max(used_at, ?3)",
+            (path, count, used_at),
+        )
+        connection.execute(
+            "UPDATE memories SET (uses, used_at) ="
+            " (SELECT uses, used_at FROM memory_uses WHERE path = ?1) WHERE path = ?1",
+            (path,),
+        )
+
+
+def _insert_row(connection: Connection, document: MemoryDocument) -> int:
+    memory = document.memory
+    evidence = sum(relation is Relation.EVIDENCE for relation, _ in memory.relations)
+    connection.execute(
+        "INSERT INTO memories (id, path, directory, file, category, tags, token_estimate, source,"
+        " created_at, updated_at, expires_at, summary, status, standing, pinned, evidence, kind,"
+        " atom_id, project, refs, last_ref, problem, superseded, uses, used_at)"
+        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+        " ?19, ?20, ?21, ?22, EXISTS (SELECT 1 FROM memory_relations"
+        "  WHERE target = ?2 AND relation = 'supersedes'),"
+        " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = ?2",
+        (
+            *(memory.memory_id, memory.path, document.source, document.file.path),
+            *(memory.category, json.dumps(memory.tags, ensure_ascii=False)),
+            *(memory.token_estimate, memory.source, memory.created_at, memory.updated_at),
+            *(memory.expires_at, memory.summary, memory.status, memory.standing),
+            *(memory.is_pinned, evidence, memory.kind, memory.atom_id, memory.project),
+            *(memory.refs, memory.last_ref, memory.problem),
+        ),
+    )
+    return connection.last_insert_rowid()
+
+
+def _targets(connection: Connection, key: int) -> list[str]:
+    """The paths that this memory says it supersedes."""
+    rows: list[Any] = connection.execute(
+        "SELECT target FROM memory_relations WHERE memory = ? AND relation = 'supersedes'", (key,)
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
+    connection.executemany(
+        "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memory_relations"
+        " WHERE target = memories.path AND relation = 'supersedes' AND memory <> memories.key)"
+        " WHERE path = ?",
+        [(path,) for path in paths],
+    )
+
+
+def _settle_categories(connection: Connection, touched: Iterable[str]) -> None:
+    """Have a row for each category that is in use or described, and for no other.
+
+    Its own agent's description comes before that of a directory registered besides.
+    """
+    categories = {folder for category in touched for folder in _with_above(category)}
+    for category in sorted(categories, reverse=True):  # those inside first
+        connection.execute(
+            "DELETE FROM categories WHERE path = ?1 AND NOT EXISTS"
+            " (SELECT 1 FROM categories WHERE parent_path = ?1)",
+            (category,),
+        )
+        connection.execute(
+            "INSERT INTO categories SELECT ?1, ?2,"
+            " (SELECT description FROM category_pages WHERE category = ?1"
+            "  ORDER BY directory <> 'memories', directory LIMIT 1)"
+            " WHERE EXISTS (SELECT 1 FROM memories WHERE category = ?1)"
+            " OR EXISTS (SELECT 1 FROM category_pages WHERE category = ?1)"
+            " OR EXISTS (SELECT 1 FROM categories WHERE parent_path = ?1)"
+            " ON CONFLICT DO UPDATE SET description = excluded.description",
+            (category, category.rpartition("/")[0] or None),
+        )
+
+
+def _with_above(category: str) -> list[str]:
+    """`a/b/c`, `a/b` and `a`; nothing for the root."""
+    parts = category.split("/") if category else []
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
