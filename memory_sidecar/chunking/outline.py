@@ -9,15 +9,14 @@ the definition that follows: comments, attributes, decorators.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from time import thread_time
 
 import tree_sitter
-from tree_sitter_language_pack import get_language
+
+from memory_sidecar.chunking.syntax import grammar, parse
 
 _QUERIES = {
     **{
@@ -32,23 +31,9 @@ _MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
 
-# Text that a grammar finds ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory
-# that grow with the square of its length. C# shows it by its steps, Java by the time they take. A
-# healthy parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB.
-_REPORTS_PER_BYTE = 0.02
-_REPORTS_SLACK = 200
-_PARSE_S_PER_BYTE = 2e-6
-_PARSE_SLACK_S = 0.25
-_REPORTS_PER_CLOCK = 16  # to ask for the time at each report was a tenth of all chunking
-_MAX_LINE_BYTES = 20_000  # nobody wrote that line, and some scanners are quadratic in it
-_MAX_TREE_DEPTH = 500
-_DEPTH_SAMPLES = 8
-
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
 _SEPARATOR = re.compile(r"::|[.:]")
 _MODIFIERS = re.compile(rb"[\w \t]*")
-
-_threads = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +75,8 @@ def outline(data: bytes, language: str) -> Outline:
 
     Empty and not sound for text that a grammar would take minutes or gigabytes for.
     """
-    if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
-        return Outline(is_sound=False)
-    tree = _parse(data, language)
-    if tree is None or _is_deep(tree):
+    tree = parse(data, language)
+    if tree is None:
         return Outline(is_sound=False)
     leads = _Leads(data)
     found: dict[int, _Found] = {}
@@ -228,41 +211,6 @@ def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:
     return start, stop
 
 
-def _parse(data: bytes, language: str) -> tree_sitter.Tree | None:
-    parser = _parser(language)
-
-    view = memoryview(data)  # scanners that look far ahead make it read from everywhere, often
-
-    def read(byte: int, _: tree_sitter.Point) -> memoryview:
-        return view[byte:]
-
-    began, reports = thread_time(), 0
-
-    def runs_away(byte: int, _: bool) -> bool:
-        nonlocal reports
-        reports += 1
-        return reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE or (
-            reports % _REPORTS_PER_CLOCK == 0
-            and thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
-        )
-
-    try:
-        return parser.parse(read, progress_callback=runs_away)
-    except ValueError:  # stopped; the next parse would go on from there
-        parser.reset()
-        return None
-
-
-def _is_deep(tree: tree_sitter.Tree) -> bool:
-    """Whether nodes lie so deep that a query, which climbs from each to the root, takes minutes."""
-    cursor, count = tree.walk(), tree.root_node.descendant_count
-    for sample in range(_DEPTH_SAMPLES):
-        cursor.goto_descendant(count * sample // _DEPTH_SAMPLES)
-        if cursor.depth > _MAX_TREE_DEPTH:
-            return True
-    return False
-
-
 def _is_mostly_errors(root: tree_sitter.Node) -> bool:
     if not root.has_error:
         return False
@@ -270,20 +218,7 @@ def _is_mostly_errors(root: tree_sitter.Node) -> bool:
     return root.is_error or sum(errors) > (root.end_byte - root.start_byte) / 2
 
 
-def _parser(language: str) -> tree_sitter.Parser:
-    """This thread's parser: one must not be used by two at once."""
-    parsers: dict[str, tree_sitter.Parser] = _threads.__dict__.setdefault("parsers", {})
-    if language not in parsers:
-        parsers[language] = tree_sitter.Parser(_grammar(language))
-    return parsers[language]
-
-
-@cache
-def _grammar(language: str) -> tree_sitter.Language:
-    return get_language(language)  # type: ignore[arg-type]
-
-
 @cache
 def _query(language: str) -> tree_sitter.Query:
     source = files(__package__) / "queries" / f"{_QUERIES[language]}.scm"
-    return tree_sitter.Query(_grammar(language), source.read_text(encoding="utf-8"))
+    return tree_sitter.Query(grammar(language), source.read_text(encoding="utf-8"))

@@ -1,0 +1,82 @@
+"""Parses a text with the grammar of its language, unless that would take minutes or gigabytes."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from time import thread_time
+
+import tree_sitter
+from tree_sitter_language_pack import get_language
+
+# Text that a grammar finds ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory
+# that grow with the square of its length. C# shows it by its steps, Java by the time they take. A
+# healthy parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB.
+_REPORTS_PER_BYTE = 0.02
+_REPORTS_SLACK = 200
+_PARSE_S_PER_BYTE = 2e-6
+_PARSE_SLACK_S = 0.25
+_REPORTS_PER_CLOCK = 16  # to ask for the time at each report was a tenth of all chunking
+_MAX_LINE_BYTES = 20_000  # nobody wrote that line, and some scanners are quadratic in it
+_MAX_TREE_DEPTH = 500
+_DEPTH_SAMPLES = 8
+
+_threads = threading.local()
+
+
+def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
+    """The tree of `data`, UTF-8, or `None` for text that nobody wrote by hand.
+
+    `Node.text` of such a tree is slow: slice `data` by `Node.byte_range`.
+    """
+    if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
+        return None
+    tree = _parse_guarded(_parser(language), data)
+    return None if tree is None or _is_deep(tree) else tree
+
+
+@cache
+def grammar(language: str) -> tree_sitter.Language:
+    """What queries and parsers are made of. Carried by the language pack, never downloaded."""
+    return get_language(language)  # type: ignore[arg-type]
+
+
+def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree | None:
+    view = memoryview(data)  # scanners that look far ahead make it read from everywhere, often
+
+    def read(byte: int, _: tree_sitter.Point) -> memoryview:
+        return view[byte:]
+
+    began, reports = thread_time(), 0
+
+    def runs_away(byte: int, _: bool) -> bool:
+        nonlocal reports
+        reports += 1
+        return reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE or (
+            reports % _REPORTS_PER_CLOCK == 0
+            and thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
+        )
+
+    try:
+        return parser.parse(read, progress_callback=runs_away)
+    except ValueError:  # stopped; the next parse would go on from there
+        parser.reset()
+        return None
+
+
+def _is_deep(tree: tree_sitter.Tree) -> bool:
+    """Whether nodes lie so deep that a query, which climbs from each to the root, takes minutes."""
+    cursor, count = tree.walk(), tree.root_node.descendant_count
+    for sample in range(_DEPTH_SAMPLES):
+        cursor.goto_descendant(count * sample // _DEPTH_SAMPLES)
+        if cursor.depth > _MAX_TREE_DEPTH:
+            return True
+    return False
+
+
+def _parser(language: str) -> tree_sitter.Parser:
+    """This thread's parser: one must not be used by two at once."""
+    parsers: dict[str, tree_sitter.Parser] = _threads.__dict__.setdefault("parsers", {})
+    if language not in parsers:
+        parsers[language] = tree_sitter.Parser(grammar(language))
+    return parsers[language]
