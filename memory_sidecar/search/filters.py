@@ -1,8 +1,9 @@
-"""Which chunks a filter allows. Decided on the file table, so that no chunk is read for it."""
+"""Which chunks a filter allows. Decided file by file, in memory."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,33 +13,24 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 from memory_sidecar.errors import UsageError
 from memory_sidecar.model import CodeFilter
 from memory_sidecar.sqlite import Connection
-from memory_sidecar.store.lookup import chunks_of_files, indexed_paths
+from memory_sidecar.store.directory import ChunkFile, Directory
+from memory_sidecar.store.lookup import source_names
+from memory_sidecar.store.vectors import Ids
 
-Ids = npt.NDArray[np.int64]
+MATCHES_KEPT = 1 << 14  # of paths with globs, for whoever asks with the same ones again
 
 
-def allowed_chunks(connection: Connection, wanted: CodeFilter) -> Ids | None:
+def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFilter) -> Ids | None:
     """Ids of the chunks that satisfy `wanted`, sorted; `None` when every chunk does.
 
     A path glob reads like a line of a `.gitignore`: `*.py` anywhere, `src/` all below it,
     `/tests/**/test_*.py` from the root of the source. Raises UsageError for one that is none.
     """
-    if wanted == CodeFilter():
-        return None
-    try:
-        globs = GitIgnoreSpec.from_lines(wanted.path_globs)
-    except GitIgnorePatternError as error:
-        raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error
-    paths: dict[str, list[str]] = defaultdict(list)
-    for source, path in indexed_paths(
-        connection, sources=wanted.sources, languages=wanted.languages
+    if wanted == CodeFilter(sources=wanted.sources) and (
+        not wanted.sources or set(wanted.sources) >= set(source_names(connection))
     ):
-        if not wanted.path_globs or globs.match_file(path):
-            paths[source].append(path)
-    ids: list[int] = []
-    for source, names in paths.items():
-        ids += chunks_of_files(connection, source, names)
-    return np.sort(np.array(ids, np.int64))
+        return None
+    return directory.chunks_in(_predicate(wanted))
 
 
 def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
@@ -48,3 +40,31 @@ def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
     at = np.searchsorted(allowed, ids)
     at[at == len(allowed)] = 0
     return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
+
+
+def _predicate(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
+    sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
+    if globs:
+        _compiled(globs)  # raises now, whatever files there are
+
+    def is_wanted(file: ChunkFile) -> bool:
+        return (
+            (not sources or file.source in sources)
+            and (not languages or file.language in languages)
+            and (not globs or _matches(globs, file.path))
+        )
+
+    return is_wanted
+
+
+@lru_cache(maxsize=MATCHES_KEPT)
+def _matches(globs: tuple[str, ...], path: str) -> bool:
+    return bool(_compiled(globs).match_file(path))
+
+
+@lru_cache
+def _compiled(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    try:
+        return GitIgnoreSpec.from_lines(globs)
+    except GitIgnorePatternError as error:
+        raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error

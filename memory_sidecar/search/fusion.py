@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,7 @@ class Question:
     text: str
     subject: str  # without the name of a programming language
     keyword_weight: float
-    asides: tuple[tuple[str, re.Pattern[str]], ...]  # kinds of files that it does not ask for
+    asides: frozenset[str]  # kinds of files that it does not ask for
 
     @classmethod
     def of(cls, text: str) -> Question:
@@ -80,7 +81,7 @@ class Question:
             text=text,
             subject=_LANGUAGE.sub("", text).strip() or text,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            asides=tuple((name, path) for name, path, asked in _ASIDES if not asked.search(text)),
+            asides=frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text)),
         )
 
     @property
@@ -94,7 +95,12 @@ class Question:
 
     def penalties(self, filename: str) -> dict[str, float]:
         """By kind, what a chunk of `filename` loses."""
-        return {kind: -ASIDE_PENALTY for kind, path in self.asides if path.search(filename)}
+        return {kind: -ASIDE_PENALTY for kind in _asides_of(filename) if kind in self.asides}
+
+
+@lru_cache(maxsize=1 << 14)  # the paths of a source, which come again with every question
+def _asides_of(path: str) -> tuple[str, ...]:
+    return tuple(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
 def keyword_share(bm25: Floats) -> Floats:

@@ -8,6 +8,7 @@ question about how to `set` a `name` is not about functions of these names.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from memory_sidecar.sqlite import Connection
@@ -31,8 +32,10 @@ class Names:
     symbols: tuple[tuple[str, ...], ...]  # each with its qualifiers: ("Cart", "add")
     paths: tuple[str, ...]  # with /, as written
 
-    def defined_by(self, symbols: tuple[str, ...], scope: str) -> bool:
+    def defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside of `scope` defines one of the names."""
+        if not any(name[-1] in symbols for name in self.symbols):
+            return False
         around = {*symbols, *scope.split(".")}
         return any(
             name[-1] in symbols and all(qualifier in around for qualifier in name[:-1])

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from memory_sidecar.clock import Clock
 from memory_sidecar.model import Chunk, Document
 from memory_sidecar.store.corpus import Corpus
 from memory_sidecar.store.derived import DerivedStore, Replacement, Write
+from memory_sidecar.store.directory import ChunkDirectory
 from memory_sidecar.store.identity import Schema
 from memory_sidecar.store.keyword import index_words
 
@@ -49,6 +52,14 @@ class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
     SCHEMA = Schema(kind="code", version=2, scripts=("codebase.sql",), corpora=(CHUNKS,))
+
+    def __init__(self, path: Path, *, clock: Clock) -> None:
+        super().__init__(path, clock=clock)
+        self.directory = ChunkDirectory()
+
+    def unload(self) -> None:
+        super().unload()
+        self.directory.unload()
 
     def _insert_rows(self, write: Write, replacement: Replacement) -> None:
         document = replacement.document

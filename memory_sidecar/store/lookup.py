@@ -24,28 +24,10 @@ class StoredChunk:
     chunk: Chunk
 
 
-def indexed_paths(
-    connection: Connection, *, sources: Sequence[str], languages: Sequence[str]
-) -> list[tuple[str, str]]:
-    """Source and path of every indexed file; an empty sequence restricts nothing."""
-    rows: list[Any] = connection.execute(
-        "SELECT source, path FROM files WHERE status = 'indexed'"
-        " AND (?1 = '[]' OR source IN (SELECT value FROM json_each(?1)))"
-        " AND (?2 = '[]' OR language IN (SELECT value FROM json_each(?2)))",
-        (json.dumps(sources), json.dumps(languages)),
-    ).fetchall()
-    return rows
-
-
-def chunks_of_files(connection: Connection, source: str, paths: Sequence[str]) -> list[int]:
-    """Ids of all chunks of these files of `source`."""
-    return integers(
-        connection.execute(
-            "SELECT id FROM code_chunks WHERE source = ?"
-            " AND filename IN (SELECT value FROM json_each(?))",
-            (source, json.dumps(paths)),
-        )
-    )
+def source_names(connection: Connection) -> list[str]:
+    """Every source that has rows."""
+    rows: list[Any] = connection.execute("SELECT name FROM sources").fetchall()
+    return [name for (name,) in rows]
 
 
 def chunks_with_symbol(connection: Connection, words: str, *, limit: int) -> list[int]:
@@ -68,6 +50,15 @@ def chunks_at_path(connection: Connection, path: str, *, limit: int) -> list[int
             (path, limit),
         )
     )
+
+
+def read_symbols(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[list[str], str]]:
+    """What the chunks with these ids define, and their scope; those that are gone are left out."""
+    rows: list[Any] = connection.execute(
+        "SELECT id, symbols, scope FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(ids),),
+    ).fetchall()
+    return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in rows}
 
 
 def read_chunks(connection: Connection, ids: Sequence[int]) -> list[StoredChunk]:

@@ -1,0 +1,135 @@
+"""Scores the candidates of a hybrid query, all of them at once: arrays with a row for each.
+
+`search.fusion` tells what relevance is made of. Names that the query holds come on top of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.search.fusion import PATH_WEIGHT, Question
+from memory_sidecar.store.directory import ChunkFile, FileNumbers, Mask
+from memory_sidecar.store.vectors import Ids
+
+FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
+FILE_CHUNKS = 4
+COMMON_RANK = 50  # the candidate whose relevance is the common level
+
+Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The chunks under judgement, (n,) each, by ascending id."""
+
+    ids: Ids
+    cosine: Scores  # NaN: that arm has no opinion
+    keyword: Scores
+    files: Sequence[ChunkFile]
+    file_numbers: FileNumbers  # in `files`
+
+    @classmethod
+    def of(
+        cls,
+        ids: Ids,
+        *,
+        cosine: Scores,
+        keyword: Scores,
+        files: Sequence[ChunkFile],
+        file_numbers: FileNumbers,
+    ) -> Candidates:
+        """`files` may be more than those that the candidates lie in."""
+        numbers, inside = np.unique(file_numbers, return_inverse=True)
+        return cls(ids, cosine, keyword, [files[n] for n in numbers], inside.astype(np.int32))
+
+    def in_order(self, scores: Scores) -> list[int]:
+        """Their rows, the best score first; equal ones by path and line."""
+
+        def place(row: int) -> tuple[float, str, str, int]:
+            file = self.files[self.file_numbers[row]]
+            return (-scores[row], file.source, file.path, int(self.ids[row]))
+
+        return sorted(range(len(self.ids)), key=place)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A score in 0…1 for each candidate, and what lifted or lowered it."""
+
+    scores: Scores
+    boosts: dict[str, Scores]
+
+    def boosts_of(self, row: int) -> dict[str, float]:
+        return {name: float(values[row]) for name, values in self.boosts.items() if values[row]}
+
+
+def rank_hybrid(
+    candidates: Candidates,
+    question: Question,
+    *,
+    coverage: Callable[[str], float],
+    defines: Mask,
+    locates: Callable[[str], bool],
+) -> Ranked:
+    """Score `candidates` by what both arms and their paths say, and by what `question` names.
+
+    `coverage` is the share of its words, by idf, that stand in a path, `locates` whether it names
+    that path, and `defines` which chunks define a symbol that it names.
+    """
+    known = ~np.isnan(candidates.cosine)
+    # A chunk whose vector is still to come is taken for an average candidate.
+    average = float(candidates.cosine[known].mean()) if known.any() else 0.0
+    boosts = _boosts_of_files(candidates, question, coverage)
+    relevance = np.where(known, candidates.cosine, average)
+    relevance += question.keyword_weight * np.nan_to_num(candidates.keyword)
+    relevance += sum(boosts.values())
+    boosts["same_file"] = _lent_within_files(relevance, candidates.file_numbers)
+    relevance += boosts["same_file"]
+    at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
+    located = at_path[candidates.file_numbers]
+    boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
+    full = (1.0 if known.any() else 0.0) + question.keyword_weight + PATH_WEIGHT
+    return Ranked(_hybrid_scores(relevance, full, defines | located), boosts)
+
+
+def _boosts_of_files(
+    candidates: Candidates, question: Question, coverage: Callable[[str], float]
+) -> dict[str, Scores]:
+    by_file = {name: np.zeros(len(candidates.files)) for name in (*question.asides, "path")}
+    for number, file in enumerate(candidates.files):
+        by_file["path"][number] = PATH_WEIGHT * coverage(file.path)
+        for kind, penalty in question.penalties(file.path).items():
+            by_file[kind][number] = penalty
+    return {name: values[candidates.file_numbers] for name, values in by_file.items()}
+
+
+def _lent_within_files(relevance: Scores, file_numbers: FileNumbers) -> Scores:
+    """A file with several good chunks counts more than one with a single lucky one.
+
+    Its best chunk gains a share of what the next best have above the common level. Lifting the
+    others too would fill the first ranks with one file.
+    """
+    lent = np.zeros(len(relevance))
+    if not len(relevance):
+        return lent
+    common = np.sort(relevance)[-min(COMMON_RANK, len(relevance))]
+    order = np.lexsort((-relevance, file_numbers))  # file by file, the best first
+    starts = np.flatnonzero(np.diff(file_numbers[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    above = np.maximum(relevance[order] - common, 0.0)
+    above[(rank == 0) | (rank > FILE_CHUNKS)] = 0.0
+    lent[order[starts]] = FILE_SHARE * np.add.reduceat(above, starts)
+    return lent
+
+
+def _hybrid_scores(relevance: Scores, full: float, named: Mask) -> Scores:
+    """Relevance as 0…1: 0.75 for a full match; what other chunks lend on top never reaches 0.9.
+
+    That is where the chunks begin that the query names, in their own order.
+    """
+    share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
+    return np.where(named, 0.9 + 0.1 * share, 0.9 * share)
