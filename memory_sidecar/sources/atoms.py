@@ -154,7 +154,7 @@ def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
         status=status_word(meta),
         date=date_of(meta.get("date")),
         refs=count_of(meta.get("refs")),
-        last_ref=text_of(meta.get("last-ref")),
+        last_ref=time_of(meta.get("last-ref")),
     )
 
 
@@ -177,8 +177,14 @@ def texts_of(value: object) -> tuple[str, ...]:
 
 
 def count_of(value: object) -> int:
-    """A number from zero up; anything else is zero."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """A number from zero up, quoted or not; anything else is zero."""
+    text = text_of(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+
+
+def time_of(value: object) -> str:
+    """A date or a time as it stands, "" for anything else."""
+    return text_of(value) if date_of(value) is not None else ""
 
 
 def date_of(value: object) -> Date | None:

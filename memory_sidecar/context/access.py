@@ -1,0 +1,187 @@
+"""Who read what: turns paths and tool calls of coding agents into lines of the access log.
+
+A tool call comes as the JSON that agents hand to their hooks: `tool_name`, `tool_input` and
+`tool_response`. Reading a file counts that file; a search counts each file that it found, once,
+or itself as `_directory_search` when it found none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.context.layout import PROJECTS, Project, Root, is_root
+from memory_sidecar.errors import NotFound
+from memory_sidecar.sources.atoms import is_atom_path
+
+DIRECTORY_SEARCH = "_directory_search"
+
+# A line of a search's output that begins with the path of a page, or is one.
+_FOUND = re.compile(r"\s*(?P<path>[^\0]*?(?P<id>[A-Z]+-\w+)\.md)(?P<rest>[:\s].*)?")
+_COUNT = re.compile(r":(\d+)\s*")
+_NOTHING = re.compile(r"No (?:files|matches) found.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One read of an atom, or one search without hits."""
+
+    project: Project
+    file: str  # experiments/EXP-042.md, or `_directory_search`
+    tool: str
+    matches: int | None = None  # of a search: how many lines of the file it found
+
+
+def accesses_of_paths(
+    paths: Iterable[Path], *, tool: str = "Read", only: Root | None = None
+) -> list[Access]:
+    """Each atom among `paths` once. Raises NotFound for a file that is not there.
+
+    `only` limits them to one root; otherwise they may lie in any.
+    """
+    found: dict[Path, Access] = {}
+    for path in paths:
+        if not path.is_file():
+            raise NotFound(f"there is no file {path}")
+        if (project := _project_of_atom(path, only)) is not None:
+            found.setdefault(path, Access(project, _shown(path), tool))
+    return list(found.values())
+
+
+def accesses_of_event(
+    event: Mapping[str, object], *, cwd: Path, only: Root | None = None
+) -> list[Access]:
+    """What a tool call read; empty for a tool, a file or a form that is none of ours."""
+    given = event.get("tool_input")
+    given = given if isinstance(given, dict) else {}
+    cwd = cwd / str(event.get("cwd") or "")
+    if event.get("tool_name") == "Read":
+        path = _path(given.get("file_path"), cwd)
+        return accesses_of_paths([path] if path.is_file() else [], only=only)
+    if event.get("tool_name") == "Grep":
+        response = event.get("tool_response", event.get("tool_output"))
+        lines = [line for text in _texts(response) for line in text.splitlines()]
+        searched = _path(given.get("path"), cwd)
+        by_number = given.get("output_mode") == "count"
+        hits = _hits(lines, searched=searched, cwd=cwd, by_number=by_number)
+        return _accesses_of_search(searched, hits, only)
+    return []
+
+
+def append(accesses: Sequence[Access], *, at: str) -> list[Path]:
+    """Write a line for each to the log of its project; returns the logs."""
+    lines: dict[Path, list[str]] = {}
+    for access in accesses:
+        line: dict[str, object] = {"ts": at, "file": access.file, "tool": access.tool}
+        if access.matches is not None:
+            line["matches"] = access.matches
+        lines.setdefault(access.project.access_log, []).append(json.dumps(line))
+    for log, added in lines.items():
+        _append(log, "".join(line + "\n" for line in added).encode())
+    return list(lines)
+
+
+def _append(log: Path, data: bytes) -> None:
+    """In one write, which no other writer can come between."""
+    log.parent.mkdir(exist_ok=True)
+    descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
+    try:
+        if os.fstat(descriptor).st_size:
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":
+                data = b"\n" + data  # the last line was left without an end
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+# Searches
+
+
+def _accesses_of_search(
+    searched: Path, hits: Mapping[Path, int], only: Root | None
+) -> list[Access]:
+    accesses = [
+        Access(project, _shown(path), "Grep", matches)
+        for path, matches in hits.items()
+        if (project := _project_of_atom(path, only)) is not None
+    ]
+    project = _project_of(searched, only)
+    if not accesses and project is not None:
+        return [Access(project, DIRECTORY_SEARCH, "Grep", 0)]
+    return accesses
+
+
+def _hits(lines: Iterable[str], *, searched: Path, cwd: Path, by_number: bool) -> dict[Path, int]:
+    """How many lines each atom was found with. `by_number`: a line holds their number instead."""
+    hits: dict[Path, int] = {}
+    is_one_atom = is_atom_path(searched.as_posix()) and searched.is_file()
+    for line in lines:
+        if not line.strip() or _NOTHING.fullmatch(line):
+            continue
+        found = _FOUND.fullmatch(line)
+        path = _existing(found["path"], (cwd, searched)) if found else None
+        if path is None and is_one_atom:
+            path = searched  # found lines come without a name when only one file is searched
+        if path is not None:
+            number = _COUNT.fullmatch((found["rest"] or "") if found else "")
+            added = int(number[1]) if by_number and number else 1
+            hits[path] = hits.get(path, 0) + added
+    return hits
+
+
+def _texts(response: object) -> Iterator[str]:
+    """Every text in a response, whatever form the agent gives it."""
+    match response:
+        case str():
+            yield response
+        case list():
+            for item in response:
+                yield from _texts(item)
+        case dict():
+            for key, value in response.items():
+                if key not in ("mode", "type"):
+                    yield from _texts(value)
+
+
+def _existing(name: str, folders: Iterable[Path]) -> Path | None:
+    """The atom that a search calls `name`, seen from one of `folders`."""
+    for folder in folders:
+        path = _path(name, folder)
+        if is_atom_path(path.as_posix()) and path.is_file():
+            return path
+    return None
+
+
+# Paths
+
+
+def _path(text: object, cwd: Path) -> Path:
+    """As an agent writes it, made absolute without following links; `cwd` where it wrote none."""
+    named = os.path.expanduser(text.replace("\0", "")) if isinstance(text, str) else ""  # noqa: PTH111  which never fails
+    return Path(os.path.normpath(cwd / named))
+
+
+def _project_of_atom(path: Path, only: Root | None) -> Project | None:
+    project = _project_of(path, only) if is_atom_path(path.as_posix()) else None
+    return project if project is not None and path.parent.parent == project.path else None
+
+
+def _project_of(path: Path, only: Root | None) -> Project | None:
+    """The project that `path` is or lies in: a folder in `projects` of a root."""
+    for folder in (path, *path.parents):
+        root = folder.parent.parent
+        if folder.parent.name == PROJECTS and is_root(root) and (only is None or only.path == root):
+            return Project(root, folder.name)
+    return None
+
+
+def _shown(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"

@@ -1,0 +1,164 @@
+"""Reads the atoms of a project from their files. Whatever is wrong with one is told, none is lost.
+
+read_shelf(project, kind)   the atoms in one folder, and the files there that are none
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.context.layout import CORTEX, INDEX, Project
+from memory_sidecar.sources.atoms import (
+    AtomFacts,
+    AtomId,
+    AtomKind,
+    atom_facts,
+    ids_in,
+    text_of,
+    texts_of,
+)
+from memory_sidecar.sources.frontmatter import parse_page
+
+NO_ATOMS = frozenset({INDEX, CORTEX, "README.md"})
+
+_PROBLEM = re.compile(r"(?:line (\d+): )?(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One finding as its file has it."""
+
+    project: Project
+    path: Path
+    facts: AtomFacts
+    text: str  # the whole file
+    meta: Mapping[str, object]
+    body: str
+    problem: str = ""  # of the frontmatter, of which `meta` then has what could be read
+    problem_line: int = 1
+
+    @property
+    def id(self) -> AtomId:
+        return self.facts.id
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return texts_of(self.meta.get("tags"))
+
+    def ids_under(self, key: str) -> tuple[str, ...]:
+        """The atoms that the list `key` of the frontmatter names, each as it is written there."""
+        return tuple(item for item in texts_of(self.meta.get(key)) if _named_atom(item))
+
+    @property
+    def successors(self) -> tuple[str, ...]:
+        """The atoms that the status names: EXP-050 in `superseded:EXP-050`."""
+        return ids_in(text_of(self.meta.get("status")))
+
+    def line_of(self, key: str, item: str = "") -> int:
+        """1-based line of `key` in the frontmatter, or of `item` in its list; 1 if not there."""
+        lines = self.text.splitlines()
+        begin = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:")
+        at = next((n for n, line in enumerate(lines, 1) if begin.match(line)), 1)
+        if not item:
+            return at
+        holding = (n for n, line in enumerate(lines[at - 1 :], at) if item in line)
+        return next(holding, at)
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A file among the atoms that is none, or could not be read."""
+
+    path: Path
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What lies in one folder for atoms, in the order of ids."""
+
+    project: Project
+    kind: AtomKind
+    atoms: tuple[Atom, ...]
+    strays: tuple[Stray, ...]
+
+
+def read_shelf(project: Project, kind: AtomKind) -> Shelf:
+    """Empty where the folder is missing."""
+    atoms: list[Atom] = []
+    strays: list[Stray] = []
+    for entry in _pages(project.folder(kind)):
+        read = _read(project, kind, entry)
+        if isinstance(read, Atom):
+            atoms.append(read)
+        elif read is not None:
+            strays.append(read)
+    return Shelf(
+        project,
+        kind,
+        tuple(sorted(atoms, key=lambda atom: atom.id)),
+        tuple(sorted(strays, key=lambda stray: stray.path)),
+    )
+
+
+def atom_ids(project: Project, kind: AtomKind) -> Iterator[AtomId]:
+    """The ids in one folder by the names of its files, none of which is read."""
+    for entry in _pages(project.folder(kind)):
+        atom_id = AtomId.parse(entry.name.removesuffix(".md"))
+        if atom_id is not None and atom_id.kind is kind:
+            yield atom_id
+
+
+def _pages(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                entry
+                for entry in entries
+                if entry.name.lower().endswith(".md")
+                and not entry.name.startswith((".", "_"))
+                and entry.name not in NO_ATOMS
+                and not entry.is_dir()
+            ]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _read(project: Project, kind: AtomKind, entry: os.DirEntry[str]) -> Atom | Stray | None:
+    """`None` for a file that went away meanwhile."""
+    path = Path(entry.path)
+    facts = atom_facts(f"{project.name}/{kind.folder}/{entry.name}", {})
+    if facts is None or facts.kind is not kind:
+        wanted = f"{kind.prefix}-NNN.md"
+        return Stray(path, "its name is no id", f"call it {wanted}, or move it elsewhere")
+    if entry.is_symlink() and not _lies_in(project.root, path):
+        return Stray(path, "it is a link that leads out of the root", "put the file itself here")
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        return Stray(path, f"it is not UTF-8 (byte {error.start})", "convert it to UTF-8")
+    except OSError as error:
+        return Stray(path, f"it cannot be read: {error.strerror}", "make it readable")
+    page = parse_page(text)
+    line, problem = 1, ""
+    if page.problem and (found := _PROBLEM.fullmatch(page.problem)):
+        line, problem = int(found[1] or 1), found[2]
+    facts = atom_facts(f"{project.name}/{kind.folder}/{entry.name}", page.meta)
+    assert facts is not None
+    return Atom(project, path, facts, text, page.meta, page.body, problem, line)
+
+
+def _lies_in(root: Path, path: Path) -> bool:
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def _named_atom(item: str) -> bool:
+    """`EXP-001`, or `other/EXP-001` for one of another project."""
+    return AtomId.parse(item.rpartition("/")[2]) is not None

@@ -1,0 +1,179 @@
+"""The fixed shape of a dense-context root: what lies where, and how a root is found.
+
+<root>/
+├── CORTEX.md  OVERVIEW.md      what is here · where every project stands
+├── decisions/  ideas/  scans/  DR-NNNN-title.md · anything · one a date
+├── user/USER.md
+└── projects/<project>/
+    ├── CORTEX.md  mission.md  roadmap.md  STATUS.md  ISSUES.md  TASKS.yaml  tasks-archive.md
+    ├── experiments/  knowledge/  patterns/    atoms, and an index.md that is generated
+    ├── decisions/
+    └── _meta/                  access-log.jsonl, and counts of what it no longer holds
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+
+from memory_sidecar.errors import NotFound, UsageError
+from memory_sidecar.sources.atomic import create_file
+from memory_sidecar.sources.atoms import AtomKind
+
+CORTEX = "CORTEX.md"
+OVERVIEW = "OVERVIEW.md"
+STATUS = "STATUS.md"
+ISSUES = "ISSUES.md"
+TASKS = "TASKS.yaml"
+ARCHIVE = "tasks-archive.md"
+INDEX = "index.md"
+PROJECTS = "projects"
+DECISIONS = "decisions"
+SCANS = "scans"
+USER = "user/USER.md"
+META = "_meta"
+ACCESS_LOG = "access-log.jsonl"
+
+ROOT_FOLDERS = (DECISIONS, "ideas", SCANS, "user", PROJECTS)
+PROJECT_FOLDERS = (*(kind.folder for kind in AtomKind), DECISIONS, META)
+
+_PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TEMPLATES = resources.files("memory_sidecar.context") / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One project of a root. Nothing is known of what its folder holds."""
+
+    root: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return self.root / PROJECTS / self.name
+
+    def folder(self, kind: AtomKind) -> Path:
+        return self.path / kind.folder
+
+    def index(self, kind: AtomKind) -> Path:
+        return self.folder(kind) / INDEX
+
+    @property
+    def meta(self) -> Path:
+        return self.path / META
+
+    @property
+    def access_log(self) -> Path:
+        return self.meta / ACCESS_LOG
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A dense-context root."""
+
+    path: Path
+
+    def projects(self) -> list[Project]:
+        """Every project, by name."""
+        folders = (self.path / PROJECTS).iterdir() if (self.path / PROJECTS).is_dir() else ()
+        names = (folder.name for folder in folders if folder.is_dir())
+        return [Project(self.path, name) for name in sorted(names) if not name.startswith(".")]
+
+    def project(self, name: str) -> Project:
+        """Raises UsageError for what cannot be a name, NotFound where there is no such project."""
+        project = Project(self.path, checked_name(name))
+        if not project.path.is_dir():
+            known = ", ".join(each.name for each in self.projects()) or "none yet"
+            raise NotFound(
+                f"there is no project {name!r} in {self.path}",
+                hint=f"there are: {known}; `memory-sidecar context init --project {name}` makes it",
+            )
+        return project
+
+    def project_around(self, path: Path) -> Project | None:
+        """The project that `path` lies in."""
+        name = _part_below(self.path / PROJECTS, path)
+        return Project(self.path, name) if name else None
+
+    def shown(self, path: Path) -> str:
+        """`path` as people write it: from the root, with `/`."""
+        return path.relative_to(self.path).as_posix()
+
+
+def is_root(path: Path) -> bool:
+    return (path / CORTEX).is_file() and (path / PROJECTS).is_dir()
+
+
+def root_around(path: Path) -> Root | None:
+    """The nearest root upwards of `path`, itself included."""
+    return next((Root(each) for each in (path, *path.parents) if is_root(each)), None)
+
+
+def checked_name(name: str) -> str:
+    """Raises UsageError unless `name` can be that of a project, which is a folder."""
+    if _PROJECT_NAME.fullmatch(name) is None:
+        raise UsageError(
+            f"{name!r} is no name for a project",
+            hint="letters, digits, dots, underscores and dashes, at most 64, a letter first",
+        )
+    return name
+
+
+def make_root(path: Path) -> list[Path]:
+    """Make what is missing of a root at `path`; returns the new files. Changes none."""
+    return _make(path, ROOT_FOLDERS, _TEMPLATES / "root", {})
+
+
+def make_project(project: Project) -> list[Path]:
+    """Make what is missing of `project`; returns the new files. Changes none."""
+    made = _make(project.path, PROJECT_FOLDERS, _TEMPLATES / "project", {"project": project.name})
+    return made + _created(project.access_log, b"")
+
+
+def template(name: str, values: dict[str, str]) -> str:
+    """The template `atoms/experiment.md` with `$id` and the like filled in."""
+    return Template((_TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
+
+
+def _make(
+    path: Path, folders: tuple[str, ...], templates: Traversable, values: dict[str, str]
+) -> list[Path]:
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is no folder")
+    for folder in folders:
+        (path / folder).mkdir(parents=True, exist_ok=True)
+    made: list[Path] = []
+    for name, content in _files_of(templates):
+        text = Template(content.read_text(encoding="utf-8")).substitute(values)
+        made += _created(path / name, text.encode())
+    return made
+
+
+def _created(path: Path, content: bytes) -> list[Path]:
+    try:
+        create_file(path, content)
+    except FileExistsError:
+        return []
+    return [path]
+
+
+def _files_of(folder: Traversable, above: str = "") -> list[tuple[str, Traversable]]:
+    found: list[tuple[str, Traversable]] = []
+    for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if each.is_dir():
+            found += _files_of(each, f"{above}{each.name}/")
+        else:
+            found.append((above + each.name, each))
+    return found
+
+
+def _part_below(folder: Path, path: Path) -> str:
+    try:
+        below = path.relative_to(folder).parts
+    except ValueError:
+        return ""
+    return below[0] if below else ""

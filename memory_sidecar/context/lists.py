@@ -1,0 +1,191 @@
+"""The generated lists in `CORTEX.md` and `OVERVIEW.md`; what stands around them is people's.
+
+A list lies between two comments, `<!-- context:files -->` and `<!-- /context:files -->`. A page
+without them gets them at its end, once; one with half of them, or with a merge conflict, is left
+as it is, for a guess could lose what someone wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.context.layout import (
+    ARCHIVE,
+    CORTEX,
+    INDEX,
+    ISSUES,
+    META,
+    OVERVIEW,
+    PROJECTS,
+    SCANS,
+    STATUS,
+    TASKS,
+    USER,
+    Project,
+    Root,
+)
+from memory_sidecar.sources.atomic import TEMPORARY_PREFIX
+from memory_sidecar.sources.atoms import AtomKind
+
+FILES = "files"
+PROJECT_LINES = "projects"
+
+MAX_CHARACTERS = 160  # of one line that is taken from another page
+HEAD_BYTES = 4096
+
+_HEADINGS = {FILES: "## Files", PROJECT_LINES: "## Projects"}
+_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_HEADING = re.compile(r"#{1,6}\s")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
+
+_PURPOSES = {
+    OVERVIEW: "where every project stands",
+    USER: "how the people here like to work",
+    STATUS: "what holds now",
+    ISSUES: "what slows the work down",
+    TASKS: "what is to be done",
+    ARCHIVE: "what was done",
+    "mission.md": "what it is for",
+    "roadmap.md": "milestones and their conditions",
+    f"{META}/": "who read what",
+}
+_WHAT_ATOMS_TELL = {
+    AtomKind.EXPERIMENT: "what was tried, one file each",
+    AtomKind.KNOWLEDGE: "what is known, one file each",
+    AtomKind.PATTERN: "what recurs, one file each",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One line of a list of files."""
+
+    path: str  # from the page that lists it; a folder ends in /
+    purpose: str
+
+    def __str__(self) -> str:
+        return f"- `{self.path}`: {self.purpose}" if self.purpose else f"- `{self.path}`"
+
+
+def with_list(text: str, name: str, lines: list[str]) -> str | None:
+    """`text` with `lines` as its list `name`; `None` where that would be a guess."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    begin, end = f"<!-- context:{name} -->", f"<!-- /context:{name} -->"
+    inside = newline.join([begin, *lines, end])
+    counts = (text.count(begin), text.count(end))
+    if _CONFLICT.search(text):
+        return None
+    if counts == (0, 0):
+        above = text.rstrip() + newline * 2 if text.strip() else ""
+        return above + newline.join([_HEADINGS[name], "", inside, ""])
+    start, stop = text.find(begin), text.find(end)
+    if counts != (1, 1) or stop < start:
+        return None
+    return text[:start] + inside + text[stop + len(end) :]
+
+
+def files_of_root(root: Root) -> list[Listed]:
+    """What the root's `CORTEX.md` should list."""
+    listed = []
+    for entry in _entries(root.path):
+        if entry.name == PROJECTS:
+            pages = (project.path / CORTEX for project in root.projects())
+            listed += [Listed(root.shown(page), _title(page)) for page in pages]
+        elif entry.name == SCANS:
+            if dates := _scan_dates(root):
+                listed.append(Listed(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
+        else:
+            listed += _listed(root.path, entry)
+    return listed
+
+
+def files_of_project(project: Project) -> list[Listed]:
+    """What a project's `CORTEX.md` should list."""
+    kinds = {kind.folder: kind for kind in AtomKind}
+    listed = []
+    for entry in _entries(project.path):
+        if kind := kinds.get(entry.name):
+            listed.append(Listed(f"{kind.folder}/{INDEX}", _WHAT_ATOMS_TELL[kind]))
+        elif entry.name == META:
+            listed.append(Listed(f"{META}/", _PURPOSES[f"{META}/"]))
+        else:
+            listed += _listed(project.path, entry)
+    return listed
+
+
+def project_lines(root: Root) -> list[str]:
+    """What `OVERVIEW.md` should say: a line for each project, and the date of the last scan."""
+    lines = [
+        f"- [{project.name}]({PROJECTS}/{project.name}/{CORTEX}): {situation(project)}"
+        for project in root.projects()
+    ]
+    dates = _scan_dates(root)
+    return [*lines, *([""] if lines else []), f"Last scan: {dates[-1] if dates else 'none yet'}"]
+
+
+def situation(project: Project) -> str:
+    """Where a project stands: the first paragraph under "Current Situation" in its status."""
+    try:
+        text = (project.path / STATUS).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return f"no {STATUS} that can be read"
+    lines = text.splitlines()
+    headings = [n for n, line in enumerate(lines) if _HEADING.match(line)]
+    about = [n for n in headings if "situation" in lines[n].lower()] or headings[:1] or [-1]
+    paragraph: list[str] = []
+    for line in lines[about[0] + 1 :]:
+        if _HEADING.match(line) or (paragraph and not line.strip()):
+            break
+        if line.strip():
+            paragraph.append(line.strip().removeprefix("- "))
+    return shortened(" ".join(paragraph)) or "nothing said"
+
+
+def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _listed(above: Path, entry: Path) -> Iterator[Listed]:
+    """A file, or what lies in a folder: each page, and anything deeper as one line."""
+    if entry.is_file():
+        yield Listed(entry.name, _PURPOSES.get(entry.name) or _title(entry))
+        return
+    for inner in _entries(entry):
+        name = f"{entry.name}/{inner.name}"
+        if inner.is_dir():
+            yield Listed(f"{name}/", "")
+        else:
+            yield Listed(name, _PURPOSES.get(name) or _title(above / name))
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What a list may name, files first."""
+    entries = [
+        entry
+        for entry in folder.iterdir()
+        if not entry.name.startswith((".", TEMPORARY_PREFIX)) and entry.name != CORTEX
+    ]
+    return sorted(entries, key=lambda entry: (entry.is_dir(), entry.name))
+
+
+def _title(page: Path) -> str:
+    """The first heading of a page, "" where it has none."""
+    if page.suffix.lower() != ".md":
+        return ""
+    try:
+        with page.open("rb") as file:
+            head = file.read(HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    found = _TITLE.search(head)
+    return shortened(" ".join(found[1].split())) if found else ""
+
+
+def _scan_dates(root: Root) -> list[str]:
+    folder = root.path / SCANS
+    names = (entry.name for entry in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(found.group() for name in names if (found := _DATE.search(name)))

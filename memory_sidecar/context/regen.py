@@ -1,0 +1,155 @@
+"""Brings everything that is generated up to date with the files it is generated from.
+
+    plan_project, plan_root   what to write, from what lies there now; writes nothing
+    write                     each file whole, and none that someone changed meanwhile
+
+To plan once more after a kill at any moment gives what was left to do. Where nothing changed, no
+byte is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from memory_sidecar.context.atoms import Atom, Shelf, read_shelf
+from memory_sidecar.context.index import is_current, refs_in, render_index
+from memory_sidecar.context.layout import CORTEX, OVERVIEW, Project, Root, template
+from memory_sidecar.context.lists import (
+    FILES,
+    PROJECT_LINES,
+    files_of_project,
+    files_of_root,
+    project_lines,
+    with_list,
+)
+from memory_sidecar.context.refs import (
+    COUNTS,
+    Refs,
+    count,
+    counts_text,
+    load_counts,
+    read_log,
+)
+from memory_sidecar.sources.atomic import make_folders, replace_file
+from memory_sidecar.sources.atoms import AtomKind
+from memory_sidecar.sources.frontmatter import edit_page
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file to write; `before` is what was read there, `None` where there was none."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What lies in a project, and what is to be written so that all of it agrees."""
+
+    project: Project
+    shelves: tuple[Shelf, ...]
+    refs: dict[str, Refs]  # by id
+    changes: tuple[Change, ...]
+
+    @property
+    def atoms(self) -> list[Atom]:
+        return [atom for shelf in self.shelves for atom in shelf.atoms]
+
+
+def plan_project(project: Project, *, now_ms: int, today: date) -> Plan:
+    """Counts, the refs of atoms, their indexes, and the list of files."""
+    shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
+    indexes = {shelf.kind: _text(project.index(shelf.kind)) for shelf in shelves}
+    had = _had(shelves, indexes.values())
+    known = load_counts(project)
+    refs, counts = count(read_log(project), known=known, had=had)
+    changes: list[Change] = []
+    if counts != known:
+        changes += _changed(project.meta / COUNTS, counts_text(counts))
+    for shelf in shelves:
+        for atom in shelf.atoms:
+            changes += _with_refs(atom, refs.get(str(atom.id), Refs()))
+        if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
+            page = render_index(shelf, refs, now_ms=now_ms, today=today)
+            if not is_current(indexes[shelf.kind], page):
+                changes += _changed(project.index(shelf.kind), page)
+    listed = [str(each) for each in files_of_project(project)]
+    changes += _with_list(
+        project.path / CORTEX, FILES, listed, f"project/{CORTEX}", {"project": project.name}
+    )
+    return Plan(project, shelves, refs, tuple(changes))
+
+
+def plan_root(root: Root) -> list[Change]:
+    """The root's own list of files, and the overview."""
+    listed = [str(each) for each in files_of_root(root)]
+    return [
+        *_with_list(root.path / CORTEX, FILES, listed, f"root/{CORTEX}", {}),
+        *_with_list(
+            root.path / OVERVIEW, PROJECT_LINES, project_lines(root), f"root/{OVERVIEW}", {}
+        ),
+    ]
+
+
+def write(changes: Iterable[Change]) -> list[Path]:
+    """Returns what was written. A file that is no longer what was read waits for the next time."""
+    written = []
+    for change in changes:
+        if _bytes(change.path) == change.before:
+            make_folders(change.path.parent)
+            replace_file(change.path, change.after)
+            written.append(change.path)
+    return written
+
+
+def _had(shelves: Sequence[Shelf], indexes: Iterable[str]) -> dict[str, Refs]:
+    """The refs that the files have: of an atom itself, or of an index that knows of more."""
+    had: dict[str, Refs] = {}
+    for page in indexes:
+        had |= refs_in(page)
+    for shelf in shelves:
+        for atom in shelf.atoms:
+            listed = had.get(str(atom.id), Refs())
+            own = Refs(atom.facts.refs, atom.facts.last_ref)
+            had[str(atom.id)] = Refs(max(listed.count, own.count), max(listed.last, own.last))
+    return had
+
+
+def _with_refs(atom: Atom, refs: Refs) -> list[Change]:
+    if atom.problem or (refs.count, refs.last) == (atom.facts.refs, atom.facts.last_ref):
+        return []
+    text = edit_page(atom.text, {"refs": refs.count, "last-ref": refs.last or None})
+    return [Change(atom.path, atom.text.encode(), text.encode())]
+
+
+def _with_list(
+    path: Path, name: str, lines: list[str], from_template: str, values: dict[str, str]
+) -> list[Change]:
+    try:
+        text = (_bytes(path) or b"").decode("utf-8") or template(from_template, values)
+    except UnicodeDecodeError:
+        return []  # people's own words: not to be written anew without being understood
+    listed = with_list(text, name, lines)
+    return [] if listed is None else _changed(path, listed)
+
+
+def _changed(path: Path, text: str) -> list[Change]:
+    before, after = _bytes(path), text.encode()
+    return [] if before == after else [Change(path, before, after)]
+
+
+def _text(path: Path) -> str:
+    """ "" where there is no file, or none that could be text."""
+    return (_bytes(path) or b"").decode("utf-8", "replace")
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

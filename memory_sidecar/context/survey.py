@@ -1,0 +1,95 @@
+"""Everything that a check looks at, read once: the atoms of a root, and who refers to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.context.atoms import Atom
+from memory_sidecar.context.layout import Project, Root
+from memory_sidecar.context.refs import Refs
+from memory_sidecar.context.regen import Change, Plan
+from memory_sidecar.sources.atoms import ids_in
+
+# The lists of a frontmatter that name other atoms. The last ones say what becomes of those.
+CHALLENGES = ("challenges", "contradicts", "refutes", "invalidates")
+REPLACES = ("supersedes", "corrects", "refines")
+REPLACED_BY = ("superseded-by", "superseded_by", "corrected-by", "refined-by", "invalidated-by")
+REFERENCES = ("evidence", "source-experiments", "links", *CHALLENGES, *REPLACES, *REPLACED_BY)
+
+Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+"""Texts → (n, dimension) vectors of length one."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A root at one moment. `embed` is `None` where no model is to be had."""
+
+    root: Root
+    plans: tuple[Plan, ...]
+    root_changes: tuple[Change, ...]
+    now_ms: int
+    today: date
+    embed: Embed | None
+
+    @cached_property
+    def atoms(self) -> Mapping[tuple[str, str], Atom]:
+        """By project and id."""
+        return {
+            (atom.project.name, str(atom.id)): atom for plan in self.plans for atom in plan.atoms
+        }
+
+    def each_atom(self) -> Iterator[tuple[Plan, Atom]]:
+        for plan in self.plans:
+            for atom in plan.atoms:
+                yield plan, atom
+
+    def refs(self, plan: Plan, atom: Atom) -> Refs:
+        return plan.refs.get(str(atom.id), Refs())
+
+    def age(self, atom: Atom) -> timedelta:
+        """None at all where the date is unknown."""
+        return self.today - atom.facts.date if atom.facts.date else timedelta(0)
+
+    def target(self, atom: Atom, name: str) -> Atom | None:
+        """The atom that `atom` calls `EXP-001`, or `other/EXP-001` in another project."""
+        project, _, written = name.rpartition("/")
+        return self.atoms.get((project or atom.project.name, written))
+
+    @cached_property
+    def referrers(self) -> Mapping[tuple[str, str], Sequence[Atom]]:
+        """Who names an atom anywhere: in a list of the frontmatter, in the status or the text."""
+        found: dict[tuple[str, str], list[Atom]] = {}
+        for atom in self.atoms.values():
+            in_lists = {name for key in REFERENCES for name in atom.ids_under(key)}
+            for name in sorted(in_lists | {*ids_in(atom.text)}):
+                target = self.target(atom, name)
+                if target is not None and target is not atom:
+                    found.setdefault((target.project.name, str(target.id)), []).append(atom)
+        return found
+
+    def newer_referrers(self, atom: Atom) -> list[Atom]:
+        """Those that were written after `atom`, by id."""
+        referrers = self.referrers.get((atom.project.name, str(atom.id)), ())
+        return sorted({a.path: a for a in referrers if is_newer(a, atom)}.values(), key=_by_id)
+
+    def project_files(self) -> Iterator[Project]:
+        for plan in self.plans:
+            yield plan.project
+
+
+def is_newer(one: Atom, other: Atom) -> bool:
+    """By date; of the same day or without one, by number, and another kind counts as newer."""
+    dates = one.facts.date, other.facts.date
+    if dates[0] and dates[1] and dates[0] != dates[1]:
+        return dates[0] > dates[1]
+    return one.id.kind is not other.id.kind or one.id > other.id
+
+
+def _by_id(atom: Atom) -> tuple[str, str]:
+    return str(atom.id), atom.project.name
