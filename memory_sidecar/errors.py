@@ -7,6 +7,8 @@
     ├── NotFound                   3  what was named is not there
     │   └── NoIndex                3  nothing has been indexed yet
     ├── Conflict                   4  the file changed since it was read
+    ├── SummarizerFailed           1  the configured command made no summary
+    ├── MemvidFailed               1  the memvid command did not do what it was asked
     ├── PageBroken                 1  a memory's frontmatter cannot be edited as it is
     ├── DaemonUnreachable          5  no daemon, and none could be started
     ├── ModelError                 1
@@ -25,7 +27,8 @@ A message says what is wrong, a hint what would be right; both are one line.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class SidecarError(Exception):
@@ -43,7 +46,7 @@ class SidecarError(Exception):
         """What is wrong, in one line."""
         return str(self.args[0])
 
-    def as_json(self) -> dict[str, dict[str, str]]:
+    def as_json(self) -> dict[str, dict[str, Any]]:
         """The shape that the contract gives for an error in JSON mode."""
         return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
 
@@ -71,8 +74,28 @@ class NoIndex(NotFound):
 
 
 class Conflict(SidecarError):
+    """`current` is what is there instead of what was expected, as JSON properties."""
+
     code = "conflict"
     exit_status = 4
+
+    def __init__(
+        self, message: str, *, hint: str = "", current: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.current = dict(current or {})
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        document = super().as_json()
+        return {"error": document["error"] | ({"current": self.current} if self.current else {})}
+
+
+class SummarizerFailed(SidecarError):
+    code = "summarizer_failed"
+
+
+class MemvidFailed(SidecarError):
+    code = "memvid_failed"
 
 
 class PageBroken(SidecarError):

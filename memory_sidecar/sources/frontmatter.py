@@ -2,6 +2,7 @@
 
     parse_page(text)          what it says; what is wrong with it is a line of text, not an error
     edit_page(text, changes)  the same bytes but for the top-level keys that change
+    with_body(text, body)     the same frontmatter over another body
     new_page(meta, body)      written as a person would
 
 Of the values, `true`, `false`, `null` and whole numbers are what they look like; everything else
@@ -76,6 +77,14 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
         source = "".join(line + newline for line in yaml_lines(wanted))
         edited = parts.opening + source + parts.closing + parts.body
     return edited
+
+
+def with_body(text: str, body: str) -> str:
+    """`text` with another body, in its own line endings; the blank lines before it stay."""
+    parts, _, _ = _read(text)
+    blank = parts.body[: len(parts.body) - len(parts.body.lstrip("\r\n"))]
+    head = text[: len(text) - len(parts.body)]
+    return head + blank + _LINE_BREAK.sub(_newline_of(text), body)
 
 
 def new_page(meta: Mapping[str, object], body: str) -> str:

@@ -42,6 +42,8 @@ class MemoryPage:
     shared_from: str = ""
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
+    tells_creation: bool = True  # or the file's own time stands in for it
+    tells_update: bool = True
 
     def is_expired(self, now_ms: int) -> bool:
         return self.expires_at is not None and self.expires_at <= now_ms
@@ -75,6 +77,8 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
         shared_from=_text(meta.get("shared_from")),
         body_line=page.body_line,
         problem=page.problem,
+        tells_creation=created is not None,
+        tells_update=updated is not None,
     )
 
 

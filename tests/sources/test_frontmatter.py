@@ -7,7 +7,7 @@ import random
 import pytest
 
 from memory_sidecar.errors import PageBroken
-from memory_sidecar.sources.frontmatter import edit_page, new_page, parse_page
+from memory_sidecar.sources.frontmatter import edit_page, new_page, parse_page, with_body
 
 PAGE = """---
 # Written by hand.
@@ -227,6 +227,14 @@ def test_what_cannot_be_spliced_is_written_anew():
 def test_a_broken_page_is_not_edited():
     with pytest.raises(PageBroken, match="line 2"):
         edit_page("---\nsummary: a: b\n---\nbody", {"refs": 1})
+
+
+def test_a_body_is_replaced_under_the_same_frontmatter():
+    assert with_body(PAGE, "new\n") == PAGE[: PAGE.index("Body:")] + "new\n"
+    windows = "\ufeff---\r\na: 1\r\n---\r\nold\r\n"
+    assert with_body(windows, "x\ny\n") == windows.replace("old", "x\r\ny")
+    assert with_body("\ufeffold", "new") == "\ufeffnew"
+    assert with_body("---\nbroken: a: b\n---\nold", "new") == "---\nbroken: a: b\n---\nnew"
 
 
 # Writing

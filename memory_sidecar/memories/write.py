@@ -1,0 +1,256 @@
+"""Stores and changes single memories: file by file, the database follows.
+
+Storing is idempotent by content: the same text in the same category is the same memory, however
+often it is said. Saying it again adds what is new (tags, evidence, links), and brings a memory
+back that has expired or was superseded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, fields
+
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.errors import PathRefused, UsageError
+from memory_sidecar.memories.directory import Directory, MemoryFile
+from memory_sidecar.memories.draft import Draft, check_content, check_tags
+from memory_sidecar.sources.frontmatter import edit_page, new_page, with_body
+from memory_sidecar.sources.memory_files import category_of, content_hash, memory_slug
+from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
+
+Meta = dict[str, object | None]
+"""Keys of a frontmatter to change; `None` removes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one change left behind."""
+
+    file: MemoryFile
+    is_new: bool
+    changed: tuple[str, ...]  # paths of all files that were written or removed
+
+
+def store(
+    directory: Directory, draft: Draft, *, now_ms: int, same_content: Iterable[str] = ()
+) -> Written:
+    """Write a memory, or find it. `same_content` are paths where it may be besides its usual one.
+
+    Raises NotFound for a superseded memory that is not there.
+    """
+    with directory.changing():
+        superseded = _present(directory, draft.supersedes)
+        existing = _existing(directory, draft, same_content)
+        if existing is None:
+            file = _create(directory, draft, new_page(draft.meta(now_ms), _body(draft.content)))
+            changed = [file.path]
+        else:
+            file, changed = _said_again(directory, existing, draft, now_ms)
+        changed += _link_superseded(directory, file.path, superseded)
+        return Written(file, existing is None, tuple(changed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What an update changes: `None` leaves as it is, "" removes."""
+
+    content: str | None = None
+    summary: str | None = None
+    source: str | None = None
+    status: str | None = None
+    expires_at: int | None = None  # epoch milliseconds
+    never_expires: bool = False
+    is_pinned: bool | None = None
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()  # `key:` removes every tag of that key
+    add_evidence: tuple[str, ...] = ()
+    add_links: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.content is not None:
+            check_content(self.content)
+        object.__setattr__(self, "add_tags", check_tags(self.add_tags))
+        object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
+        if all(getattr(self, field.name) == field.default for field in fields(self)):
+            raise UsageError("nothing to change", hint="give a new text or an option")
+
+
+def update(
+    directory: Directory, path: str, changes: Changes, *, now_ms: int, if_hash: str = ""
+) -> Written:
+    """Change the memory at `path`; what changes nothing writes nothing.
+
+    Raises NotFound, Conflict where its hash is not `if_hash`, and PageBroken.
+    """
+    with directory.changing():
+        old = directory.read(check_path(path), if_hash=if_hash)
+        superseded = _present(directory, changes.supersedes)
+        text = edit_page(old.text, _changed_meta(old, changes))
+        if changes.content is not None:
+            body = _body(changes.content)
+            if content_hash(body) != content_hash(old.page.content):
+                text = with_body(edit_page(text, _stamps(old)), body)
+        file, changed = _rewritten(directory, old, text, now_ms)
+        changed += _link_superseded(directory, file.path, superseded)
+        return Written(file, False, tuple(changed))
+
+
+def edited(directory: Directory, old: MemoryFile, meta: Meta) -> MemoryFile:
+    """`old` with other frontmatter, which says its times from now on if it did not before."""
+    return directory.replace(old, edit_page(old.text, _stamps(old) | meta))
+
+
+# Storing
+
+
+def _existing(directory: Directory, draft: Draft, same_content: Iterable[str]) -> MemoryFile | None:
+    """The memory of the same category that has this content."""
+    wanted = content_hash(draft.content)
+    for path in (*_names(draft), *same_content):
+        if category_of(path) != draft.category:
+            continue
+        with suppress(PathRefused):  # someone's folder or link
+            found = directory.find(path)
+            if found is not None and content_hash(found.page.content) == wanted:
+                return found
+    return None
+
+
+def _names(draft: Draft) -> Iterator[str]:
+    """Where a memory of this content is put: the second name if another has the first one."""
+    folder = f"{draft.category}/" if draft.category else ""
+    slug = memory_slug(draft.content, draft.summary)
+    yield f"{folder}{slug}{MEMORY_SUFFIX}"
+    yield f"{folder}{slug}-{content_hash(draft.content)[:8]}{MEMORY_SUFFIX}"
+
+
+def _create(directory: Directory, draft: Draft, text: str) -> MemoryFile:
+    *_, last = _names(draft)
+    stem = last.removesuffix(MEMORY_SUFFIX)
+    more = (f"{stem}-{number}{MEMORY_SUFFIX}" for number in range(2, 1000))
+    for path in (*_names(draft), *more):
+        try:
+            return directory.create(path, text)
+        except FileExistsError:
+            continue
+    raise UsageError(f"too many memories are called {stem}", hint="give it a --summary")
+
+
+def _said_again(
+    directory: Directory, old: MemoryFile, draft: Draft, now_ms: int
+) -> tuple[MemoryFile, list[str]]:
+    page = old.page
+    meta = _given(summary=draft.summary, source=draft.source, status=draft.status)
+    meta |= _extended(old, "tags", page.tags, draft.tags)
+    meta |= _extended(old, "evidence", page.evidence, draft.evidence)
+    meta |= _extended(old, "links", page.links, draft.links)
+    meta |= _extended(old, "citations", page.citations, draft.citations)
+    meta |= _extended(old, "supersedes", page.supersedes, draft.supersedes)
+    if draft.expires_at is not None:
+        meta["expires_at"] = iso_utc(draft.expires_at)
+    elif page.is_expired(now_ms):
+        meta["expires_at"] = None
+    if draft.is_pinned:
+        meta["pinned"] = True
+    released: list[str] = []
+    if page.superseded_by:
+        meta["superseded_by"] = None
+        released = _release(directory, old)
+    file, changed = _rewritten(directory, old, edit_page(old.text, meta), now_ms)
+    return file, changed + released
+
+
+def _release(directory: Directory, file: MemoryFile) -> list[str]:
+    """Have whatever superseded `file` no longer say so."""
+    other = directory.find(check_path(file.page.superseded_by))
+    if other is None or file.path not in (kept := list(other.page.supersedes)):
+        return []
+    kept.remove(file.path)
+    edited(directory, other, {"supersedes": kept or None})
+    return [other.path]
+
+
+# Changing
+
+
+def _changed_meta(old: MemoryFile, changes: Changes) -> Meta:
+    page = old.page
+    meta: Meta = {
+        key: value or None
+        for key, value in (
+            ("summary", changes.summary),
+            ("source", changes.source),
+            ("status", changes.status),
+            ("pinned", changes.is_pinned),
+        )
+        if value is not None
+    }
+    if changes.expires_at is not None or changes.never_expires:
+        meta["expires_at"] = iso_utc(changes.expires_at) if changes.expires_at is not None else None
+    if changes.add_tags or changes.remove_tags:
+        kept = [tag for tag in page.tags if not _is_named(tag, changes.remove_tags)]
+        meta["tags"] = list(dict.fromkeys((*kept, *changes.add_tags))) or None
+    meta |= _extended(old, "evidence", page.evidence, changes.add_evidence)
+    meta |= _extended(old, "links", page.links, changes.add_links)
+    meta |= _extended(old, "supersedes", page.supersedes, changes.supersedes)
+    return meta
+
+
+def _is_named(tag: str, removed: Iterable[str]) -> bool:
+    return any(tag == each or (each.endswith(":") and tag.startswith(each)) for each in removed)
+
+
+def _given(**texts: str) -> Meta:
+    return {key: text for key, text in texts.items() if text}
+
+
+def _extended(old: MemoryFile, key: str, there: tuple[str, ...], added: tuple[str, ...]) -> Meta:
+    """The list with what is new at its end; nothing where nothing is."""
+    new = [item for item in added if item not in there and item != old.path]
+    return {key: [*there, *new]} if new else {}
+
+
+def _rewritten(
+    directory: Directory, old: MemoryFile, text: str, now_ms: int
+) -> tuple[MemoryFile, list[str]]:
+    """`text` with its new time, unless it is what is there."""
+    if text == old.text:
+        return old, []
+    meta = _stamps(old) | {"updated_at": iso_utc(now_ms)}
+    return directory.replace(old, edit_page(text, meta)), [old.path]
+
+
+def _stamps(old: MemoryFile) -> Meta:
+    """The times that its page does not tell: so far the file's own stood in for them."""
+    page = old.page
+    return {
+        key: iso_utc(ms)
+        for key, ms, told in (
+            ("created_at", page.created_at, page.tells_creation),
+            ("updated_at", page.updated_at, page.tells_update),
+        )
+        if not told
+    }
+
+
+def _present(directory: Directory, paths: Iterable[str]) -> list[str]:
+    """`paths` as their files are called. Raises NotFound before anything is written."""
+    return [directory.read(path).path for path in paths]
+
+
+def _link_superseded(directory: Directory, path: str, superseded: Iterable[str]) -> list[str]:
+    """Have each say what superseded it, so that whoever opens it learns of that."""
+    changed = []
+    for each in superseded:
+        old = directory.read(each)
+        if path not in (each, old.page.superseded_by):
+            edited(directory, old, {"superseded_by": path})
+            changed.append(each)
+    return changed
+
+
+def _body(content: str) -> str:
+    lines = content.replace("\r\n", "\n").strip("\r\n").rstrip()
+    return f"{lines}\n"

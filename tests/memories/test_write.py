@@ -1,0 +1,342 @@
+"""Storing and changing memories: once each, with nothing lost that someone else wrote."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+
+import pytest
+
+from memory_sidecar.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
+from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.draft import MAX_CONTENT_BYTES, Draft, parse_expiry
+from memory_sidecar.memories.write import Changes, store, update
+from memory_sidecar.sources.memory_files import content_hash
+from tests.memories.conftest import DAY_MS, NOW, tree
+
+LATER = NOW + DAY_MS
+
+
+def test_a_memory_is_a_page_that_people_can_read(directory, remember):
+    written = remember(
+        "Avoid the Strategy pattern in the payment module: it makes a circular dependency.",
+        "pitfall",
+        tags=("payment", "area:build"),
+        source="agent:architect",
+        summary="Strategy pattern in payment makes a dependency cycle",
+        evidence=("session:2026-03-01-payment",),
+    )
+    assert tree(directory.root) == {
+        "pitfall/strategy-pattern-in-payment-makes-a-dependency-cycle.md": (
+            "---\n"
+            "created_at: 2026-03-01T09:12:00.000Z\n"
+            "updated_at: 2026-03-01T09:12:00.000Z\n"
+            "source: agent:architect\n"
+            "tags: [payment, area:build]\n"
+            "summary: Strategy pattern in payment makes a dependency cycle\n"
+            "evidence: [session:2026-03-01-payment]\n"
+            "---\n"
+            "Avoid the Strategy pattern in the payment module: it makes a circular dependency.\n"
+        )
+    }
+    assert written.is_new
+    assert written.changed == (written.file.path,)
+    assert written.file == directory.read(written.file.path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "-rf is no option",
+        "---\nlooks: like frontmatter\n---\n",
+        "\n\n    indented code\n\ttabs\n",
+        "quotes \" and ' and `ticks`",
+        "日本語の記憶 🎉❤️",
+        "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> branch\n",
+        "word " * 20_000,
+        "a\r\nb\r\n",
+        "\u2028 \x07 control",
+        "# Heading\n\n- list",
+    ],
+    ids=lambda content: repr(content)[:30],
+)
+def test_any_text_is_kept(directory, remember, content):
+    path = remember(content).file.path
+    kept = directory.read(path).page.content
+    assert content_hash(kept) == content_hash(content)
+    assert kept == content.replace("\r\n", "\n").strip("\n").rstrip()
+    assert not remember(content).is_new
+
+
+@pytest.mark.parametrize("content", ["", " \n\t", "a\0b", "x" * (MAX_CONTENT_BYTES + 1)], ids=len)
+def test_what_is_no_memory_is_refused_before_anything_is_written(directory, remember, content):
+    with pytest.raises(UsageError):
+        remember(content)
+    assert not directory.root.exists()
+
+
+def test_the_same_content_is_the_same_memory(directory, remember):
+    first = remember("Use SQLite.", "decision", tags=("db",))
+    before = tree(directory.root)
+    again = remember("Use SQLite.\r\n\r\n", "decision", at=LATER, tags=("db",))
+    assert (again.is_new, again.changed) == (False, ())
+    assert again.file == first.file
+    assert tree(directory.root) == before
+
+
+def test_saying_it_again_adds_what_is_new(directory, remember):
+    remember("Use SQLite.", "decision", tags=("db", "x:1"), summary="Storage")
+    again = remember(
+        "Use SQLite.",
+        "decision",
+        at=LATER,
+        tags=("x:1", "new"),
+        summary="Storage",
+        evidence=("EXP-1",),
+        is_pinned=True,
+    )
+    page = again.file.page
+    assert not again.is_new
+    assert page.tags == ("db", "x:1", "new")
+    assert (page.summary, page.evidence, page.pinned) == ("Storage", ("EXP-1",), True)
+    assert (page.created_at, page.updated_at) == (NOW, LATER)
+
+
+def test_the_same_content_in_another_category_is_another_memory(remember):
+    assert remember("Use SQLite.", "decision").is_new
+    assert remember("Use SQLite.", "decision/old").is_new
+    assert remember("Use SQLite.").is_new
+
+
+def test_other_content_of_the_same_name_gets_a_name_of_its_own(directory, remember):
+    paths = [remember(f"# Note\n\n{n}").file.path for n in range(3)]
+    assert paths[0] == "note.md"
+    assert len(set(paths)) == 3
+    assert all(path.startswith("note") for path in paths)
+    assert [remember(f"# Note\n\n{n}").file.path for n in range(3)] == paths
+
+
+def test_a_memory_is_found_where_it_was_renamed_to(directory, remember):
+    old = directory.root / remember("Use SQLite.", "decision").file.path
+    old.rename(old.with_name("renamed.md"))
+    again = store(
+        directory,
+        Draft(content="Use SQLite.", category="decision"),
+        now_ms=LATER,
+        same_content=["decision/gone.md", "decision/renamed.md"],
+    )
+    assert (again.is_new, again.file.path) == (False, "decision/renamed.md")
+
+
+def test_a_file_that_someone_put_there_is_not_overwritten(directory, remember):
+    directory.root.mkdir(parents=True)
+    (directory.root / "note.md").write_text("by hand")
+    (directory.root / "words.md").mkdir()
+    assert remember("Note").file.path != "note.md"
+    assert remember("Words").file.path != "words.md"
+    assert (directory.root / "note.md").read_text() == "by hand"
+
+
+def test_nothing_leaves_the_directory(directory, remember, tmp_path):
+    directory.root.mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (directory.root / "link").symlink_to(tmp_path / "other")
+    for category in ("../other", "/tmp", "link", "link/below", "a/../../other"):
+        with pytest.raises(PathRefused):
+            remember("text", category)
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+def test_an_expired_memory_comes_back_when_it_is_said_again(remember):
+    first = remember("Deploy on Friday.", expires_at=NOW + 1000)
+    assert first.file.page.expires_at == NOW + 1000
+    assert remember("Deploy on Friday.", at=NOW + 500).file.page.expires_at == NOW + 1000
+    assert remember("Deploy on Friday.", at=LATER).file.page.expires_at is None
+
+
+# Superseding
+
+
+def test_both_sides_say_what_supersedes_what(directory, remember):
+    old = remember("Use Postgres.", "decision").file.path
+    new = remember("Use SQLite.", "decision", supersedes=(old,))
+    assert new.changed == ("decision/use-sqlite.md", old)
+    assert new.file.page.supersedes == (old,)
+    assert directory.read(old).page.superseded_by == new.file.path
+    again = remember("Use SQLite.", "decision", at=LATER, supersedes=(old,))
+    assert again.changed == ()
+
+
+def test_a_superseded_memory_that_is_said_again_counts_again(directory, remember):
+    old = remember("Use Postgres.").file.path
+    new = remember("Use SQLite.", supersedes=("use-postgres",)).file.path
+    back = remember("Use Postgres.", at=LATER)
+    assert back.changed == (old, new)
+    assert back.file.page.superseded_by == ""
+    assert directory.read(new).page.supersedes == ()
+
+
+def test_two_may_change_their_minds(directory, remember):
+    one = remember("Use Postgres.").file.path
+    two = remember("Use SQLite.", supersedes=(one,)).file.path
+    remember("Use Postgres.", at=LATER, supersedes=(two,))
+    assert directory.read(one).page.supersedes == (two,)
+    assert directory.read(one).page.superseded_by == ""
+    assert directory.read(two).page.superseded_by == one
+    assert directory.read(two).page.supersedes == ()
+
+
+def test_what_supersedes_nothing_is_not_written(directory, remember):
+    with pytest.raises(NotFound):
+        remember("Use SQLite.", supersedes=("missing.md",))
+    assert tree(directory.root) == {}
+
+
+# Updating
+
+
+def test_an_update_changes_only_what_it_names(directory, remember):
+    path = remember("Use SQLite.", tags=("db", "x:1", "x:2"), summary="Storage").file.path
+    file = directory.root / path
+    file.write_text(file.read_text().replace("tags:", "mine: [kept]  # a comment\ntags:"))
+    changes = Changes(add_tags=("new",), remove_tags=("x:", "absent"), status="valid")
+    updated = update(directory, path, changes, now_ms=LATER)
+    assert file.read_text() == (
+        "---\n"
+        "created_at: 2026-03-01T09:12:00.000Z\n"
+        "updated_at: 2026-03-02T09:12:00.000Z\n"
+        "source: unknown\n"
+        "mine: [kept]  # a comment\n"
+        "tags: [db, new]\n"
+        "summary: Storage\n"
+        "status: valid\n"
+        "---\n"
+        "Use SQLite.\n"
+    )
+    assert updated.file.hash == directory.read(path).hash
+
+
+def test_an_update_of_the_text_keeps_the_rest(directory, remember):
+    path = remember("Use SQLite.", tags=("db",)).file.path
+    updated = update(directory, path, Changes(content="Use\nDuckDB."), now_ms=LATER)
+    assert updated.file.page.content == "Use\nDuckDB."
+    assert (updated.file.page.tags, updated.file.page.created_at) == (("db",), NOW)
+
+
+def test_empty_removes(directory, remember):
+    given = {"summary": "s", "status": "valid", "is_pinned": True, "expires_at": LATER}
+    path = remember("Use SQLite.", tags=("a",), **given).file.path
+    changes = Changes(
+        summary="", status="", is_pinned=False, never_expires=True, remove_tags=("a",)
+    )
+    update(directory, path, changes, now_ms=LATER)
+    text = directory.read(path).text
+    assert not any(key in text for key in ("summary", "status", "pinned", "expires_at", "tags"))
+
+
+def test_an_update_without_effect_writes_nothing(directory, remember):
+    path = remember("Use SQLite.", tags=("db",), summary="s").file.path
+    same = Changes(content="Use SQLite.\n", add_tags=("db",), summary="s", never_expires=True)
+    assert update(directory, path, same, now_ms=LATER).changed == ()
+    with pytest.raises(UsageError):
+        Changes()
+
+
+def test_a_newer_file_is_not_overwritten(directory, remember):
+    written = remember("Use SQLite.")
+    path, hash_ = written.file.path, written.file.hash
+    current = update(directory, path, Changes(content="v2"), now_ms=NOW, if_hash=hash_.upper())
+    with pytest.raises(Conflict) as conflict:
+        update(directory, path, Changes(content="v3"), now_ms=NOW, if_hash=hash_)
+    text = directory.read(path).text
+    assert conflict.value.current == {"path": path, "hash": current.file.hash, "text": text}
+    assert text.endswith("v2\n")
+
+
+def test_a_page_by_hand_keeps_its_form_and_its_times(directory):
+    directory.root.mkdir(parents=True)
+    file = directory.root / "hand.md"
+    file.write_bytes(b"\xef\xbb\xbfBy hand.\r\nTwice.\r\n")
+    before = directory.read("hand.md").page
+    update(directory, "hand", Changes(add_tags=("x",)), now_ms=LATER)
+    page = directory.read("hand.md").page
+    assert (page.content, page.tags) == (before.content, ("x",))
+    assert (page.created_at, page.updated_at) == (before.created_at, LATER)
+    assert file.read_bytes().startswith(b"\xef\xbb\xbf---\r\n")
+    assert b"\n" not in file.read_bytes().replace(b"\r\n", b"")
+
+
+def test_a_broken_page_is_left_alone_until_it_is_mended(directory):
+    directory.root.mkdir(parents=True)
+    (directory.root / "hand.md").write_text("---\nsummary: a: b\n---\nBy hand.\n")
+    with pytest.raises(PageBroken, match="line 2"):
+        update(directory, "hand.md", Changes(content="new"), now_ms=LATER)
+    assert directory.read("hand.md").page.content == "By hand."
+
+
+def test_what_cannot_be_read_is_named(directory):
+    (directory.root / "folder.md").mkdir(parents=True)
+    (directory.root / "latin.md").write_bytes(b"\xff")
+    for path in ("missing", "below/folder", "latin.md/x"):
+        with pytest.raises(NotFound):
+            update(directory, path, Changes(summary="s"), now_ms=NOW)
+    for path in ("folder", "latin"):
+        with pytest.raises(PathRefused):
+            update(directory, path, Changes(summary="s"), now_ms=NOW)
+
+
+def test_a_name_that_another_system_spelled_is_found(directory):
+    directory.root.mkdir(parents=True)
+    spelled = unicodedata.normalize("NFD", "über.md")
+    (directory.root / spelled).write_text("text")
+    assert directory.read("über.md").page.content == "text"
+
+
+def test_writers_at_once_lose_nothing(directory, remember):
+    path = remember("Shared.").file.path
+    others = [Directory("memories", directory.root, directory.locks) for _ in range(4)]
+
+    def write(number):
+        for step in range(10):
+            tag = Changes(add_tags=(f"{number}:{step}",))
+            update(others[number], path, tag, now_ms=NOW)
+            store(others[number], Draft(content=f"{step % 5} same for all"), now_ms=NOW)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(directory.read(path).page.tags) == 40
+    assert len(tree(directory.root)) == 6
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("30d", NOW + 30 * DAY_MS),
+        ("2 w", NOW + 14 * DAY_MS),
+        ("90m", NOW + 5_400_000),
+        ("6mo", NOW + 180 * DAY_MS),
+        ("1Y", NOW + 365 * DAY_MS),
+        ("2026-03-01T09:12:00Z", NOW),
+        ("2026-03-02", NOW + (14 * 60 + 48) * 60_000),
+    ],
+)
+def test_expiry(text, at):
+    assert parse_expiry(text, now_ms=NOW) == at
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-3d", "3", "1969-12-31", "999999y", "30 days"])
+def test_what_is_no_expiry(text):
+    with pytest.raises(UsageError):
+        parse_expiry(text, now_ms=NOW)
+
+
+@pytest.mark.parametrize("tag", ["", " ", "a\nb", "x" * 300, "\x1b[31m"], ids=repr)
+def test_what_is_no_tag(tag):
+    with pytest.raises(UsageError):
+        Draft(content="text", tags=(tag,))
