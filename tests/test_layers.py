@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "the two stories, each told from end to end; saving must not depend on asking",
-        ("flows", "search", "context", "sessions"),
+        ("flows", "search", "memories", "context", "sessions"),
     ),
     (
         "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
