@@ -131,7 +131,10 @@ def test_what_is_imported_is_declared() -> None:
     """What another package happens to bring along is missing on the day it no longer does."""
     dependencies = PROJECT["dependencies"]
     declared = {re.split(r"[=<>]", dependency)[0] for dependency in dependencies}
-    providers = importlib.metadata.packages_distributions()
+    providers = {
+        module: {package.lower() for package in packages}
+        for module, packages in importlib.metadata.packages_distributions().items()
+    }
     imported = {name.split(".")[0] for file in FILES for name in imports_of(file)}
     foreign = imported - sys.stdlib_module_names - {PACKAGE.name}
     undeclared = {name for name in foreign if declared.isdisjoint(providers.get(name, ()))}
