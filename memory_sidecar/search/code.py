@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from memory_sidecar.model import Chunk, CodeHit, CodeQuery, Explanation, SearchMode
-from memory_sidecar.search.filters import allowed_chunks, among
-from memory_sidecar.search.fusion import Floats, Question, keyword_share
+from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.filters import allowed_chunks
+from memory_sidecar.search.fusion import Question, keyword_share
 from memory_sidecar.search.named import Names, named_chunks, names_in
-from memory_sidecar.search.ranking import Candidates, Ranked, Scores, rank_hybrid
+from memory_sidecar.search.ranking import Candidates, Ranked, rank_hybrid
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
@@ -64,17 +65,17 @@ def search_code(
         directory = store.directory.read(connection)
         allowed = allowed_chunks(connection, directory, query.filter)
         keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
-        arms: list[_Arm] = []
-        keyword_arm = vector_arm = _Arm.silent()
+        arms: list[Arm] = []
+        keyword_arm = vector_arm = Arm.silent()
         if query.mode is not SearchMode.VECTOR:
             limit = KEYWORD_DEPTH if allowed is None else None
             ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
-            keyword_arm = _Arm.of(ids, keyword_share(bm25), allowed)
+            keyword_arm = Arm.of(ids, keyword_share(bm25), allowed)
             arms.append(keyword_arm)
         if vectors:
             vector = np.stack([each.result() for each in vectors]).mean(axis=0)
             ids, cosines = store.vectors[CHUNKS].cosines(vector, connection)
-            vector_arm = _Arm.of(ids, cosines, allowed)
+            vector_arm = Arm.of(ids, cosines, allowed)
             arms.append(vector_arm)
         named = np.array(named_chunks(connection, names) if is_hybrid else [], np.int64)
         found = [arm.best(depth) for arm in arms]
@@ -101,38 +102,6 @@ def search_code(
             ranked = Ranked(np.clip(np.nan_to_num(arm.scores_of(wanted)), 0.0, 1.0), {})
         hits = _read_hits(connection, candidates, ranked, query.top_k)
     return _within_budget(hits, query.max_tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class _Arm:
-    """What an arm says of every chunk it knows, by ascending id."""
-
-    ids: Ids
-    scores: Floats
-
-    @classmethod
-    def silent(cls) -> _Arm:
-        return cls(np.empty(0, np.int64), np.empty(0, np.float32))
-
-    @classmethod
-    def of(cls, ids: Ids, scores: Floats, allowed: Ids | None) -> _Arm:
-        if allowed is not None:
-            kept = among(ids, allowed)
-            ids, scores = ids[kept], scores[kept]
-        order = np.argsort(ids)
-        return cls(ids[order], scores[order])
-
-    def best(self, depth: int) -> Ids:
-        if len(self.ids) <= depth:
-            return self.ids
-        return self.ids[np.argpartition(self.scores, -depth)[-depth:]]
-
-    def scores_of(self, wanted: Ids) -> Scores:
-        """NaN for the chunks it does not know."""
-        if not len(self.ids):
-            return np.full(len(wanted), np.nan)
-        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return np.where(self.ids[at] == wanted, self.scores[at].astype(np.float64), np.nan)
 
 
 def _defining(connection: Connection, names: Names, wanted: Ids) -> Mask:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-import numpy as np
-import numpy.typing as npt
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
@@ -31,15 +29,6 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
     ):
         return None
     return directory.chunks_in(_predicate(wanted))
-
-
-def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
-    """Mask of those `ids` that are allowed. `allowed` is sorted, or `None` for all."""
-    if allowed is None:
-        return np.ones(len(ids), np.bool_)
-    at = np.searchsorted(allowed, ids)
-    at[at == len(allowed)] = 0
-    return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
 
 
 def _predicate(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
