@@ -62,7 +62,7 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> ReadResul
     Whatever the disk does is in the result; nothing is raised.
     """
     try:
-        data = _read_regular(root / file.path, max_file_bytes + 1)
+        data = read_regular(root / file.path, max_file_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
         return FileGone()
     except OSError as error:
@@ -76,7 +76,7 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> ReadResul
     return ReadSkipped(reason, content_hash) if reason else TextRead(text, content_hash)
 
 
-def _read_regular(path: Path, limit_bytes: int) -> bytes | None:
+def read_regular(path: Path, limit_bytes: int) -> bytes | None:
     """At most the first `limit_bytes` of a regular file; `None` for anything else."""
     descriptor = os.open(path, _FLAGS)
     try:

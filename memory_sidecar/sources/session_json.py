@@ -89,6 +89,26 @@ def read_session(document: dict[str, Any]) -> Session:
     )
 
 
+def read_summary(value: object) -> Summary:
+    """The summary in `value`, an object as a session file has it. Raises SessionInvalid."""
+    return _summary(_Fields(value, "summary"))
+
+
+def summary_document(summary: Summary) -> dict[str, Any]:
+    """The inverse of `read_summary`, without what is empty."""
+    values = {
+        "brief": summary.brief,
+        "detailed": summary.detailed,
+        "key_decisions": list(summary.key_decisions),
+        "problems_solved": list(summary.problems_solved),
+        "technologies": list(summary.technologies),
+        "outcome": summary.outcome.value if summary.outcome else None,
+        "user_note": summary.user_note,
+        "made_by": summary.made_by,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
 def checked_session_id(text: str) -> str:
     """`text`, which is to name a file. Raises SessionInvalid."""
     if not SESSION_ID.fullmatch(text):

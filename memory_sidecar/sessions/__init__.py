@@ -1,0 +1,1 @@
+"""What is decided about sessions: how they are saved, summed up, promoted, imported and let go."""

@@ -1,0 +1,161 @@
+"""A summary in the session's own words: its most central sentences, found by their likeness.
+
+LexRank (Erkan and Radev 2004): a sentence is central when central sentences are like it. Likeness
+is the cosine of the model's vectors, or of the sentences' words where there is no model. It picks
+sentences, it does not understand them; a summarizer of one's own can take its place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.session_model import Role, Session, Summary
+
+Floats = npt.NDArray[np.float32]
+
+Embed = Callable[[Sequence[str]], Floats]
+"""Unit vectors (n, dimension) of texts."""
+
+MADE_BY = "extract"
+MAX_SENTENCES = 120  # looked at, spread over the session: 4 s of embedding
+DETAILED_SENTENCES = 5
+MAX_ITEMS = 3  # decisions, and problems
+DAMPING = 0.85
+NOVELTY = 0.5  # how much a sentence loses for being like one that was picked
+
+_MIN_CHARACTERS, _MAX_CHARACTERS = 20, 300
+_MIN_WORDS = 4
+
+# Not the session's own words: code, and what a memory or a tool put in front of the model.
+_FOREIGN = re.compile(
+    r"```.*?(?:```|\Z)|<(memory|memories|recalled|system-reminder)\b[^>]*>.*?(?:</\1>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+")
+_MARKUP = re.compile(r"^(?:[#>*+\-\s]+|\d+[.)]\s+)+|\*\*|__")
+_SMALL_TALK = re.compile(
+    r"(?:sure|ok|okay|thanks|thank you|great|perfect|hi|hello|hey|let me|i'll|i will|now i)\b",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decision|chose|choose to|we(?:'ll| will| should)? (?:use|keep|go with|switch)"
+    r"|let's (?:use|keep|go with|switch)|going with|settled on|agreed|from now on|prefer(?:red)?"
+    r"|instead of)\b",
+    re.IGNORECASE,
+)
+_PROBLEM = re.compile(
+    r"\b(?:fixed|fixes|solved|resolved|root cause|caused by|was because|turned out|the (?:bug|issue"
+    r"|problem|error|failure) (?:was|is|came)|workaround)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    is_question: bool
+
+
+def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
+    """A summary of the session's messages; `None` where they hold no sentence."""
+    sentences = _sentences(session)
+    if not sentences:
+        return None
+    texts = [sentence.text for sentence in sentences]
+    likeness = _likeness_of_vectors(embed(texts)) if embed else _likeness_of_words(texts)
+    weights = centrality(likeness)
+    weights[[sentence.is_question for sentence in sentences]] *= 0.5
+    picked = _picked(weights, likeness, DETAILED_SENTENCES)
+    decisions = _matching(_DECISION, sentences, weights)
+    return Summary(
+        brief=texts[picked[0]],
+        detailed=" ".join(texts[at] for at in sorted(picked)),
+        key_decisions=decisions,
+        problems_solved=tuple(
+            text for text in _matching(_PROBLEM, sentences, weights) if text not in decisions
+        ),
+        made_by=MADE_BY,
+    )
+
+
+def centrality(likeness: Floats) -> Floats:
+    """How central each of n sentences is, (n,), from how alike they are, (n, n) ≥ 0."""
+    count = len(likeness)
+    sums = likeness.sum(axis=1, keepdims=True)
+    steps = np.divide(likeness, sums, out=np.full_like(likeness, 1 / count), where=sums > 0)
+    weights = np.full(count, 1 / count, np.float32)
+    for _ in range(50):
+        weights = (1 - DAMPING) / count + DAMPING * (weights @ steps)
+    return weights
+
+
+def _sentences(session: Session) -> list[_Sentence]:
+    found: dict[str, _Sentence] = {}
+    for message in session.messages:
+        if message.role is Role.SYSTEM:
+            continue
+        for raw in _SENTENCE_END.split(_FOREIGN.sub("\n", message.content)):
+            text = " ".join(_MARKUP.sub("", raw).split())
+            if not _MIN_CHARACTERS <= len(text) <= _MAX_CHARACTERS:
+                continue
+            if len(text.split()) < _MIN_WORDS or _SMALL_TALK.match(text):
+                continue
+            found.setdefault(text.lower(), _Sentence(text, text.endswith("?")))
+    sentences = list(found.values())
+    if len(sentences) > MAX_SENTENCES:
+        spread = np.linspace(0, len(sentences) - 1, MAX_SENTENCES).astype(int)
+        sentences = [sentences[at] for at in spread]
+    return sentences
+
+
+def _likeness_of_vectors(vectors: Floats) -> Floats:
+    """The cosines above what any two of these sentences have in common."""
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, 0.0)
+    common = np.median(cosines) if len(cosines) > 2 else 0.0
+    return np.maximum(cosines - common, 0.0).astype(np.float32)
+
+
+def _likeness_of_words(texts: Sequence[str]) -> Floats:
+    """The cosines of their words, weighted by how few sentences hold each."""
+    counts = [Counter(word[:6] for word in _WORD.findall(text.lower())) for text in texts]
+    holding = Counter(word for count in counts for word in count)
+    place = {word: at for at, word in enumerate(holding)}
+    matrix = np.zeros((len(texts), max(len(place), 1)), np.float32)
+    for row, count in enumerate(counts):
+        for word, times in count.items():
+            matrix[row, place[word]] = times * math.log(1 + len(texts) / holding[word])
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    cosines: Floats = matrix @ matrix.T
+    np.fill_diagonal(cosines, 0.0)
+    return cosines
+
+
+def _picked(weights: Floats, likeness: Floats, count: int) -> list[int]:
+    """The most central ones that do not repeat each other, the first of them first."""
+    picked: list[int] = []
+    left = weights / weights.max()
+    scale = max(float(likeness.max()), 1e-9)
+    while len(picked) < min(count, len(weights)):
+        best = int(left.argmax())
+        picked.append(best)
+        left = left - NOVELTY * likeness[best] / scale
+        left[picked] = -np.inf
+    return picked
+
+
+def _matching(
+    cue: re.Pattern[str], sentences: Sequence[_Sentence], weights: Floats
+) -> tuple[str, ...]:
+    """The most central statements in which `cue` occurs."""
+    matching = [at for at, s in enumerate(sentences) if not s.is_question and cue.search(s.text)]
+    best = sorted(matching, key=lambda at: -weights[at])[:MAX_ITEMS]
+    return tuple(sentences[at].text for at in sorted(best))

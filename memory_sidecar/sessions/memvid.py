@@ -1,0 +1,131 @@
+"""Writes to and reads from `.mv2` files through memvid's own command, where it is installed.
+
+Only what that command does offline is used: put, and listing and viewing frames. memvid drops
+blank lines from what it is given; our own session files do not.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.errors import MemvidFailed
+
+COMMAND = "memvid"
+PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
+LOCK_TIMEOUT_MS = 2_000
+READ_TIMEOUT_S = 60
+_ALL = "1000000000"
+_NOT_OURS = frozenset({"extractous_metadata"})  # what memvid notes of itself among the tags
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One text of a journal."""
+
+    text: str
+    title: str
+    tags: Mapping[str, str]
+    created_at: int  # epoch ms; memvid keeps whole seconds
+
+
+class Memvid:
+    """The memvid command at `program`."""
+
+    def __init__(self, program: str, environ: Mapping[str, str]) -> None:
+        self._program = program
+        self._environ = environ
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> Memvid | None:
+        """The one on the PATH of `environ`, if there is one."""
+        program = shutil.which(COMMAND, path=environ.get("PATH", ""))
+        return cls(program, environ) if program else None
+
+    def put(self, file: Path, entry: Entry) -> None:
+        """Append `entry` to `file`, which is made if missing. Raises MemvidFailed."""
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._run("create", file, timeout_s=PUT_TIMEOUT_S)
+        options = ["--raw", "--timestamp", str(entry.created_at // 1000)]
+        # Nothing that would change the text, guess at it, or fetch a model for that.
+        options += ["--no-embedding", "--no-enrich", "--no-auto-tag"]
+        options += ["--no-extract-dates", "--no-extract-triplets"]
+        options += ["--lock-timeout", str(LOCK_TIMEOUT_MS)]
+        if entry.title:
+            options += ["--title", entry.title]
+        for key, value in entry.tags.items():
+            options += ["--tag", f"{key}={value}"]
+        self._run("put", file, *options, timeout_s=PUT_TIMEOUT_S, text=entry.text)
+
+    def entries(self, file: Path) -> Iterator[Entry]:
+        """Everything in `file`, the oldest first. Raises MemvidFailed."""
+        timeline = self._read("timeline", file, "--limit", _ALL)
+        try:
+            for frame in sorted(timeline, key=lambda f: (f["timestamp"], f["frame_id"])):
+                number = str(frame["frame_id"])
+                yield _entry(self._read("view", file, "--frame-id", number, "--page-size", _ALL))
+        except (KeyError, TypeError) as error:
+            raise MemvidFailed(
+                f"{COMMAND} told of {file.name} in a form that is not known here: {error!r}",
+                hint="report it, with the version that `memvid --version` shows",
+            ) from error
+
+    def _read(self, verb: str, file: Path, *options: str) -> Any:  # noqa: ANN401  JSON
+        out = self._run(verb, file, *options, "--json", timeout_s=READ_TIMEOUT_S)
+        try:
+            return json.loads(out)
+        except ValueError as error:
+            raise MemvidFailed(f"{COMMAND} {verb} {file.name} printed no JSON") from error
+
+    def _run(self, verb: str, file: Path, *options: str, timeout_s: int, text: str = "") -> bytes:
+        arguments: Sequence[str] = (self._program, verb, str(file.absolute()), *options)
+        try:
+            done = subprocess.run(  # noqa: S603  found on the caller's own PATH
+                arguments,
+                input=text.encode(),
+                capture_output=True,
+                check=False,
+                timeout=timeout_s,
+                env=dict(self._environ),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise MemvidFailed(
+                f"{COMMAND} {verb} {file.name} took longer than {timeout_s} s",
+                hint="`memvid who` tells whether another process holds the file",
+            ) from error
+        except OSError as error:
+            raise MemvidFailed(f"{self._program} does not start: {error.strerror}") from error
+        if done.returncode:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            said = next((line for line in lines if "WARN" not in line), "nothing")
+            raise MemvidFailed(
+                f"{COMMAND} {verb} {file.name} failed: {said}",
+                hint=f"`memvid verify {file}` tells more",
+            )
+        return done.stdout
+
+
+def _entry(view: Mapping[str, Any]) -> Entry:
+    frame = view["frame"]
+    title, address = frame["title"] or "", frame["uri"] or ""
+    text = view["content"]
+    if not text:
+        # Of a short text nothing but the searched form is kept, in which its title, address and
+        # tags follow it.
+        searched = frame["search_text"] or ""
+        text = searched.partition(f"\ntitle: {title}\nuri: {address}")[0]
+    if address.endswith("/" + title.replace(" ", "-")):
+        title = ""  # memvid made it of the address
+    tags = frame["extra_metadata"] or {}
+    return Entry(
+        text=text,
+        title=title,
+        tags={str(key): str(value) for key, value in tags.items() if key not in _NOT_OURS},
+        created_at=frame["timestamp"] * 1000,
+    )

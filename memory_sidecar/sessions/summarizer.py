@@ -1,0 +1,63 @@
+"""A summary from a command of the user's own: the session as JSON in, a summary as JSON out.
+
+It runs without a shell, under a time limit, and only because the user configured it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from memory_sidecar.errors import SidecarError, SummarizerFailed
+from memory_sidecar.session_model import Summary
+from memory_sidecar.sources.session_json import parse_document, read_summary
+
+_SHOWN_CHARACTERS = 200
+
+
+def summarize(
+    command: str,
+    document: Mapping[str, Any],
+    *,
+    timeout_s: int,
+    environ: Mapping[str, str],
+) -> Summary:
+    """What `command` makes of the session in `document`: the `summary` of a session file.
+
+    Raises SummarizerFailed where it does not start, takes too long, fails or prints no summary.
+    """
+    hint = "see session_summarizer in the settings"
+    words = shlex.split(command)
+    try:
+        done = subprocess.run(  # noqa: S603  the user configured it
+            words,
+            input=json.dumps(document, ensure_ascii=False).encode(),
+            capture_output=True,
+            check=False,
+            timeout=timeout_s,
+            env=dict(environ),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SummarizerFailed(
+            f"the summarizer {words[0]} took longer than {timeout_s} s", hint=hint
+        ) from error
+    except OSError as error:
+        raise SummarizerFailed(
+            f"the summarizer {words[0]} does not start: {error.strerror}", hint=hint
+        ) from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()[-_SHOWN_CHARACTERS:]
+        raise SummarizerFailed(
+            f"the summarizer {words[0]} ended with status {done.returncode}: {said}", hint=hint
+        )
+    try:
+        summary = read_summary(parse_document(done.stdout))
+    except SidecarError as error:
+        raise SummarizerFailed(
+            f"the summarizer {words[0]} printed no summary: {error.message}", hint=hint
+        ) from error
+    return replace(summary, made_by=words[0])

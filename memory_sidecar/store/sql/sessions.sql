@@ -1,0 +1,197 @@
+-- The sessions of one agent, beside derived.sql: their rows under the names that hosts know, and
+-- what finds them. A row of sessions comes from one file, and everything else goes with it.
+
+CREATE TABLE sessions (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id    TEXT NOT NULL UNIQUE,
+    source        TEXT NOT NULL,
+    path          TEXT NOT NULL,        -- of its file, relative to the source
+    project_path  TEXT NOT NULL,        -- normalised; '' where there was none
+    project_hash  TEXT NOT NULL,        -- first 16 hex digits of SHA-256 over project_path
+    project       TEXT NOT NULL,        -- its last part, what a person calls it
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL,
+    message_count INTEGER NOT NULL,
+    first_message INTEGER NOT NULL,     -- messages.id; those of a session follow one another
+    title         TEXT NOT NULL,
+    metadata      TEXT NOT NULL,        -- JSON object
+    UNIQUE (source, path)
+);
+
+CREATE INDEX sessions_by_project ON sessions (project_hash);
+CREATE INDEX sessions_by_creation ON sessions (created_at);
+CREATE INDEX sessions_by_update ON sessions (updated_at);
+
+-- AUTOINCREMENT here and below: an id is never used twice, so a vector that was computed for a row
+-- which has since been replaced can never land on its successor.
+CREATE TABLE messages (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    role       TEXT NOT NULL CHECK (role IN ('user', 'assistant', 'system')),
+    content    TEXT NOT NULL,
+    sequence   INTEGER NOT NULL,        -- from 0
+    created_at INTEGER NOT NULL,
+    heading    TEXT NOT NULL            -- date, project and speaker, as they are embedded
+);
+
+CREATE INDEX messages_by_session ON messages (session_id, sequence);
+CREATE INDEX messages_by_creation ON messages (created_at);
+
+-- Every session has a row here, so that tier 1 finds it: one without a summary of its own is told
+-- by its title or its first words, and made_by says so.
+CREATE TABLE summaries (
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id      INTEGER NOT NULL UNIQUE REFERENCES sessions (id) ON DELETE CASCADE,
+    brief           TEXT NOT NULL,
+    detailed        TEXT,
+    key_decisions   TEXT NOT NULL DEFAULT '[]',     -- JSON arrays of texts
+    problems_solved TEXT NOT NULL DEFAULT '[]',
+    technologies    TEXT NOT NULL DEFAULT '[]',
+    outcome         TEXT CHECK (outcome IN ('success', 'partial', 'abandoned')),
+    user_note       TEXT,
+    created_at      INTEGER NOT NULL,
+    made_by         TEXT NOT NULL DEFAULT '',       -- '' its author
+    embedded        TEXT NOT NULL                   -- all of it with date, project and topics
+);
+
+CREATE INDEX summaries_by_outcome ON summaries (outcome);
+CREATE INDEX summaries_by_creation ON summaries (created_at);
+
+CREATE TABLE topics (
+    id         INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    topic      TEXT NOT NULL            -- lower case
+);
+
+CREATE INDEX topics_by_session ON topics (session_id);
+CREATE INDEX topics_by_topic ON topics (topic);
+
+CREATE TABLE code_snippets (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id  INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    language    TEXT,
+    code        TEXT NOT NULL,
+    description TEXT,
+    file_path   TEXT,
+    created_at  INTEGER NOT NULL
+);
+
+CREATE INDEX code_snippets_by_session ON code_snippets (session_id);
+CREATE INDEX code_snippets_by_language ON code_snippets (language);
+CREATE INDEX code_snippets_by_creation ON code_snippets (created_at);
+
+-- Whoever updates a session without saying when, does it now. Setting the time fires this again,
+-- with another time than before: then it does nothing.
+CREATE TRIGGER sessions_updated AFTER UPDATE ON sessions WHEN NEW.updated_at = OLD.updated_at BEGIN
+    UPDATE sessions SET updated_at = max(OLD.updated_at + 1, CAST(unixepoch('subsec') * 1000 AS INT))
+    WHERE id = NEW.id;
+END;
+
+-- Prefix and phrase search: the texts as they stand. External content, so the index is told what
+-- it had; the triggers make that part of every transaction, cascades included.
+CREATE VIRTUAL TABLE summaries_fts USING fts5 (
+    brief, detailed, key_decisions, problems_solved, technologies, user_note,
+    content = 'summaries', content_rowid = 'id', tokenize = 'porter unicode61'
+);
+
+CREATE TRIGGER summaries_fts_insert AFTER INSERT ON summaries BEGIN
+    INSERT INTO summaries_fts
+        (rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
+    VALUES (NEW.id, NEW.brief, NEW.detailed, NEW.key_decisions, NEW.problems_solved,
+        NEW.technologies, NEW.user_note);
+END;
+
+CREATE TRIGGER summaries_fts_delete AFTER DELETE ON summaries BEGIN
+    INSERT INTO summaries_fts (summaries_fts,
+        rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
+    VALUES ('delete', OLD.id, OLD.brief, OLD.detailed, OLD.key_decisions, OLD.problems_solved,
+        OLD.technologies, OLD.user_note);
+END;
+
+CREATE TRIGGER summaries_fts_update AFTER UPDATE ON summaries BEGIN
+    INSERT INTO summaries_fts (summaries_fts,
+        rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
+    VALUES ('delete', OLD.id, OLD.brief, OLD.detailed, OLD.key_decisions, OLD.problems_solved,
+        OLD.technologies, OLD.user_note);
+    INSERT INTO summaries_fts
+        (rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
+    VALUES (NEW.id, NEW.brief, NEW.detailed, NEW.key_decisions, NEW.problems_solved,
+        NEW.technologies, NEW.user_note);
+END;
+
+CREATE VIRTUAL TABLE messages_fts USING fts5 (
+    content, content = 'messages', content_rowid = 'id', tokenize = 'porter unicode61'
+);
+
+CREATE TRIGGER messages_fts_insert AFTER INSERT ON messages BEGIN
+    INSERT INTO messages_fts (rowid, content) VALUES (NEW.id, NEW.content);
+END;
+
+CREATE TRIGGER messages_fts_delete AFTER DELETE ON messages BEGIN
+    INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', OLD.id, OLD.content);
+END;
+
+CREATE TRIGGER messages_fts_update AFTER UPDATE ON messages BEGIN
+    INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', OLD.id, OLD.content);
+    INSERT INTO messages_fts (rowid, content) VALUES (NEW.id, NEW.content);
+END;
+
+CREATE VIRTUAL TABLE topics_fts USING fts5 (
+    topic, content = 'topics', content_rowid = 'id', tokenize = 'porter unicode61'
+);
+
+CREATE TRIGGER topics_fts_insert AFTER INSERT ON topics BEGIN
+    INSERT INTO topics_fts (rowid, topic) VALUES (NEW.id, NEW.topic);
+END;
+
+CREATE TRIGGER topics_fts_delete AFTER DELETE ON topics BEGIN
+    INSERT INTO topics_fts (topics_fts, rowid, topic) VALUES ('delete', OLD.id, OLD.topic);
+END;
+
+CREATE TRIGGER topics_fts_update AFTER UPDATE ON topics BEGIN
+    INSERT INTO topics_fts (topics_fts, rowid, topic) VALUES ('delete', OLD.id, OLD.topic);
+    INSERT INTO topics_fts (rowid, topic) VALUES (NEW.id, NEW.topic);
+END;
+
+-- What ranks, for each of the three things that can be found: words (contentless: they are drawn
+-- from the text, identifiers split), how many rows hold a word, vectors, and the queue for them.
+-- A row has a vector or waits for one, never both, never neither.
+
+CREATE VIRTUAL TABLE summary_words USING fts5 (
+    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+CREATE VIRTUAL TABLE summary_vocabulary USING fts5vocab (summary_words, row);
+CREATE VIRTUAL TABLE summary_vectors USING vec0 (
+    id INTEGER PRIMARY KEY,
+    embedding FLOAT[384] distance_metric=cosine
+);
+CREATE TABLE summary_pending (
+    id        INTEGER PRIMARY KEY REFERENCES summaries (id) ON DELETE CASCADE,
+    queued_at INTEGER NOT NULL
+);
+
+CREATE VIRTUAL TABLE message_words USING fts5 (
+    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+CREATE VIRTUAL TABLE message_vocabulary USING fts5vocab (message_words, row);
+CREATE VIRTUAL TABLE message_vectors USING vec0 (
+    id INTEGER PRIMARY KEY,
+    embedding FLOAT[384] distance_metric=cosine
+);
+CREATE TABLE message_pending (
+    id        INTEGER PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
+    queued_at INTEGER NOT NULL
+);
+
+CREATE VIRTUAL TABLE snippet_words USING fts5 (
+    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+CREATE VIRTUAL TABLE snippet_vocabulary USING fts5vocab (snippet_words, row);
+CREATE VIRTUAL TABLE snippet_vectors USING vec0 (
+    id INTEGER PRIMARY KEY,
+    embedding FLOAT[384] distance_metric=cosine
+);
+CREATE TABLE snippet_pending (
+    id        INTEGER PRIMARY KEY REFERENCES code_snippets (id) ON DELETE CASCADE,
+    queued_at INTEGER NOT NULL
+);
