@@ -22,7 +22,8 @@ NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
 # These are about daemons, or are one, so they run here.
-OWN_COMMANDS = frozenset({"serve", "stop", "service", "mcp"})
+OWN_COMMANDS = frozenset({"serve", "stop", "service"})
+MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
 HELP_OPTIONS = frozenset({"-h", "--help", "--version"})
 
 FORWARDED_VARIABLES = frozenset(
@@ -48,6 +49,8 @@ def main() -> int:
 
 
 def _main(arguments: list[str]) -> int:
+    if arguments[:1] == [MCP_OPTION]:
+        arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
     if NO_DAEMON_OPTION in options:
@@ -62,6 +65,8 @@ def _main(arguments: list[str]) -> int:
     data_dir = locate_data_dir(data_dir_option(arguments), cwd=request["cwd"], environ=os.environ)
     # Whoever only wants to read the help has no use for a daemon.
     may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
+    if command == MCP_COMMAND and may_start:
+        return _pump(request, data_dir)
     for _ in range(ATTEMPTS):
         try:
             link = _link(data_dir, may_start=may_start)
@@ -102,6 +107,28 @@ def _started(data_dir: str, outdated: Link | None) -> Link | None:
     if not can_start(data_dir):
         return None
     return start_daemon(data_dir, os.environ, outdated=outdated)
+
+
+def _pump(request: Frame, data_dir: str) -> int:
+    """Hold an MCP conversation with the daemon, on standard streams, until the host ends it."""
+    from memory_sidecar.daemon.pump import Pump
+
+    if sys.stdin is None or sys.stdout is None:
+        return EXIT_FAILED
+    arguments = request["arguments"]
+    try:
+        first = _link(data_dir, may_start=True)
+        if first is None:
+            return _run_here(arguments)
+        links = [first]
+
+        def connect() -> Link | None:
+            return links.pop() if links else _link(data_dir, may_start=True)
+
+        status = Pump(connect, {**request, "type": "converse"}).run()
+    except Exception as error:  # a named one, or a disk that refuses
+        return _explain(error, arguments)
+    os._exit(status)
 
 
 def _request(arguments: list[str]) -> Frame:

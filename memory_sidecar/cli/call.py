@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.progress import Progress
@@ -23,8 +23,15 @@ from memory_sidecar.errors import SidecarError, UsageError
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.services import Services
 
+if TYPE_CHECKING:
+    from memory_sidecar.mcp.conversation import McpConversation
+
 OpenServices = Callable[..., Services]
 CloseServices = Callable[[Services], None]
+
+
+def _hold_here(conversation: McpConversation) -> None:
+    conversation.hold_here()
 
 
 @dataclass
@@ -43,6 +50,7 @@ class Call:
     cancelled: threading.Event = field(default_factory=threading.Event)  # the caller wants no more
     open_services: OpenServices = Services.find
     close_services: CloseServices = Services.close
+    hold: Callable[[McpConversation], None] = _hold_here
     data_dir: Path | None = None
     db: Path | None = None
     _services: list[Services] = field(default_factory=list)

@@ -28,6 +28,7 @@ from memory_sidecar.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from memory_sidecar.cli.call import Call
+    from memory_sidecar.daemon.conversation import Conversation
     from memory_sidecar.handlers.services import Services
 
 # Answered in a fraction of a second; every other command gets a thread to itself.
@@ -86,8 +87,17 @@ class Commands:
         return next((w for w in request.arguments if not w.startswith("-")), "") in QUICK
 
     def answer(self, exchange: Exchange) -> int:
+        return self._run(self._call(exchange), exchange)
+
+    def agree(self, exchange: Exchange) -> Conversation | int:
+        granted: list[Conversation] = []
+        call = self._call(exchange)
+        call.hold = granted.append
+        status = self._run(call, exchange)
+        return granted[0] if granted else status
+
+    def _call(self, exchange: Exchange) -> Call:
         from memory_sidecar.cli.call import Call
-        from memory_sidecar.cli.main import run
 
         request = exchange.request
         call = Call(
@@ -104,12 +114,17 @@ class Commands:
             close_services=self._close_services,
         )
         call.open_services = partial(self._open_services, call)
+        return call
+
+    def _run(self, call: Call, exchange: Exchange) -> int:
+        from memory_sidecar.cli.main import run
+
         try:
             status = run(call)
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
         except Exception as error:
-            _log.exception("failed: %s", " ".join(request.arguments))
+            _log.exception("failed: %s", " ".join(call.arguments))
             log_path = state_file(str(self._data_dir), "daemon.log")
             call.print_error(SidecarError(f"internal error: {error!r}", hint=f"see {log_path}"))
             status = EXIT_FAILED

@@ -16,6 +16,7 @@ from memory_sidecar.cli.doctor import doctor
 from memory_sidecar.cli.embed import embed
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.index import index
+from memory_sidecar.cli.mcp import mcp
 from memory_sidecar.cli.model import model
 from memory_sidecar.cli.options import with_help
 from memory_sidecar.cli.reindex import reindex
@@ -67,6 +68,7 @@ for _command in (
     serve,
     stop,
     service,
+    mcp,
 ):
     cli.add_command(_command)
 

@@ -55,8 +55,17 @@ class Link:
     def send(self, frame: Frame) -> None:
         self._socket.sendall(encode(frame))
 
+    def send_line(self, line: bytes) -> None:
+        """What is said in a conversation: one line, with its end."""
+        self._socket.sendall(line)
+
     def receive(self) -> Frame | None:
         """The next frame; `None` where the daemon hung up."""
+        line = self.receive_line()
+        return None if line is None else decode(line)
+
+    def receive_line(self) -> bytes | None:
+        """The next line, without its end; `None` where the daemon hung up."""
         while (end := self._received.find(b"\n")) < 0:
             if len(self._received) > MAX_FRAME_BYTES:
                 raise ProtocolError("a frame without an end")
@@ -66,7 +75,7 @@ class Link:
             self._received += more
         line = bytes(self._received[:end])
         del self._received[: end + 1]
-        return decode(line)
+        return line
 
     def close(self) -> None:
         self._socket.close()

@@ -12,7 +12,13 @@
 
 Instead of an exit a request may get `refused` (the daemon is stopping: ask the next one) or `alone`
 (this request has killed it before: run it yourself). Instead of `run` a client may send `stop` or
-`log_level`, each answered by `done`.
+`log_level`, each answered by `done`; or `converse`, with the fields of `run`:
+
+    {"type": "converse", "arguments": […], …}  →
+                                           ←  {"type": "conversing", …}
+
+after which the connection carries lines that only the two ends understand, until one hangs up. A
+conversation that is not granted ends like a `run`, with what is wrong as `err` and an `exit`.
 
 For good: the greeting has an integer `memory_sidecar`, which is raised when versions can no longer
 talk, and a `version`; `stop` is understood at any number. Whoever reads ignores fields it does not

@@ -2,7 +2,8 @@
 
 Garbage, silence and slowness cost whoever causes them a connection, and nobody else anything.
 Requests that are answered quickly take turns, so that a burst of them does not outrun the machine;
-the others, which may take minutes, each have a thread to themselves.
+the others, which may take minutes, each have a thread to themselves. A conversation keeps its
+connection, and runs in the event loop.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from memory_sidecar.daemon import log
+from memory_sidecar.daemon.conversation import Conversation
 from memory_sidecar.daemon.exchange import Exchange, Request, Turn
 from memory_sidecar.daemon.listener import BACKLOG, Listener
 from memory_sidecar.daemon.protocol import (
@@ -56,6 +58,9 @@ class Application(Protocol):
     def answer(self, exchange: Exchange) -> int:
         """Run one request to its end, in a thread of its own; returns its exit status."""
 
+    def agree(self, exchange: Exchange) -> Conversation | int:
+        """What to say to a client that asks for a conversation; an exit status for a no."""
+
     def close(self) -> None:
         """Finish, once nothing is being answered any more."""
 
@@ -79,6 +84,7 @@ class Server:
         self._turns = threading.Semaphore(TURNS)
         self._running: set[Exchange] = set()
         self._clients: set[asyncio.Task[None]] = set()
+        self._conversing: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -103,7 +109,12 @@ class Server:
 
     async def _finish(self) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), FINISH_TIMEOUT_S)
+            async with asyncio.timeout(FINISH_TIMEOUT_S):
+                await self._idle.wait()
+                if self._conversing:
+                    await asyncio.wait(self._conversing)
+        for task in self._conversing:
+            task.cancel()
         for exchange in self._running:
             _log.warning("cancelled to stop: %s", " ".join(exchange.request.arguments))
             exchange.cancel()
@@ -144,6 +155,8 @@ class Server:
                 return
             case "run":
                 await self._run(Request.of(frame or {}), reader, writer)
+            case "converse":
+                await self._converse(Request.of(frame or {}), reader, writer)
             case "stop":
                 _log.info("asked to stop")
                 await _send(writer, {"type": "done"})
@@ -179,6 +192,35 @@ class Server:
                 self._idle.set()
         async with asyncio.timeout(LINGER_S):
             await _send(writer, {"type": "exit", "status": status})
+
+    async def _converse(
+        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if self.is_stopping:
+            await _send(writer, {"type": "refused"})
+            return
+        loop = asyncio.get_running_loop()
+        exchange = Exchange(request, loop, writer)
+        agreed = await loop.run_in_executor(self._threads, self._agree, exchange)
+        if isinstance(agreed, int):
+            await _send(writer, {"type": "exit", "status": agreed})
+            return
+        await _send(writer, {"type": "conversing", **agreed.terms})
+        holding = asyncio.create_task(agreed.hold(reader, writer, self._stopping))
+        self._conversing.add(holding)
+        try:
+            await holding
+        finally:
+            self._conversing.discard(holding)
+
+    def _agree(self, exchange: Exchange) -> Conversation | int:
+        try:
+            with routed_to(exchange.stdout, exchange.stderr):
+                return self._application.agree(exchange)
+        except Exception as error:
+            _log.exception("failed: %s", " ".join(exchange.request.arguments))
+            exchange.stderr.write(f"memory-sidecar: internal error: {error!r}\n")
+            return EXIT_FAILED
 
     def _answer(self, exchange: Exchange) -> int:
         try:

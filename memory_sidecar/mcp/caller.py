@@ -1,0 +1,40 @@
+"""Who is connected: for whom a client acts, where it was started, and what it may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.sources.registry import Source
+
+
+class Toolset(StrEnum):
+    """What a host can offer an agent, or keep from it."""
+
+    CODE = "code"
+    MEMORIES = "memories"
+    SESSIONS = "sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A connected client. All of it is the host's choice, none the agent's."""
+
+    services: Services
+    cwd: Path
+    agent: str
+    toolsets: frozenset[Toolset] = frozenset(Toolset)
+    is_read_only: bool = False
+    db: Path | None = None
+
+    @property
+    def codebase(self) -> Codebase:
+        return self.services.codebase(self.db)
+
+    @property
+    def source(self) -> Source | None:
+        """The source that the client was started in."""
+        return self.codebase.source_around(self.cwd)

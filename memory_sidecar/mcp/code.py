@@ -1,0 +1,261 @@
+"""The tools about source code: search it, read it, and see what is there."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from memory_sidecar.chunking.language import canonical_language
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.errors import NoIndex, UsageError
+from memory_sidecar.handlers.files import read_file as read_source_file
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.paging import CHARACTERS_PER_TOKEN, cursor_at, offset_of, within_tokens
+from memory_sidecar.mcp.tool import Arguments, Result
+from memory_sidecar.mcp.uris import source_uri
+from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.sources.registry import Source
+
+EVERY_SOURCE = "*"
+MAX_HITS = 50
+MAX_WAIT_MS = 30_000
+
+
+class SearchCode(Arguments):
+    query: str = Field(description="A question, words, or the exact name of a symbol or path.")
+    top_k: int = Field(8, ge=1, le=MAX_HITS, description="How many hits.")
+    languages: list[str] = Field(default=[], description="Any of these, such as csharp, python.")
+    paths: list[str] = Field(default=[], description="Globs as in .gitignore, any of: src/**/*.cs.")
+    source: str = Field(
+        "", description='Name of a source, or "*" for all; by default the one you work in.'
+    )
+    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    max_tokens: int = Field(6000, ge=1, description="Budget for the code of all hits.")
+    wait_fresh_ms: int = Field(
+        0, ge=0, le=MAX_WAIT_MS, description="Index what was just saved first, for at most so long."
+    )
+    cursor: str = Field("", description="next_cursor of the result before.")
+
+
+class Hit(BaseModel):
+    source: str
+    filename: str = Field(description="Relative to the source.")
+    location: str = Field(description="First and last line, 1-based.")
+    language: str
+    scope: str = Field(description="What the lines are part of.")
+    signature: str
+    code: str
+    score: float = Field(description="0…1")
+    uri: str
+
+
+class Hits(Result):
+    hits: list[Hit]
+    next_cursor: str = Field("", description="For further hits; empty when there are none.")
+
+    def text(self) -> str:
+        shown = [
+            f"{hit.filename}:{hit.location}  {hit.signature or hit.scope}".rstrip()
+            + (f"  [{hit.source}]\n" if len({hit.source for hit in self.hits}) > 1 else "\n")
+            + hit.code
+            for hit in self.hits
+        ]
+        more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
+        return "\n\n".join([*shown, *more]) or "no hits"
+
+
+def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
+    """Find code by what it does or what it is called.
+
+    Gives ranked chunks of functions, classes and documents, each with path and lines. Finds exact
+    names too, and shows less than grep.
+    """
+    codebase = caller.codebase
+    offset = offset_of(asked.cursor)
+    query = CodeQuery(
+        text=asked.query,
+        top_k=offset + asked.top_k + 1,
+        mode=SearchMode(asked.mode),
+        filter=CodeFilter(
+            sources=_chosen(caller, asked.source),
+            languages=tuple(map(_language, asked.languages)),
+            path_globs=tuple(asked.paths),
+        ),
+    )
+    if asked.wait_fresh_ms:
+        codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
+    found = codebase.search(query, reporter=report)[offset:]
+    shown = within_tokens(
+        found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.chunk.code)
+    )
+    return Hits(
+        hits=[_hit(hit) for hit in shown],
+        next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(found) else "",
+    )
+
+
+class ReadFile(Arguments):
+    path: str = Field(description="As search_code gives it, relative to its source; or absolute.")
+    source: str = Field("", description="Name of the source; by default the one you work in.")
+    start_line: int = Field(1, ge=1)
+    end_line: int = Field(0, ge=0, description="Last line wanted; 0 for the end of the file.")
+    max_tokens: int = Field(6000, ge=1, description="What is longer is cut after a line.")
+
+
+class FileLines(Result):
+    source: str
+    filename: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    content: str
+    next_start_line: int = Field(0, description="Where to go on; 0 when nothing was cut.")
+    uri: str
+
+    def text(self) -> str:
+        cut = f"; go on with start_line {self.next_start_line}" if self.next_start_line else ""
+        where = f"{self.filename}:{self.start_line}-{self.end_line} of {self.total_lines}{cut}"
+        return f"{where}\n{self.content}"
+
+
+def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
+    """Read lines of a file of an indexed source, as it is on the disk now."""
+    file = read_source_file(
+        _searched(caller, asked.source),
+        asked.path,
+        max_file_bytes=caller.services.settings.max_file_bytes,
+    )
+    lines = file.text.split("\n")
+    if lines[-1] == "":
+        lines.pop()  # what ends with a line break has no line behind it
+    total = len(lines)
+    start = asked.start_line
+    last = min(asked.end_line or total, total)
+    if start > total or last < start:
+        raise UsageError(
+            f"{file.path} has no lines {start}-{asked.end_line or total}",
+            hint=f"it has lines 1-{total}",
+        )
+    wanted = lines[start - 1 : last]
+    shown = within_tokens(wanted, asked.max_tokens, characters=lambda line: len(line) + 1)
+    end = start + len(shown) - 1
+    content = "\n".join(shown)[: asked.max_tokens * CHARACTERS_PER_TOKEN]  # a single huge line
+    return FileLines(
+        source=file.source.name,
+        filename=file.path,
+        start_line=start,
+        end_line=end,
+        total_lines=total,
+        content=content,
+        next_start_line=end + 1 if end < last else 0,
+        uri=source_uri(file.source.name, file.path),
+    )
+
+
+class ListSources(Arguments):
+    pass
+
+
+class SourceState(BaseModel):
+    name: str
+    root: str
+    is_yours: bool = Field(description="The one you work in, which is searched by default.")
+    files: int
+    chunks: int
+    state: str = Field(description="How fresh its index is.")
+    scanned_at: str | None = Field(description="When it was last compared with the disk.")
+
+
+class Sources(Result):
+    sources: list[SourceState]
+
+    def text(self) -> str:
+        return "\n".join(
+            f"{each.name}{' (yours)' if each.is_yours else ''}: {each.files} files, "
+            f"{each.chunks} chunks, {each.state}  {each.root}"
+            for each in self.sources
+        )
+
+
+def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sources:
+    """List the source trees that are indexed, with how fresh each index is."""
+    return Sources(sources=source_states(caller))
+
+
+def source_states(caller: Caller) -> list[SourceState]:
+    """Every registered source. Raises NoIndex where there is none."""
+    found = caller.codebase.status()
+    if not found.registered:
+        raise NoIndex("no source is registered")
+    yours = caller.source
+    counted = {source.name: source for source in found.sources}
+    live = {state.name: state for state in found.live}
+    states = []
+    for source in found.registered:
+        counts, watched = counted.get(source.name), live.get(source.name)
+        if counts is None or counts.scanned_at is None:
+            state = "not indexed yet" if watched is None else "being indexed"
+        elif watched is None:
+            state = f"as of {iso_utc(counts.scanned_at)}"
+        elif watched.error:
+            state = f"watched, but {watched.error}"
+        else:
+            state = "up to date" if watched.is_current else "indexing changes"
+        states.append(
+            SourceState(
+                name=source.name,
+                root=source.root.as_posix(),
+                is_yours=source == yours,
+                files=counts.indexed if counts else 0,
+                chunks=counts.chunks if counts else 0,
+                state=state,
+                scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
+            )
+        )
+    return states
+
+
+def _chosen(caller: Caller, name: str) -> tuple[str, ...]:
+    """The sources to search; none stands for all of them."""
+    if name == EVERY_SOURCE or (not name and caller.db is not None):
+        return ()
+    if name:
+        return (name,)
+    return (caller.source.name,) if caller.source else ()
+
+
+def _searched(caller: Caller, name: str) -> list[Source]:
+    """The sources to look for a file in, the likeliest first. Raises NotFound, NoIndex."""
+    registry = caller.codebase.registry
+    if name and name != EVERY_SOURCE:
+        return [registry.get(name)]
+    sources = registry.all()
+    if not sources:
+        raise NoIndex("no source is registered")
+    yours = caller.source
+    return sorted(sources, key=lambda source: source != yours)
+
+
+def _hit(hit: CodeHit) -> Hit:
+    return Hit(
+        source=hit.source,
+        filename=hit.filename,
+        location=hit.chunk.location,
+        language=hit.language,
+        scope=hit.chunk.scope,
+        signature=hit.chunk.signature,
+        code=hit.chunk.code,
+        score=round(hit.score, 6),
+        uri=source_uri(hit.source, hit.filename),
+    )
+
+
+def _language(name: str) -> str:
+    known = canonical_language(name)
+    if known is None:
+        raise UsageError(
+            f"unknown language {name!r}", hint="for example python, csharp, typescript"
+        )
+    return known

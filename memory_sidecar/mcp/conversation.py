@@ -1,0 +1,93 @@
+"""One client's conversation: granted to a host, and held over whatever carries its lines."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from functools import partial
+
+from mcp.server.runner import serve_dual_era_loop
+
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.server import SERVER
+from memory_sidecar.mcp.status import instructions
+from memory_sidecar.mcp.tools import TOOLS
+from memory_sidecar.mcp.wire import Wire
+
+
+class McpConversation:
+    """What `memory-sidecar mcp` leads to."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    @property
+    def terms(self) -> Mapping[str, object]:
+        """For the pump: which tools may be called again when it is not known whether they ran."""
+        return {"repeatable": [tool.name for tool in TOOLS.values() if tool.may_be_repeated]}
+
+    async def hold(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stopping: asyncio.Event
+    ) -> None:
+        """Serve the client until it hangs up or, once `stopping` is set, between two requests."""
+
+        async def write_line(line: bytes) -> None:
+            writer.write(line)
+            await writer.drain()
+
+        wire = Wire(reader.readline, write_line)
+        serving = asyncio.create_task(self._serve(wire))
+        ending = asyncio.create_task(_ended(stopping, wire))
+        try:
+            await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ending.cancel()
+            serving.cancel()
+        await asyncio.wait([serving])
+
+    def hold_here(self) -> None:
+        """Serve the client at this process's standard streams, until it closes its end."""
+        asyncio.run(self._hold_here())
+
+    async def _hold_here(self) -> None:
+        loop = asyncio.get_running_loop()
+        heard = os.fdopen(_kept(0, instead=os.open(os.devnull, os.O_RDONLY)), "rb")
+        said = _kept(1, instead=2)  # whatever a library prints must not reach the client
+        read_line = partial(loop.run_in_executor, None, heard.readline)
+
+        async def write_line(line: bytes) -> None:
+            await loop.run_in_executor(None, _write, said, line)
+
+        await self._serve(Wire(read_line, write_line))
+
+    async def _serve(self, wire: Wire) -> None:
+        loop = asyncio.get_running_loop()
+        told = await loop.run_in_executor(None, instructions, self._caller)
+        options = SERVER.create_initialization_options()
+        async with wire.streams() as (hear, say):
+            await serve_dual_era_loop(
+                SERVER,
+                hear,
+                say,
+                lifespan_state=self._caller,
+                init_options=options.model_copy(update={"instructions": told}),
+            )
+
+
+async def _ended(stopping: asyncio.Event, wire: Wire) -> None:
+    await stopping.wait()
+    await wire.idle()
+
+
+def _kept(fd: int, *, instead: int) -> int:
+    """A descriptor for what `fd` is, which then is what `instead` is."""
+    kept = os.dup(fd)
+    os.dup2(instead, fd)
+    return kept
+
+
+def _write(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]

@@ -1,0 +1,45 @@
+"""How much of a result is given at once: by count, with a cursor for the rest, and by tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from memory_sidecar.errors import UsageError
+
+CHARACTERS_PER_TOKEN = 4
+
+T = TypeVar("T")
+
+_CURSOR = re.compile(r"from-(\d{1,9})")
+
+
+def offset_of(cursor: str) -> int:
+    """How many results came before `cursor`; "" is the beginning. Raises UsageError."""
+    if not cursor:
+        return 0
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise UsageError(
+            f"{cursor!r} is no cursor", hint="pass the `next_cursor` of the result before, or none"
+        )
+    return int(found[1])
+
+
+def cursor_at(offset: int) -> str:
+    return f"from-{offset}"
+
+
+def within_tokens(
+    items: Sequence[T], max_tokens: int, *, characters: Callable[[T], int]
+) -> list[T]:
+    """The first of `items`, and those after it that fit into `max_tokens` together with it."""
+    left = max_tokens * CHARACTERS_PER_TOKEN
+    kept: list[T] = []
+    for item in items:
+        left -= characters(item)
+        if kept and left < 0:
+            break
+        kept.append(item)
+    return kept

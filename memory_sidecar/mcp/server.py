@@ -1,0 +1,111 @@
+"""The one MCP server of this process: the SDK's, serving every conversation.
+
+Whose conversation it is comes with each request, as the SDK's lifespan context, so nothing that one
+client may see lies where another one could reach it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from memory_sidecar import __version__
+from memory_sidecar.errors import SidecarError, one_line
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.report import CallReport
+from memory_sidecar.mcp.tool import Arguments, Result, Tool
+from memory_sidecar.mcp.tools import TOOLS
+
+THREADS = 32  # calls at a time; further ones wait
+
+Context = ServerRequestContext[Caller]
+
+_log = logging.getLogger(__name__)
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
+
+# An agent that is told to index again does, and again: what it cannot mend, a person has to.
+_HINTS = {
+    "no_index": "tell the user to run `memory-sidecar index PATH` once; until then work with your "
+    "own file tools, since calling again changes nothing",
+    "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
+    "again helps",
+    "model": "tell the user; keyword search works without a model",
+}
+
+
+async def _list_tools(
+    context: Context, _params: types.PaginatedRequestParams | None
+) -> types.ListToolsResult:
+    caller = context.lifespan_context
+    return types.ListToolsResult(tools=[t.listed for t in TOOLS.values() if t.is_offered(caller)])
+
+
+async def _call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    caller = context.lifespan_context
+    tool = TOOLS.get(params.name)
+    if tool is None or not tool.is_offered(caller):
+        raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
+    report = CallReport(context.session.report_progress)
+    try:
+        asked = tool.read(params.arguments)
+        result = await _in_thread(tool, caller, asked, report)
+    except SidecarError as error:
+        return _failed(error, report.notices)
+    except Exception as error:
+        _log.exception("failed: %s", tool.name)
+        return _failed(SidecarError(f"internal error: {error!r}", hint="see the daemon's log"), [])
+    return types.CallToolResult(
+        content=[types.TextContent(text=_with_notices(result.text(), result.notices))],
+        structured_content=result.model_dump(mode="json"),
+    )
+
+
+async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Result:
+    """Run `tool` in a thread. When the client cancels, it is told to stop, and not waited for."""
+
+    def work() -> Result:
+        report.begin()
+        result = tool.run(caller, asked, report)
+        return result.model_copy(update={"notices": [*result.notices, *report.notices]})
+
+    working = asyncio.get_running_loop().run_in_executor(_threads, work)
+    working.add_done_callback(_look_at)
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        report.cancel()
+        raise
+
+
+def _look_at(finished: asyncio.Future[Result]) -> None:
+    """Keep asyncio from logging what became of a call that nobody waits for any more."""
+    if not finished.cancelled():
+        finished.exception()
+
+
+def _failed(error: SidecarError, notices: list[str]) -> types.CallToolResult:
+    kind = error.code.partition("_")[0]
+    hint = _HINTS.get(error.code) or _HINTS.get(kind) or error.hint
+    text = f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")
+    return types.CallToolResult(
+        content=[types.TextContent(text=_with_notices(text, notices))], is_error=True
+    )
+
+
+def _with_notices(text: str, notices: list[str]) -> str:
+    return "\n".join([*(f"note: {one_line(notice)}" for notice in notices), text])
+
+
+SERVER: Server[Caller] = Server(
+    "memory-sidecar",
+    version=__version__,
+    title="Memory Sidecar",
+    on_list_tools=_list_tools,
+    on_call_tool=_call_tool,
+)

@@ -1,0 +1,85 @@
+"""The tool that tells how things are, and the instructions that every client is given first."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from memory_sidecar import __version__
+from memory_sidecar.errors import NoIndex, SidecarError
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.mcp.caller import Caller, Toolset
+from memory_sidecar.mcp.code import SourceState, source_states
+from memory_sidecar.mcp.tool import Arguments, Result
+
+SHOWN_SOURCES = 8
+
+
+class GetStatus(Arguments):
+    pass
+
+
+class Status(Result):
+    version: str
+    agent: str
+    data_dir: str
+    sources: list[SourceState]
+    chunks: int
+    vectors_pending: int = Field(description="Chunks that only keyword search finds yet.")
+
+    def text(self) -> str:
+        waiting = f", {self.vectors_pending} wait for a vector" if self.vectors_pending else ""
+        lines = [f"memory-sidecar {self.version}, agent {self.agent}, {self.data_dir}"]
+        lines += [f"{each.name}: {each.files} files, {each.state}" for each in self.sources]
+        return "\n".join([*lines, f"{self.chunks} chunks{waiting}"])
+
+
+def status(caller: Caller, _asked: GetStatus, report: Reporter) -> Status:
+    """Tell what is indexed, how fresh it is, and what is missing."""
+    sources: list[SourceState] = []
+    chunks = pending = 0
+    try:
+        found = caller.codebase.status()
+        sources, chunks, pending = source_states(caller), found.chunks, found.vectors_pending
+    except NoIndex as nothing:
+        report.notice(nothing.message)
+    if problem := caller.services.models.problem:
+        report.notice(f"no vectors: {problem.message}; {problem.hint}")
+    return Status(
+        version=__version__,
+        agent=caller.agent,
+        data_dir=caller.services.data_dir.root.as_posix(),
+        sources=sources,
+        chunks=chunks,
+        vectors_pending=pending,
+    )
+
+
+def instructions(caller: Caller) -> str:
+    """What a model should know before its first call. Loads no model."""
+    lines = []
+    if Toolset.CODE in caller.toolsets:
+        lines += _about_code(caller)
+    return "\n".join(lines)
+
+
+def _about_code(caller: Caller) -> list[str]:
+    try:
+        states = source_states(caller)
+    except NoIndex:
+        return [
+            "No source tree is indexed: search_code has nothing to search until the user has run "
+            "`memory-sidecar index PATH`."
+        ]
+    except SidecarError as error:
+        return [f"The code index cannot be used now: {error.message}"]
+    shown = [
+        f"- {each.name}{' (yours)' if each.is_yours else ''}: {each.files} files, {each.state}"
+        for each in sorted(states, key=lambda each: not each.is_yours)[:SHOWN_SOURCES]
+    ]
+    left_out = len(states) - len(shown)
+    return [
+        "Look for code with search_code before reading whole files. Saved files are indexed within "
+        "a second. Indexed now:",
+        *shown,
+        *([f"- and {left_out} more: list_sources"] if left_out else []),
+    ]

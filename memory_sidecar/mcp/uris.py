@@ -1,0 +1,31 @@
+"""How memories and files are named as resources: `memory://AGENT/PATH`, `source://NAME/PATH`."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote, urlsplit
+
+from memory_sidecar.errors import UsageError
+
+MEMORY, SOURCE = "memory", "source"
+
+
+def memory_uri(agent: str, path: str) -> str:
+    return f"{MEMORY}://{agent}/{quote(path)}"
+
+
+def source_uri(name: str, path: str) -> str:
+    return f"{SOURCE}://{name}/{quote(path)}"
+
+
+def parts_of(uri: str) -> tuple[str, str, str]:
+    """Scheme, agent or source, and path. Raises UsageError for anything else."""
+    try:
+        split = urlsplit(uri)
+    except ValueError:
+        split = urlsplit("")
+    owner, path = split.netloc, unquote(split.path).removeprefix("/")
+    if split.scheme not in (MEMORY, SOURCE) or not owner or not path or split.query:
+        raise UsageError(
+            f"{uri!r} names no resource", hint="memory://AGENT/PATH or source://NAME/PATH"
+        )
+    return split.scheme, owner, path

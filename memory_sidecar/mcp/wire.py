@@ -1,0 +1,97 @@
+"""Messages of one client, one JSON object a line, as the streams that the SDK reads and writes.
+
+Knows which requests wait for an answer, so that a conversation can end between two of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import mcp_types as types
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.shared.message import SessionMessage
+
+LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
+
+ReadLine = Callable[[], Awaitable[bytes]]
+"""One line with its end; what is left without one, or nothing, when the client has closed."""
+WriteLine = Callable[[bytes], Awaitable[None]]
+
+Inbound = SessionMessage | Exception
+Streams = tuple[ObjectReceiveStream[Inbound], ObjectSendStream[SessionMessage]]
+
+_log = logging.getLogger(__name__)
+
+
+class Wire:
+    """The connection to one client."""
+
+    def __init__(self, read_line: ReadLine, write_line: WriteLine) -> None:
+        self._read_line = read_line
+        self._write_line = write_line
+        self._unanswered: set[str | int] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def idle(self) -> None:
+        """Return when every request that was read is answered."""
+        await self._idle.wait()
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[Streams]:
+        """What the client says, and what is said to it. What it says ends with the connection."""
+        heard, hear = anyio.create_memory_object_stream[Inbound](0)
+        say, said = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._read, heard)
+            tasks.start_soon(self._write, said)
+            yield hear, say
+
+    async def _read(self, heard: ObjectSendStream[Inbound]) -> None:
+        async with heard:
+            try:
+                while line := await self._read_line():
+                    if line.strip():
+                        await heard.send(self._understood(line))
+            except (OSError, ValueError) as error:  # ValueError: a line that is too long
+                _log.info("a client broke off: %s", error or type(error).__name__)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return
+            with anyio.move_on_after(LAST_ANSWERS_S):
+                await self.idle()
+
+    async def _write(self, said: ObjectReceiveStream[SessionMessage]) -> None:
+        async with said:
+            async for each in said:
+                message = each.message
+                line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                try:
+                    await self._write_line(line)
+                except OSError:
+                    return  # it reads no more; that it sends no more is seen next
+                if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._settle(message.id)
+
+    def _understood(self, line: bytes) -> Inbound:
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError as error:
+            return error
+        if isinstance(message, types.JSONRPCRequest):
+            self._unanswered.add(message.id)
+            self._idle.clear()
+        elif isinstance(message, types.JSONRPCNotification) and message.method == (
+            "notifications/cancelled"  # whose request is never answered
+        ):
+            self._settle((message.params or {}).get("requestId"))
+        return SessionMessage(message)
+
+    def _settle(self, request_id: str | int | None) -> None:
+        if request_id is not None:
+            self._unanswered.discard(request_id)
+        if not self._unanswered:
+            self._idle.set()
