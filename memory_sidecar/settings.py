@@ -27,6 +27,10 @@ class Settings:
     embed_threads: int = 0  # parallel embedding threads; 0 means one for every core, at most 8
     max_file_bytes: int = 1 << 20  # larger files are skipped, with that reason
     idle_unload_minutes: int = 10  # the daemon gives the model's memory back after so long; 0 never
+    context_root: str = ""  # the dense-context root; "" looks upwards of where a command is run
+    context_regen: bool = False  # whether the daemon keeps its indexes up to date
+    context_commit: bool = False  # whether a counted access is committed with git at once
+    context_count_reads: bool = False  # whether the sidecar's own answers count as accesses
     log_level: str = "info"  # of the daemon: debug, info, warning or error
 
 

@@ -12,6 +12,7 @@ import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.context import context
 from memory_sidecar.cli.doctor import doctor
 from memory_sidecar.cli.embed import embed
 from memory_sidecar.cli.form import error_line, wants_json
@@ -63,6 +64,7 @@ for _command in (
     status,
     reindex,
     source,
+    context,
     doctor,
     model,
     serve,

@@ -7,7 +7,6 @@ or itself as `_directory_search` when it found none.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from memory_sidecar.context.layout import PROJECTS, Project, Root, is_root
 from memory_sidecar.errors import NotFound
+from memory_sidecar.sources.access_log import append_lines
 from memory_sidecar.sources.atoms import is_atom_path
 
 DIRECTORY_SEARCH = "_directory_search"
@@ -74,32 +74,15 @@ def accesses_of_event(
 
 def append(accesses: Sequence[Access], *, at: str) -> list[Path]:
     """Write a line for each to the log of its project; returns the logs."""
-    lines: dict[Path, list[str]] = {}
+    lines: dict[Path, list[dict[str, object]]] = {}
     for access in accesses:
         line: dict[str, object] = {"ts": at, "file": access.file, "tool": access.tool}
         if access.matches is not None:
             line["matches"] = access.matches
-        lines.setdefault(access.project.access_log, []).append(json.dumps(line))
+        lines.setdefault(access.project.access_log, []).append(line)
     for log, added in lines.items():
-        _append(log, "".join(line + "\n" for line in added).encode())
+        append_lines(log, added)
     return list(lines)
-
-
-def _append(log: Path, data: bytes) -> None:
-    """In one write, which no other writer can come between."""
-    log.parent.mkdir(exist_ok=True)
-    descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
-    try:
-        if os.fstat(descriptor).st_size:
-            os.lseek(descriptor, -1, os.SEEK_END)
-            if os.read(descriptor, 1) != b"\n":
-                data = b"\n" + data  # the last line was left without an end
-        os.write(descriptor, data)
-    finally:
-        os.close(descriptor)
-
-
-_BINARY = getattr(os, "O_BINARY", 0)
 
 
 # Searches

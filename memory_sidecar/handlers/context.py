@@ -1,0 +1,286 @@
+"""What the `context` commands do, and what the daemon does for a dense-context root by itself."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.clock import Clock, iso_utc, system_clock
+from memory_sidecar.context import health
+from memory_sidecar.context.access import Access, accesses_of_paths, append
+from memory_sidecar.context.commit import commit_logs
+from memory_sidecar.context.create import Draft, create_atom
+from memory_sidecar.context.findings import Finding, apply_fixes
+from memory_sidecar.context.layout import (
+    Project,
+    Root,
+    checked_name,
+    is_root,
+    make_project,
+    make_root,
+    root_around,
+)
+from memory_sidecar.context.refs import Refs, rotate_log
+from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
+from memory_sidecar.context.survey import Embed
+from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
+from memory_sidecar.embedding.service import embed_texts
+from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
+
+ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
+EMBED_AT_ONCE = 512  # texts between two reports of progress
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that an index could not be made of, or not fully."""
+
+    path: Path
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerated:
+    """What `regenerate` found and wrote."""
+
+    atoms: Mapping[str, Mapping[AtomKind, int]]  # by project
+    problems: Sequence[Problem]
+    written: Sequence[Path]
+
+
+@dataclass(frozen=True, slots=True)
+class UsedAtom:
+    """An atom and its use, as counted now."""
+
+    facts: AtomFacts
+    refs: Refs
+    is_cold: bool
+
+    @property
+    def is_hot(self) -> bool:
+        return self.refs.count >= HOT_REFS
+
+
+def find_root(
+    option: Path | None, *, cwd: Path, environ: Mapping[str, str], configured: Path | None
+) -> Root:
+    """`option`, else the environment, else what is `configured`, else the nearest upwards.
+
+    Raises NotFound where that is no root.
+    """
+    variable = environ.get(ROOT_VARIABLE, "")
+    named = option or (cwd / Path(variable).expanduser() if variable else configured)
+    if named is None:
+        if (found := root_around(cwd)) is not None:
+            return found
+        raise NotFound(
+            f"no dense-context root at {cwd} or above",
+            hint=f"name one with --root or {ROOT_VARIABLE}, or make one: "
+            "`memory-sidecar context init ROOT`",
+        )
+    if not is_root(named):
+        raise NotFound(
+            f"{named} is no dense-context root",
+            hint=f"`memory-sidecar context init {named}` makes it one",
+        )
+    return Root(named)
+
+
+def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> list[Path]:
+    """Make a root, or a project in it, or what is missing of either; returns the new files."""
+    if project is not None:
+        checked_name(project)
+    root = Root(path)
+    with _named_errors(path):
+        made = make_root(path)
+        if project is not None:
+            added = Project(path, project)
+            made += make_project(added)
+            plan = plan_project(added, now_ms=clock(), today=_day(clock()))
+            made += write(plan.changes)
+        return list(dict.fromkeys(made + write(plan_root(root))))
+
+
+def record(
+    accesses: Sequence[Access],
+    *,
+    commit: Mapping[str, str] | None = None,
+    clock: Clock = system_clock,
+) -> None:
+    """Count `accesses` in the logs of their projects.
+
+    With an environment to `commit` in, commit the logs with git; raises SidecarError where that
+    fails, with the logs written.
+    """
+    if not accesses:
+        return
+    roots = {access.project.root for access in accesses}
+    with _named_errors(min(roots)):
+        logs = append(accesses, at=iso_utc(clock()))
+    if commit is not None:
+        for root in roots:
+            inside = [log for log in logs if log.is_relative_to(root)]
+            commit_logs(root, inside, environ=commit)
+
+
+def record_own_reads(paths: Sequence[Path], *, tool: str, clock: Clock = system_clock) -> None:
+    """Count those of `paths` that are atoms of a root: answers of the sidecar itself."""
+    record(accesses_of_paths([path for path in paths if path.is_file()], tool=tool), clock=clock)
+
+
+class Context:
+    """One dense-context root. Everything is read from its files at each call."""
+
+    def __init__(
+        self, root: Root, *, models: Callable[[], Models], clock: Clock = system_clock
+    ) -> None:
+        self.root = root
+        self._models = models
+        self._clock = clock
+
+    @property
+    def today(self) -> date:
+        """Where the people here are."""
+        return _day(self._clock())
+
+    def project(self, name: str | None, *, cwd: Path) -> Project:
+        """The project called `name`, else the one around `cwd`, else the only one there is.
+
+        Raises UsageError where that leaves more than one, NotFound where there is none.
+        """
+        if name is not None:
+            return self.root.project(name)
+        if (around := self.root.project_around(cwd)) is not None:
+            return around
+        projects = self.root.projects()
+        if len(projects) == 1:
+            return projects[0]
+        if not projects:
+            raise NotFound(
+                f"{self.root.path} has no project",
+                hint="make one: `memory-sidecar context init --project NAME`",
+            )
+        names = ", ".join(project.name for project in projects)
+        raise UsageError("which project?", hint=f"name it with --project: {names}")
+
+    def new(self, project: Project, kind: AtomKind, draft: Draft) -> tuple[AtomId, Path]:
+        """Make an atom under the next free number; raises as `create_atom`."""
+        with _named_errors(self.root.path):
+            return create_atom(project, kind, draft, today=self.today)
+
+    def regenerate(self, projects: Sequence[Project], *, reporter: Reporter) -> Regenerated:
+        """Bring the indexes, refs and lists of `projects`, and the root's pages, up to date."""
+        plans, written = [], []
+        with _named_errors(self.root.path):
+            for done, project in enumerate(projects):
+                reporter.progress("projects", done, len(projects))
+                plan = plan_project(project, now_ms=self._clock(), today=self.today)
+                written += write(plan.changes)
+                plans.append(plan)
+            written += write(plan_root(self.root))
+        return Regenerated(
+            atoms={
+                plan.project.name: {shelf.kind: len(shelf.atoms) for shelf in plan.shelves}
+                for plan in plans
+            },
+            problems=[problem for plan in plans for problem in _problems(plan)],
+            written=written,
+        )
+
+    def check(
+        self, *, rules: Collection[str], project: Project | None, reporter: Reporter
+    ) -> list[Finding]:
+        """What is wrong, by file and line. Writes nothing."""
+        with _named_errors(self.root.path):
+            embed = self._embed(reporter) if "merge" in rules else None
+            surveyed = health.survey(self.root, now_ms=self._clock(), today=self.today, embed=embed)
+            return health.examine(surveyed, rules=rules, project=project)
+
+    def fix(self, findings: Sequence[Finding], *, reporter: Reporter) -> int:
+        """Do what is safe about `findings`, then regenerate; returns how many that were."""
+        with _named_errors(self.root.path):
+            fixed = apply_fixes(findings)
+        self.regenerate(self.root.projects(), reporter=reporter)
+        return fixed
+
+    def used(self, projects: Sequence[Project]) -> list[UsedAtom]:
+        """Every atom with its refs as of now, the most used first. Writes nothing."""
+        used = []
+        with _named_errors(self.root.path):
+            for project in projects:
+                plan = plan_project(project, now_ms=self._clock(), today=self.today)
+                for atom in plan.atoms:
+                    refs = plan.refs.get(str(atom.id), Refs())
+                    is_cold = not refs.count and atom.facts.is_cold(self.today)
+                    used.append(UsedAtom(atom.facts, refs, is_cold))
+        return sorted(used, key=lambda each: (-each.refs.count, each.facts.project, each.facts.id))
+
+    def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
+        """Count what the logs hold and begin new ones; returns the old ones."""
+        self.regenerate(projects, reporter=reporter)
+        suffix = iso_utc(self._clock()).replace(":", "").replace(".", "")
+        with _named_errors(self.root.path):
+            rotated = [rotate_log(project, suffix=suffix) for project in projects]
+        return [path for path in rotated if path is not None]
+
+    def tasks(self, projects: Sequence[Project]) -> list[Task]:
+        """In the order of the files. Raises PageBroken."""
+        with _named_errors(self.root.path):
+            return [task for project in projects for task in read_tasks(project)]
+
+    def archive(self, projects: Sequence[Project]) -> list[Task]:
+        """Move every task that is done to its archive. Raises PageBroken."""
+        with _named_errors(self.root.path):
+            return [task for project in projects for task in archive_tasks(project)]
+
+    def _embed(self, reporter: Reporter) -> Embed | None:
+        models = self._models()
+        if models.problem is not None:
+            reporter.notice(f"atoms to merge are not looked for: {models.problem.message}")
+            return None
+
+        def embed(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            parts = []
+            for start in range(0, len(texts), EMBED_AT_ONCE):
+                reporter.progress("vectors", start, len(texts))
+                part = texts[start : start + EMBED_AT_ONCE]
+                parts.append(embed_texts(part, embedder=models.embedder, cache=models.cache))
+            return np.concatenate(parts)
+
+        return embed
+
+
+def _day(epoch_ms: int) -> date:
+    return datetime.fromtimestamp(epoch_ms / 1000).date()
+
+
+def _problems(plan: Plan) -> Iterator[Problem]:
+    for shelf in plan.shelves:
+        for atom in shelf.atoms:
+            if atom.problem:
+                yield Problem(atom.path, atom.problem_line, atom.problem)
+        for stray in shelf.strays:
+            yield Problem(stray.path, 1, stray.why)
+
+
+@contextmanager
+def _named_errors(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"no room left at {root}", hint="make room, and do it again") from error
+        raise SidecarError(
+            f"{error.filename or root}: {error.strerror or error}", hint="check its permissions"
+        ) from error
