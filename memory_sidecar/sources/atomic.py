@@ -6,8 +6,10 @@ A new file is written beside its place and moved there. What a crash leaves behi
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shutil
 import stat
 from pathlib import Path
 
@@ -43,8 +45,15 @@ def create_file(path: Path, content: bytes) -> None:
 
 
 def move_file(path: Path, target: Path) -> None:
-    """Rename on one disk. Raises FileExistsError for a `target` that is taken."""
-    _rename_to_free(path, target)
+    """To another disk too, with its times. Raises FileExistsError for a `target` that is taken."""
+    try:
+        _rename_to_free(path, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        create_file(target, path.read_bytes())
+        shutil.copystat(path, target)
+        path.unlink()
     sync_folder(target.parent)
     if target.parent != path.parent:
         sync_folder(path.parent)

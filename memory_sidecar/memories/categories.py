@@ -1,0 +1,133 @@
+"""Categories are folders; what one is for stands in its `_category.md`, which people may edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.errors import Conflict, NotFound, UsageError
+from memory_sidecar.memories.archive import Archive, Archived
+from memory_sidecar.memories.directory import Directory, MemoryFile
+from memory_sidecar.sources.frontmatter import edit_page, new_page, parse_page, with_body
+from memory_sidecar.sources.memory_names import CATEGORY_FILE, MEMORY_SUFFIX, check_category, inside
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A category with its page."""
+
+    category: str
+    description: str
+    is_new: bool
+    page: str  # the path of its page
+
+
+def create(directory: Directory, category: str, description: str, *, now_ms: int) -> Described:
+    """Make a category, with its description if that is not "".
+
+    One that is there stays as it is. Raises Conflict for one that is described otherwise.
+    """
+    category = check_category(category)
+    if not category:
+        raise UsageError("the root is there already", hint="name a category to make below it")
+    with directory.changing():
+        page = directory.find(_page_path(category))
+        there = described_by(page.text) if page else ""
+        if page is None or not there:
+            return _write(directory, category, page, description, now_ms)
+        if description not in ("", there):
+            raise Conflict(
+                f"{category} is described already: {there}",
+                hint=f"`memory-sidecar category describe {category} TEXT` changes that",
+            )
+        return Described(category, there, False, page.path)
+
+
+def describe(directory: Directory, category: str, description: str, *, now_ms: int) -> Described:
+    """Say what a category is for. Raises NotFound where it has neither folder nor page."""
+    category = check_category(category)
+    with directory.changing():
+        if category and not inside(directory.root, category).is_dir():
+            raise NotFound(
+                f"there is no category {category}", hint="`memory-sidecar category create` makes it"
+            )
+        page = directory.find(_page_path(category))
+        return _write(directory, category, page, description, now_ms)
+
+
+def delete(
+    directory: Directory,
+    archive: Archive,
+    category: str,
+    *,
+    with_memories: bool,
+    now_ms: int,
+) -> tuple[list[Archived], str]:
+    """Remove a category with everything below it; returns its memories, now in the archive.
+
+    And the path of the folder, to be looked at anew. Raises NotFound, and Conflict for one that
+    holds memories unless `with_memories`. Files that are no memories stay, and so do their
+    folders.
+    """
+    category = check_category(category)
+    if not category:
+        raise UsageError("the root cannot be deleted", hint="name a category")
+    with directory.changing():
+        folder = inside(directory.root, category)
+        if not folder.is_dir():
+            raise NotFound(
+                f"there is no category {category}", hint="`memory-sidecar category list`"
+            )
+        paths = [
+            path
+            for file in sorted(folder.rglob(f"*{MEMORY_SUFFIX}"))
+            if not _is_hidden(path := file.relative_to(directory.root.resolve()).as_posix())
+            and file.is_file()
+            and not file.is_symlink()
+        ]
+        memories = [path for path in paths if path.rpartition("/")[2] != CATEGORY_FILE]
+        if memories and not with_memories:
+            raise Conflict(
+                f"{category} holds {len(memories)} memories",
+                hint="move them, or give --with-memories to archive them",
+            )
+        taken = [archive.take(directory, path, now_ms=now_ms) for path in memories]
+        for path in paths:
+            if path not in memories:
+                directory.delete(path)
+        if folder.is_dir():
+            directory.tidy(f"{category}/{CATEGORY_FILE}")
+        return taken, category
+
+
+def described_by(text: str) -> str:
+    """What the page of a category says: its `description`, or else its body."""
+    page = parse_page(text)
+    given = page.meta.get("description")
+    return given.strip() if isinstance(given, str) else page.body.strip()
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def _page_path(category: str) -> str:
+    return f"{category}/{CATEGORY_FILE}" if category else CATEGORY_FILE
+
+
+def _write(
+    directory: Directory, category: str, page: MemoryFile | None, description: str, now_ms: int
+) -> Described:
+    description = description.strip()
+    body = f"{description}\n" if description else ""
+    if page is None:
+        meta = {"created_at": iso_utc(now_ms)}
+        page = directory.create(_page_path(category), new_page(meta, body))
+        return Described(category, description, True, page.path)
+    if isinstance(parse_page(page.text).meta.get("description"), str):
+        text = edit_page(page.text, {"description": description or None})
+    else:
+        text = with_body(page.text, body)
+    if text != page.text:
+        directory.replace(page, text)
+    return Described(category, description, False, page.path)

@@ -1,0 +1,132 @@
+"""Gives a memory another name, another category, or to all agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.errors import Conflict, NotFound
+from memory_sidecar.memories.directory import Directory, MemoryFile
+from memory_sidecar.memories.write import Meta, Written, edited
+from memory_sidecar.sources.atomic import make_folders, move_file
+from memory_sidecar.sources.frontmatter import edit_page
+from memory_sidecar.sources.memory_files import category_of, content_hash
+from memory_sidecar.sources.memory_names import (
+    MEMORY_SUFFIX,
+    check_category,
+    check_new_path,
+    check_path,
+    inside,
+)
+from memory_sidecar.sqlite import named_errors
+
+_LINKING_KEYS = ("supersedes", "evidence", "links", "citations")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A file under its new path, and all paths that changed, the old one included."""
+
+    old: str
+    file: MemoryFile
+    changed: tuple[str, ...]
+
+
+def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = ()) -> Moved:
+    """Rename the memory at `path`; `to` ending with `/` is a category to move it to.
+
+    The file stays as it is, to the byte. The memories at the paths `linking` that name the old
+    path name the new one afterwards. Raises NotFound, and Conflict where something is there.
+    """
+    with directory.changing():
+        old = directory.read(check_path(path))
+        new = _destination(old.path, to)
+        if new == old.path:
+            return Moved(old.path, old, ())
+        target = inside(directory.root, new)
+        with named_errors(target):
+            make_folders(target.parent)
+            is_free = _renamed(directory, old.path, new)
+        if not is_free:
+            raise Conflict(f"{new} is there already", hint="choose another name")
+        directory.tidy(old.path)
+        relinked = _relink(directory, linking, old.path, new)
+        return Moved(old.path, directory.read(new), (old.path, new, *relinked))
+
+
+def share(
+    own: Directory,
+    shared: Directory,
+    path: str,
+    *,
+    agent: str,
+    now_ms: int,
+    category: str | None = None,
+) -> Written:
+    """Put a copy of the agent's memory at `path` into `shared`, which says where it comes from.
+
+    Its times, tags and evidence stay; what it supersedes among the agent's own does not. The same
+    text that is there already is that memory.
+    """
+    file = own.read(check_path(path))
+    folder = category_of(file.path) if category is None else check_category(category)
+    origin = f"{agent}/{file.path}"
+    meta: Meta = {
+        "created_at": iso_utc(file.page.created_at),
+        "updated_at": iso_utc(file.page.updated_at),
+        "shared_from": origin,
+        "shared_at": iso_utc(now_ms),
+        "supersedes": None,
+        "superseded_by": None,
+    }
+    text = edit_page(file.text, meta)
+    name = file.path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
+    stem = f"{folder}/{name}" if folder else name
+    wanted = content_hash(file.page.content)
+    with shared.changing():
+        for place in (stem, f"{stem}-{agent}", f"{stem}-{wanted[:8]}"):
+            target = check_path(place)
+            there = shared.find(target)
+            if there is None:
+                return Written(shared.create(target, text), True, (target,))
+            if content_hash(there.page.content) == wanted:
+                return Written(there, False, ())
+    raise Conflict(f"{stem} is there already", hint="share it to another category")
+
+
+def _destination(old: str, to: str) -> str:
+    if to.endswith(("/", "\\")):
+        category = check_category(to.rstrip("/\\"))
+        name = old.rpartition("/")[2]
+        return f"{category}/{name}" if category else name
+    return check_new_path(to)
+
+
+def _renamed(directory: Directory, old: str, new: str) -> bool:
+    try:
+        move_file(inside(directory.root, old), inside(directory.root, new))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _relink(directory: Directory, linking: Iterable[str], old: str, new: str) -> list[str]:
+    names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
+    changed = []
+    for path in linking:
+        try:
+            file = directory.read(path)
+        except NotFound:
+            continue
+        meta: Meta = {}
+        for key in _LINKING_KEYS:
+            targets: tuple[str, ...] = getattr(file.page, key)
+            if not names.keys().isdisjoint(targets):
+                meta[key] = [names.get(target, target) for target in targets]
+        if file.page.superseded_by in names:
+            meta["superseded_by"] = names[file.page.superseded_by]
+        if meta and not file.page.problem:
+            edited(directory, file, meta)
+            changed.append(path)
+    return changed

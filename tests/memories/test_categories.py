@@ -1,0 +1,90 @@
+"""Categories are folders, and their descriptions survive everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.memories.archive import Archive
+from memory_sidecar.memories.categories import create, delete, describe, described_by
+from tests.memories.conftest import NOW, tree
+
+
+@pytest.fixture
+def archive(tmp_path):
+    return Archive(tmp_path / "archive")
+
+
+def test_a_description_is_a_page(directory):
+    made = create(directory, "decisions/storage", " Where data lies.\n", now_ms=NOW)
+    assert (made.is_new, made.page) == (True, "decisions/storage/_category.md")
+    assert tree(directory.root) == {
+        made.page: "---\ncreated_at: 2026-03-01T09:12:00.000Z\n---\nWhere data lies.\n"
+    }
+    again = create(directory, "decisions/storage", "Where data lies.", now_ms=NOW + 1)
+    assert (again.is_new, again.description) == (False, "Where data lies.")
+    assert create(directory, "decisions/storage", "", now_ms=NOW).description == "Where data lies."
+    with pytest.raises(Conflict):
+        create(directory, "decisions/storage", "Something else.", now_ms=NOW)
+
+
+def test_a_category_without_description_is_there_too(directory):
+    page = create(directory, "empty", "", now_ms=NOW).page
+    assert described_by((directory.root / page).read_text()) == ""
+    assert (directory.root / page).stat().st_size > 0
+    create(directory, "empty", "Now it has one.", now_ms=NOW)
+    assert described_by((directory.root / page).read_text()) == "Now it has one."
+
+
+def test_describing_keeps_the_rest_of_the_page(directory, remember):
+    remember("text", "a")
+    page = directory.root / describe(directory, "a", "First.", now_ms=NOW).page
+    page.write_text(page.read_text().replace("---\nFirst", "mine: kept # why\n---\n\nFirst"))
+    describe(directory, "a", "Second.", now_ms=NOW)
+    assert page.read_text().endswith("mine: kept # why\n---\n\nSecond.\n")
+    page.write_text("---\ndescription: In a key\nmine: kept\n---\nNotes.\n")
+    assert described_by(page.read_text()) == "In a key"
+    describe(directory, "a", "Third.", now_ms=NOW)
+    assert page.read_text() == "---\ndescription: Third.\nmine: kept\n---\nNotes.\n"
+    assert describe(directory, "", "The root.", now_ms=NOW).page == "_category.md"
+
+
+def test_deleting_archives_what_is_in_it(directory, remember, archive):
+    create(directory, "a/b", "Described.", now_ms=NOW)
+    paths = [remember(f"text {n}", category).file.path for n, category in enumerate(("a", "a/b"))]
+    other = remember("other", "ab").file
+    before = tree(directory.root)
+    with pytest.raises(Conflict, match="2 memories"):
+        delete(directory, archive, "a", with_memories=False, now_ms=NOW)
+    assert tree(directory.root) == before
+    taken, _ = delete(directory, archive, "a", with_memories=True, now_ms=NOW)
+    assert sorted(each.path for each in taken) == sorted(paths)
+    assert tree(directory.root) == {other.path: other.text}
+    assert not (directory.root / "a").exists()
+    archive.give_back(directory, archive.all())
+    assert sorted(tree(directory.root)) == sorted([*paths, other.path])
+
+
+def test_files_that_are_no_memories_stay(directory, archive):
+    create(directory, "a", "Described.", now_ms=NOW)
+    (directory.root / "a/photo.png").write_bytes(b"png")
+    (directory.root / "a/.obsidian").mkdir()
+    (directory.root / "a/.obsidian/x.md").write_text("theirs")
+    delete(directory, archive, "a", with_memories=True, now_ms=NOW)
+    assert sorted(tree(directory.root)) == ["a/.obsidian/x.md", "a/photo.png"]
+
+
+def test_what_is_no_category_is_refused(directory, archive):
+    with pytest.raises(NotFound):
+        describe(directory, "missing", "x", now_ms=NOW)
+    with pytest.raises(NotFound):
+        delete(directory, archive, "missing", with_memories=True, now_ms=NOW)
+    with pytest.raises(UsageError):
+        delete(directory, archive, "", with_memories=True, now_ms=NOW)
+    with pytest.raises(UsageError):
+        create(directory, "", "x", now_ms=NOW)
+    for call in (create, describe):
+        with pytest.raises(PathRefused):
+            call(directory, "../x", "x", now_ms=NOW)
+    with pytest.raises(PathRefused):
+        delete(directory, archive, "../architect", with_memories=True, now_ms=NOW)

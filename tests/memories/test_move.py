@@ -1,0 +1,96 @@
+"""Moved and shared memories stay what they are, and what names them follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.move import move, share
+from memory_sidecar.memories.write import Changes, update
+from tests.memories.conftest import DAY_MS, NOW, tree
+
+LATER = NOW + DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("to", "new"),
+    [
+        ("pitfall/renamed", "pitfall/renamed.md"),
+        ("decisions/storage/renamed.md", "decisions/storage/renamed.md"),
+        ("decisions/", "decisions/use-sqlite.md"),
+        ("renamed", "renamed.md"),
+    ],
+)
+def test_a_moved_file_is_the_same_to_the_byte(directory, remember, to, new):
+    old = remember("Use SQLite.", "pitfall").file
+    file = directory.root / old.path
+    before = file.stat()
+    moved = move(directory, old.path, to)
+    assert tree(directory.root) == {new: old.text}
+    assert (directory.root / new).stat().st_mtime_ns == before.st_mtime_ns
+    assert (moved.old, moved.file.path, moved.changed) == (old.path, new, (old.path, new))
+
+
+def test_what_names_a_moved_memory_follows(directory, remember):
+    old = remember("Use Postgres.", "decision").file.path
+    new = remember("Use SQLite.", "decision", supersedes=(old,)).file.path
+    other = remember("See there.", links=("decision/use-sqlite", "else"), evidence=(new,)).file.path
+    moved = move(directory, new, "storage/", linking=[old, other, "gone.md"])
+    assert moved.changed == (new, "storage/use-sqlite.md", old, other)
+    assert directory.read(old).page.superseded_by == "storage/use-sqlite.md"
+    page = directory.read(other).page
+    assert page.links == ("storage/use-sqlite", "else")
+    assert page.evidence == ("storage/use-sqlite.md",)
+    assert page.updated_at == NOW
+
+
+def test_nothing_is_overwritten_by_a_move(directory, remember):
+    one, two = remember("One.", "a").file, remember("Two.", "b").file
+    with pytest.raises(Conflict):
+        move(directory, one.path, two.path)
+    with pytest.raises(NotFound):
+        move(directory, "missing", "c")
+    for to in ("../c", "/c", "a/../../c"):
+        with pytest.raises(PathRefused):
+            move(directory, one.path, to)
+    for to in ("", "a/_category.md", "a b", ".hidden/"):
+        with pytest.raises(UsageError):
+            move(directory, one.path, to)
+    assert tree(directory.root) == {one.path: one.text, two.path: two.text}
+    assert move(directory, one.path, one.path).changed == ()
+
+
+# Sharing
+
+
+@pytest.fixture
+def shared(tmp_path, directory):
+    return Directory("memories", tmp_path / "knowledge" / "shared", directory.locks)
+
+
+def test_a_shared_memory_says_where_it_comes_from(directory, remember, shared):
+    old = remember("Use Postgres.", "decision").file.path
+    own = remember("Use SQLite.", "decision", tags=("db",), supersedes=(old,)).file
+    written = share(directory, shared, own.path, agent="architect", now_ms=LATER)
+    page = written.file.page
+    assert written.is_new
+    assert written.file.path == own.path
+    assert (page.content, page.tags) == ("Use SQLite.", ("db",))
+    assert (page.created_at, page.updated_at) == (NOW, NOW)
+    assert page.shared_from == "architect/decision/use-sqlite.md"
+    assert page.supersedes == ()
+    assert directory.read(own.path) == own
+    again = share(directory, shared, own.path, agent="architect", now_ms=LATER)
+    assert (again.is_new, again.changed) == (False, ())
+
+
+def test_a_shared_memory_does_not_replace_that_of_another_agent(directory, remember, shared):
+    path = remember("# Note\n\none").file.path
+    share(directory, shared, path, agent="architect", now_ms=NOW)
+    update(directory, path, Changes(content="# Note\n\ntwo"), now_ms=NOW)
+    share(directory, shared, path, agent="architect", now_ms=NOW)
+    share(directory, shared, path, agent="architect", now_ms=NOW, category="notes/all")
+    assert sorted(tree(shared.root)) == ["note-architect.md", "note.md", "notes/all/note.md"]
+    with pytest.raises(NotFound):
+        share(directory, shared, "missing", agent="architect", now_ms=NOW)

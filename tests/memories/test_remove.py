@@ -1,0 +1,165 @@
+"""What is removed or pruned lies in the archive, and comes back as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.memories.archive import Archive, Archived
+from memory_sidecar.memories.remove import PruneRule, doomed, prune, purge, remove
+from memory_sidecar.memories.write import Changes, update
+from memory_sidecar.memory_model import Memory, StoredMemory
+from tests.memories.conftest import DAY_MS, NOW, tree
+
+
+@pytest.fixture
+def archive(tmp_path):
+    return Archive(tmp_path / "archive" / "architect")
+
+
+BATCH = "20260301T091200.000Z"
+
+
+def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
+    kept = remember("Stays.", "decision").file.path
+    path = remember("Use SQLite.", "pitfall/deep", tags=("db",)).file.path
+    before = tree(directory.root)
+    archived = remove(directory, archive, "pitfall/deep/use-sqlite", now_ms=NOW)
+    assert archived == Archived(BATCH, "memories", path)
+    assert archive.all() == [archived]
+    assert sorted(file.name for file in directory.root.iterdir()) == ["decision"]
+    assert archive.give_back(directory, [archive.latest("memories", path)]) == [path]
+    assert tree(directory.root) == before
+    assert tree(archive.root) == {}
+    assert archive.all() == []
+    assert kept in before
+
+
+def test_every_version_is_kept(directory, remember, archive):
+    for _ in range(3):
+        path = remember("Use SQLite.").file.path
+        remove(directory, archive, path, now_ms=NOW)
+    assert [archived.batch for archived in archive.all()] == [f"{BATCH}-3", f"{BATCH}-2", BATCH]
+    assert archive.latest("memories", path).batch == f"{BATCH}-3"
+    assert archive.latest("memories", path, batch=BATCH).batch == BATCH
+
+
+def test_restoring_overwrites_nothing(directory, remember, archive):
+    one, two = remember("# One\n\nold").file, remember("Two").file
+    for each in (one, two):
+        remove(directory, archive, each.path, now_ms=NOW)
+    new = remember("# One\n\nnew").file
+    before = tree(archive.root)
+    with pytest.raises(Conflict):
+        archive.give_back(directory, archive.all())
+    assert tree(directory.root) == {new.path: new.text}
+    assert tree(archive.root) == before
+    (directory.root / two.path).write_text(two.text)  # somebody brought it back already
+    archive.give_back(directory, [archive.latest("memories", "two")])
+    assert tree(directory.root) == {new.path: new.text, two.path: two.text}
+
+
+def test_what_cannot_be_removed_or_restored(directory, remember, archive):
+    path = remember("Use SQLite.").file.path
+    with pytest.raises(Conflict):
+        remove(directory, archive, path, now_ms=NOW, if_hash="0" * 16)
+    with pytest.raises(Conflict):
+        purge(directory, path, if_hash="0" * 16)
+    with pytest.raises(NotFound):
+        remove(directory, archive, "missing", now_ms=NOW)
+    with pytest.raises(NotFound):
+        archive.latest("memories", "missing")
+    for outside in ("../architect/use-sqlite", "/etc/passwd"):
+        with pytest.raises(PathRefused):
+            remove(directory, archive, outside, now_ms=NOW)
+        with pytest.raises(PathRefused):
+            archive.latest("memories", outside)
+    assert list(tree(directory.root)) == [path]
+
+
+def test_purging_leaves_nothing(directory, remember, archive):
+    assert purge(directory, remember("A secret.", "a/b").file.path) == "a/b/a-secret.md"
+    assert list(directory.root.iterdir()) == []
+    assert archive.all() == []
+
+
+# Pruning
+
+
+def stored(path, *, file_hash="", strength=1.0, updated=NOW, used=0, pinned=False, **said):
+    memory = Memory(
+        path=path,
+        memory_id=1,
+        category=path.rpartition("/")[0],
+        content="",
+        file_hash=file_hash,
+        token_estimate=1,
+        created_at=updated,
+        updated_at=updated,
+        source="test",
+        is_pinned=pinned,
+    )
+    facts = {"is_superseded": False, "is_expired": False} | said
+    return StoredMemory(
+        memory=memory, key=1, directory="memories", file=path, strength=strength, uses=0,
+        used_at=used, **facts,
+    )  # fmt: skip
+
+
+SOME = [
+    stored("a/strong.md"),
+    stored("a/used.md", strength=0.6, updated=NOW - 90 * DAY_MS, used=NOW - DAY_MS),
+    stored("a/b/old.md", strength=0.3, updated=NOW - 90 * DAY_MS),
+    stored("ab/expired.md", strength=0.5, is_expired=True),
+    stored("superseded.md", strength=0.4, is_superseded=True),
+    stored("a/pinned.md", strength=1.0, pinned=True, is_expired=True, is_superseded=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (PruneRule(), []),
+        (PruneRule(expired=True), ["ab/expired.md"]),
+        (PruneRule(superseded=True), ["superseded.md"]),
+        (PruneRule(unused_since=NOW - 30 * DAY_MS), ["a/b/old.md"]),
+        (PruneRule(weaker_than=0.5), ["a/b/old.md", "superseded.md"]),
+        (PruneRule(expired=True, weaker_than=0.35), ["a/b/old.md", "ab/expired.md"]),
+        (PruneRule(keep=4), ["a/b/old.md", "superseded.md"]),
+        (PruneRule(keep=4, category="a"), []),
+        (PruneRule(keep=2, category="a"), ["a/b/old.md", "a/used.md"]),
+        (PruneRule(keep=0, category="a/b"), ["a/b/old.md"]),
+        (
+            PruneRule(weaker_than=2, category=""),
+            ["a/b/old.md", "superseded.md", "ab/expired.md", "a/used.md", "a/strong.md"],
+        ),
+    ],
+    ids=repr,
+)
+def test_rules(rule, found):
+    assert [each.memory.file for each in doomed(SOME, rule)] == found
+
+
+def test_reasons():
+    rule = PruneRule(expired=True, superseded=True, unused_since=NOW - 30 * DAY_MS, keep=1)
+    reasons = {each.memory.file: each.reason for each in doomed(SOME, rule)}
+    assert reasons == {
+        "a/strong.md": "beyond the 1 strongest",
+        "a/used.md": "beyond the 1 strongest",
+        "a/b/old.md": "neither changed nor read for long",
+        "ab/expired.md": "expired",
+        "superseded.md": "superseded",
+    }
+
+
+def test_pruning_spares_what_changed_since_it_was_chosen(directory, remember, archive):
+    names = ("one", "two", "three", "four")
+    files = [remember(name).file for name in names]
+    weak = [stored(file.path, file_hash=file.hash) for file in files[:3]]
+    chosen = doomed(weak, PruneRule(weaker_than=2))
+    update(directory, "one", Changes(is_pinned=True), now_ms=NOW)
+    update(directory, "two", Changes(content="changed"), now_ms=NOW)
+    taken = prune(directory, archive, chosen, now_ms=NOW)
+    assert [each.path for each in taken] == ["three.md"]
+    assert sorted(tree(directory.root)) == ["four.md", "one.md", "two.md"]
+    assert prune(directory, archive, chosen, now_ms=NOW) == []
