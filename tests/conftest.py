@@ -12,6 +12,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -37,6 +38,8 @@ from memory_sidecar.paths import DataDir, StorePaths
 from memory_sidecar.settings import Settings
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
+# A shell has what it runs in the background ignore interrupts, and so would all that is started.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 
