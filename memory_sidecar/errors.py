@@ -3,6 +3,7 @@
     SidecarError                   1  failed
     ├── UsageError                 2  wrong usage
     │   ├── PathRefused            2  a path that leaves its root, or is no folder
+    │   ├── SecretRefused          2  a text that seems to hold a key, a token or a password
     │   └── SessionInvalid         2  a session's JSON breaks a rule; names the field
     ├── NotFound                   3  what was named is not there
     │   └── NoIndex                3  nothing has been indexed yet
@@ -62,6 +63,10 @@ class PathRefused(UsageError):
 
 class SessionInvalid(UsageError):
     code = "session_invalid"
+
+
+class SecretRefused(UsageError):
+    code = "secret_refused"
 
 
 class NotFound(SidecarError):

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from memory_sidecar import __version__
 from memory_sidecar.errors import SidecarError, one_line
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.tool import Arguments, Result, Tool
 from memory_sidecar.mcp.tools import TOOLS
@@ -72,7 +73,7 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
     def work() -> Result:
         report.begin()
         result = tool.run(caller, asked, report)
-        return result.model_copy(update={"notices": [*result.notices, *report.notices]})
+        return masked(result.model_copy(update={"notices": [*result.notices, *report.notices]}))
 
     working = asyncio.get_running_loop().run_in_executor(_threads, work)
     working.add_done_callback(_look_at)
