@@ -34,7 +34,7 @@ class Run:
 
 def run_command(*arguments: str | Path, data_dir: Path, cwd: Path) -> Run:
     """`memory-sidecar ARGUMENTS --json`. Raises where it does not exit with 0."""
-    command = [*_COMMAND, *map(str, arguments), "--data-dir", str(data_dir), "--json"]
+    command = command_line(*arguments, data_dir=data_dir)
     with tempfile.TemporaryFile() as output:
         cpu_before = _cpu_of_ended_children()
         started = time.perf_counter()
@@ -49,6 +49,11 @@ def run_command(*arguments: str | Path, data_dir: Path, cwd: Path) -> Run:
         output.seek(0)
         cpu_seconds = _cpu_of_ended_children() - cpu_before
         return Run(json.load(output), seconds, cpu_seconds, memory.peak_bytes / 2**20)
+
+
+def command_line(*arguments: str | Path, data_dir: Path) -> list[str]:
+    """`memory-sidecar ARGUMENTS --json` without a daemon."""
+    return [*_COMMAND, *map(str, arguments), "--data-dir", str(data_dir), "--json"]
 
 
 class _Memory(threading.Thread):

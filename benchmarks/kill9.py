@@ -1,0 +1,213 @@
+"""Kills first runs: python benchmarks/kill9.py [--kills N] [--seed N] [--tree DIR]
+
+Each run starts in an empty data directory and is killed with SIGKILL at a random moment between
+its start and the time that a run takes which nobody disturbs. The next run then goes on to the
+end, and what the database says has to be what the undisturbed run made, row for row (`rows.py`
+tells what that leaves out). Vectors of most chunks are known beforehand, and some hundred are not,
+so that kills meet the model at work too. The first time on a machine takes a quarter of an hour
+longer, to embed the whole tree once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+from command import command_line, run_command
+from machine import RESULTS, describe_machine, machine_slug
+from rows import Rows, differences, rows_of
+from trees import archive_tree, cache_folder
+
+DB = "codebase.sqlite"
+KNOWN = "embeddings.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One killed run, and what the next one made of it."""
+
+    moment_s: float  # after the start of the process
+    stage: str  # starting, files, vectors or ending
+    files_before: int  # committed when it was killed
+    vectors_before: int
+    files_after: int  # indexed by the next run
+    vectors_after: int  # embedded by the next run
+    seconds_after: float  # that the next run took
+    differences: dict[str, tuple[int, int]]  # by table: rows missing, rows too many
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    cache = Path(options.cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache) / "django"
+    moments = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-kill9-") as scratch:
+        work = Path(scratch)
+        known = know_vectors(tree, work, cache, unknown=options.unknown, seed=options.seed)
+        clean = work / "clean"
+        _start_with(known, clean)
+        run = run_command("index", tree, data_dir=clean, cwd=tree)
+        wanted = rows_of(clean / DB)
+        print(f"undisturbed: {run.seconds:.1f} s, {run.output['files_processed']:,} files indexed")
+        kills: list[Kill] = []
+        while len(kills) < options.kills:
+            folder = work / f"killed-{len(kills)}"
+            _start_with(known, folder)
+            kill = kill_once(tree, folder, wanted, moments.uniform(0, run.seconds))
+            shutil.rmtree(folder)
+            if kill:
+                kills.append(kill)
+                print(_line(kill), flush=True)
+        _write(kills, wanted, run.seconds, options, machine)
+    sys.exit(any(kill.differences for kill in kills))
+
+
+def know_vectors(tree: Path, work: Path, cache: Path, *, unknown: int, seed: int) -> Path:
+    """A vector cache that knows all chunks of `tree` but so many."""
+    folder = work / "known"
+    folder.mkdir()
+    kept = cache / KNOWN
+    if kept.exists():
+        shutil.copyfile(kept, folder / KNOWN)
+    run_command("index", tree, data_dir=folder, cwd=tree)
+    shutil.copyfile(folder / KNOWN, kept)
+    with closing(apsw.Connection(str(folder / DB))) as connection:
+        texts = connection.execute("SELECT count(*) FROM code_chunks").get
+    with closing(apsw.Connection(str(folder / KNOWN))) as connection:
+        # There may be vectors of other trees too: the same share of all of them is forgotten.
+        keys = [row[0] for row in connection.execute("SELECT key FROM vectors ORDER BY key")]
+        share = min(unknown / texts, 1)
+        forgotten = random.Random(seed).sample(keys, int(share * len(keys)))
+        connection.executemany("DELETE FROM vectors WHERE key = ?", ((key,) for key in forgotten))
+        connection.execute("VACUUM")
+        connection.pragma("journal_mode", "delete")
+    return folder / KNOWN
+
+
+def kill_once(tree: Path, data_dir: Path, wanted: Rows, moment_s: float) -> Kill | None:
+    """None where the run was over before it could be killed."""
+    process = subprocess.Popen(
+        command_line("index", tree, data_dir=data_dir),
+        cwd=tree,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=moment_s)
+        return None
+    process.kill()
+    process.wait()
+    stage, files, vectors = _state_of(data_dir)
+    run = run_command("index", tree, data_dir=data_dir, cwd=tree)
+    return Kill(
+        moment_s=round(moment_s, 2),
+        stage=stage,
+        files_before=files,
+        vectors_before=vectors,
+        files_after=run.output["files_processed"],
+        vectors_after=run.output["vectors_embedded"],
+        seconds_after=round(run.seconds, 1),
+        differences=differences(wanted, rows_of(data_dir / DB)),
+    )
+
+
+def _start_with(known: Path, data_dir: Path) -> None:
+    data_dir.mkdir()
+    shutil.copyfile(known, data_dir / KNOWN)
+
+
+def _state_of(data_dir: Path) -> tuple[str, int, int]:
+    """How far a killed run had come: stage, files and vectors, from a copy of what it left."""
+    with tempfile.TemporaryDirectory(dir=data_dir.parent) as folder:
+        for part in data_dir.glob(f"{DB}*"):
+            shutil.copyfile(part, Path(folder, part.name))
+        if not Path(folder, DB).exists():
+            return "starting", 0, 0
+        with closing(apsw.Connection(str(Path(folder, DB)))) as connection:
+            if not connection.execute("SELECT count(*) FROM sqlite_schema").get:
+                return "starting", 0, 0
+            files, vectors, waiting = connection.execute(
+                "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunk_vectors_rowids),"
+                " (SELECT count(*) FROM chunk_pending)"
+            ).get
+            scanned = connection.execute("SELECT max(scanned_at) FROM sources").get
+    if scanned is None:
+        return "files" if files else "starting", files, vectors
+    return "vectors" if waiting else "ending", files, vectors
+
+
+def _line(kill: Kill) -> str:
+    verdict = "equal" if not kill.differences else f"DIFFERENT: {kill.differences}"
+    return (
+        f"killed after {kill.moment_s:5.2f} s ({kill.stage}; {kill.files_before:,} files,"
+        f" {kill.vectors_before:,} vectors), went on for {kill.seconds_after:.1f} s: {verdict}"
+    )
+
+
+def _write(
+    kills: list[Kill],
+    wanted: Rows,
+    clean_seconds: float,
+    options: argparse.Namespace,
+    machine: dict[str, Any],
+) -> None:
+    rows = {table: counted.total() for table, counted in wanted.items()}
+    equal = sum(not kill.differences for kill in kills)
+    report = {
+        "machine": machine,
+        "seed": options.seed,
+        "undisturbed_seconds": round(clean_seconds, 1),
+        "rows": rows,
+        "kills": [asdict(kill) for kill in kills],
+    }
+    name = f"kill9-{machine_slug(machine)}"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    stages = Counter(kill.stage for kill in kills)
+    lines = [
+        "# First runs, killed at random moments",
+        "",
+        *(f"- {key}: {value}" for key, value in machine.items()),
+        "",
+        f"{equal} of {len(kills)} ended with the rows of a run that was not disturbed"
+        f" ({clean_seconds:.1f} s):"
+        f" {', '.join(f'{table} {count:,}' for table, count in rows.items())}."
+        f" Killed while: {', '.join(f'{stage} {count}' for stage, count in stages.items())}.",
+        "",
+        "| killed after | while | files, vectors then | next run | indexed, embedded | database |",
+        "|---:|---|---:|---:|---:|---|",
+        *(
+            f"| {kill.moment_s:.2f} s | {kill.stage} | {kill.files_before:,}, "
+            f"{kill.vectors_before:,} | {kill.seconds_after:.1f} s | {kill.files_after:,}, "
+            f"{kill.vectors_after:,} | {kill.differences or 'equal'} |"
+            for kill in kills
+        ),
+    ]
+    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--tree", help="source tree to index instead of the archive's package")
+    parser.add_argument("--cache", default=cache_folder(), help="where downloads are kept")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1, help="of the moments")
+    parser.add_argument("--unknown", type=int, default=300, help="vectors to embed in each run")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What a database says, without what may differ between two that were made from the same files.
+
+An id is replaced by what it is the id of; times, the random state ids and counts of transactions
+are left out. Words are those that FTS5 itself gives back, vectors are compared to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import apsw
+
+from memory_sidecar.sqlite import connect
+from memory_sidecar.store.codebase import CodeStore
+from memory_sidecar.store.corpus import Corpus
+
+Rows = dict[str, Counter[tuple[object, ...]]]  # by table
+
+_TABLES = ("sources", "files", "code_chunks")
+_NOT_COMPARED = {"id", "state_id", "scanned_at", "indexed_at", "updated_at"}
+_CHUNK_KEY = "source, filename, location"
+
+
+def rows_of(db: Path) -> Rows:
+    """The rows of a database of code. Raises where SQLite itself finds it damaged."""
+    connection = connect(db, read_only=True)
+    try:
+        (verdict,) = next(connection.execute("PRAGMA integrity_check"))
+        if verdict != "ok":
+            raise ValueError(f"{db.name}: {verdict}")
+        rows = {table: _plain_rows(connection, table) for table in _TABLES}
+        rows["identity"] = Counter(
+            connection.execute(
+                "SELECT key, value FROM identity WHERE key NOT LIKE '%vector_version'"
+            )
+        )
+        for corpus in CodeStore.SCHEMA.corpora:
+            rows |= _corpus_rows(connection, corpus)
+        return rows
+    finally:
+        connection.close()
+
+
+def differences(ours: Rows, theirs: Rows) -> dict[str, tuple[int, int]]:
+    """By table, how many rows only `ours` and only `theirs` has; empty when both are equal."""
+    found = {
+        table: ((ours[table] - theirs[table]).total(), (theirs[table] - ours[table]).total())
+        for table in ours
+    }
+    return {table: counts for table, counts in found.items() if any(counts)}
+
+
+def _plain_rows(connection: apsw.Connection, table: str) -> Counter[tuple[object, ...]]:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    compared = ", ".join(name for name in columns if name not in _NOT_COMPARED)
+    return Counter(connection.execute(f"SELECT {compared} FROM {table}"))
+
+
+def _corpus_rows(connection: apsw.Connection, corpus: Corpus) -> Rows:
+    key_of = {
+        row_id: tuple(key)
+        for row_id, *key in connection.execute(f"SELECT id, {_CHUNK_KEY} FROM {corpus.rows}")
+    }
+    named = {"words": _words(connection, corpus)}
+    named["vectors"] = {
+        row_id: hashlib.sha256(vector).hexdigest()
+        for row_id, vector in connection.execute(f"SELECT id, embedding FROM {corpus.vectors}")
+    }
+    named["pending"] = {
+        row_id: "" for (row_id,) in connection.execute(f"SELECT id FROM {corpus.pending}")
+    }
+    return {
+        f"{corpus.name}_{name}": Counter(
+            (*key_of.get(row_id, ("of no row", row_id)), value) for row_id, value in values.items()
+        )
+        for name, values in named.items()
+    }
+
+
+def _words(connection: apsw.Connection, corpus: Corpus) -> dict[int, str]:
+    """By row id, a digest of all words with their columns and positions."""
+    connection.execute(
+        f"CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', '{corpus.words}', 'instance')"
+    )
+    digests: dict[int, hashlib._Hash] = defaultdict(hashlib.sha256)
+    for term, row_id, column, position in connection.execute(
+        'SELECT term, doc, col, "offset" FROM temp.words'
+    ):
+        digests[row_id].update(f"{term}\0{column}\0{position}\n".encode())
+    connection.execute("DROP TABLE temp.words")
+    return {row_id: digest.hexdigest() for row_id, digest in digests.items()}
