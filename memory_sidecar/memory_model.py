@@ -10,6 +10,9 @@ from enum import StrEnum
 
 from memory_sidecar.model import SearchMode
 
+HOT_USES = 5
+COLD_AFTER_MS = 14 * 86_400_000  # without a single use
+
 
 class Relation(StrEnum):
     """What a memory says of another one, of a session or of a file: keys of its frontmatter."""
@@ -27,6 +30,7 @@ class Memory:
 
     path: str  # unique in its database, see `address`
     memory_id: int  # what hosts see, 1 … 2³¹-1
+    file_hash: str  # of all its bytes: what `--if-hash` compares
     category: str  # the folder in its directory, "" at the root
     content: str  # the body, without the blank lines around it
     token_estimate: int
@@ -108,14 +112,17 @@ class MemoryQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A memory as the database has it, with what only the database knows."""
+class StoredMemory:
+    """A memory with what only its database knows."""
 
     memory: Memory
-    agent: str  # whose memory it is; `shared` for those that all may read
-    strength: float  # 0…1, from recency, use, evidence and pins
+    key: int  # of the row, until the database is made again
+    directory: str  # the source that its file lies in
+    file: str  # relative to that
+    strength: float  # 0…1, see `strength`
     uses: int  # how often it was read
-    is_superseded: bool  # another memory says so, or it does itself
+    used_at: int  # the last time, 0 for never
+    is_superseded: bool  # another memory says so, or its own status does
     is_expired: bool
 
 

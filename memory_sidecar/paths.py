@@ -77,6 +77,11 @@ class AgentPaths(StorePaths):
         return self.db.parent.parent / "archive" / self.agent
 
     @property
+    def access_log(self) -> Path:
+        """Which memories were read, and when: not derived."""
+        return self.state / "access.jsonl"
+
+    @property
     def shared(self) -> AgentPaths:
         """What this agent reads besides its own."""
         return AgentPaths(self.db.with_name(f"{SHARED}.sqlite"), SHARED)

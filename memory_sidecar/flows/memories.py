@@ -6,7 +6,6 @@ memory, for `doctor`, and what could be read counts.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,13 @@ from memory_sidecar.model import Document, FileStatus, SourceFile
 from memory_sidecar.sources import reasons
 from memory_sidecar.sources.atoms import STANDINGS, AtomFacts, AtomId, Standing, atom_facts
 from memory_sidecar.sources.frontmatter import Page, parse_page
-from memory_sidecar.sources.memory_files import MemoryPage, category_of, memory_id, memory_of
+from memory_sidecar.sources.memory_files import (
+    MemoryPage,
+    category_of,
+    file_hash,
+    memory_id,
+    memory_of,
+)
 from memory_sidecar.sources.memory_names import CATEGORY_FILE
 from memory_sidecar.sources.memory_walk import walk_memories
 from memory_sidecar.sources.read import read_regular
@@ -89,7 +94,7 @@ class MemoryBuilder:
         if not data.strip():
             return self._skipped(file, reasons.EMPTY)
         page = parse_page(data.decode("utf-8", "replace"))
-        content_hash = hashlib.sha256(data).hexdigest()
+        content_hash = file_hash(data)
         if file.path.rpartition("/")[2] == CATEGORY_FILE:
             return self._category(file, page, content_hash)
         return self._memory(file, page, content_hash)
@@ -112,7 +117,7 @@ class MemoryBuilder:
     def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:
         mtime_ms = file.mtime_ns // 1_000_000
         read = memory_of(page, mtime_ms=mtime_ms)
-        memory = self._as_memory(file, read, atom_facts(file.path, page.meta))
+        memory = self._as_memory(file, read, content_hash, atom_facts(file.path, page.meta))
         chunks = _chunks(memory, read.body_line + _blank_lines_before(page.body))
         # A page that tells its times is the same memory whenever it was copied here.
         times_told = {memory.created_at, memory.updated_at}.isdisjoint({mtime_ms})
@@ -127,7 +132,9 @@ class MemoryBuilder:
             words=tuple(MemoryWords.of(memory, chunk) for chunk in chunks),
         )
 
-    def _as_memory(self, file: SourceFile, read: MemoryPage, atom: AtomFacts | None) -> Memory:
+    def _as_memory(
+        self, file: SourceFile, read: MemoryPage, content_hash: str, atom: AtomFacts | None
+    ) -> Memory:
         status = atom.status if atom else read.status.lower()
         standing = STANDINGS.get(status, Standing.ACTIVE)
         if read.superseded_by and standing is Standing.ACTIVE:
@@ -135,6 +142,7 @@ class MemoryBuilder:
         memory = Memory(
             path=self._address(file.path),
             memory_id=memory_id(self._owner, file.path),
+            file_hash=content_hash,
             category=category_of(file.path),
             content=read.content,
             token_estimate=estimate_tokens(read.content),

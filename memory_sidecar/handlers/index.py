@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Generic, TypeVar
@@ -137,10 +137,17 @@ class Index(Generic[S]):
         with self._changing:
             return self._flow(source).refresh(under=under)
 
-    def take_up(self, source: Source, under: Collection[str], reporter: Reporter) -> Refreshed:
+    def take_up(
+        self,
+        source: Source,
+        under: Collection[str] | None,
+        reporter: Reporter,
+        *,
+        embed_at_most: int | None = None,
+    ) -> Refreshed:
         """Like `refresh`, for a caller who just wrote these files: returns with their vectors.
 
-        Vectors are left for later where there is no model.
+        Vectors are left for later where there is no model, or more texts than `embed_at_most`.
         """
         with self._lock.held(reporter):
             try:
@@ -150,18 +157,21 @@ class Index(Generic[S]):
             finally:
                 self._let_go()
             with suppress(ModelError):
-                self.embed(reporter)
+                if embed_at_most is None or self._waiting() <= embed_at_most:
+                    self.embed(reporter)
             return refreshed
+
+    def held_if_free(self) -> AbstractContextManager[bool]:
+        """The writer's lock for the block, unless another process has it: the block is told."""
+        return self._lock.held_if_free()
 
     def embed(self, reporter: Reporter, *, stop: threading.Event | None = None) -> int:
         """Give every waiting row its vector; returns how many got one."""
-        store = self.open()
-        with store.reading() as connection:
-            waiting = count_pending(connection, store.SCHEMA.corpora)
+        waiting = self._waiting()
         if not waiting:
             return 0
         return embed_pending(
-            store,
+            self.open(),
             embedder=self.models.embedder,
             cache=self.models.cache,
             turn=self._embedding,
@@ -269,6 +279,11 @@ class Index(Generic[S]):
             self.open().adopt_model(self.models.files.sha256)
 
     # How
+
+    def _waiting(self) -> int:
+        store = self.open()
+        with store.reading() as connection:
+            return count_pending(connection, store.SCHEMA.corpora)
 
     def _update(
         self, sources: Sequence[Source], reporter: Reporter, *, full: bool, embed: bool

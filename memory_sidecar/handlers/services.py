@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from memory_sidecar.clock import Clock, system_clock
+from memory_sidecar.errors import UsageError
+from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.models import Models
-from memory_sidecar.paths import DataDir, StorePaths, find_config, find_data_dir
+from memory_sidecar.paths import (
+    SHARED,
+    AgentPaths,
+    DataDir,
+    StorePaths,
+    find_config,
+    find_data_dir,
+)
 from memory_sidecar.settings import Settings, load_settings
+from memory_sidecar.sources.memory_names import check_agent
 
 
 class Services:
@@ -27,6 +37,8 @@ class Services:
         self.models = Models(settings, cache=data_dir.embeddings_db)
         self._clock = clock
         self._codebases: dict[Path, Codebase] = {}
+        self._agents: dict[AgentPaths, Agent] = {}
+        self.on_agent_use: Callable[[Agent], None] = lambda _agent: None
         self._lock = threading.Lock()
 
     @classmethod
@@ -49,18 +61,55 @@ class Services:
                 )
             return self._codebases[paths.db]
 
+    def agent(self, name: str, db: Path | None = None) -> Agent:
+        """The agent called `name` and its database `db`, by default the data directory's.
+
+        Raises UsageError for what is no agent's name.
+        """
+        paths = AgentPaths(db, name) if db else self.data_dir.agent(name)
+        check_agent(name)
+        with self._lock:
+            shared = self._agent(paths.shared, None) if name != SHARED else None
+            return self._agent(paths, shared)
+
+    def agent_names(self) -> list[str]:
+        """Of every agent that has memories, sessions or a database in the data directory."""
+        knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / "episodic"
+        names = {path.stem for path in knowledge.glob("*.sqlite")}
+        names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}
+        return sorted(name for name in names if _is_agent(name))
+
+    def _opened(self) -> list[Codebase | Agent]:
+        return [*self._codebases.values(), *self._agents.values()]
+
+    def _agent(self, paths: AgentPaths, shared: Agent | None) -> Agent:
+        if paths not in self._agents:
+            agent = Agent(paths, models=self.models, clock=self._clock, shared=shared)
+            agent.on_use = lambda used: self.on_agent_use(used)  # noqa: PLW0108  it may be set later
+            self._agents[paths] = agent
+        return self._agents[paths]
+
     def unload(self, *, unused_for_s: float) -> bool:
         """Give the memory of the model and of vectors back if nobody used them for so long."""
         if not self.models.unload(unused_for_s=unused_for_s):
             return False
         with self._lock:
-            codebases = list(self._codebases.values())
-        for codebase in codebases:
-            codebase.unload()
+            opened = self._opened()
+        for each in opened:
+            each.unload()
         return True
 
     def close(self) -> None:
-        for codebase in self._codebases.values():
-            codebase.close()
+        for opened in self._opened():
+            opened.close()
         self._codebases.clear()
+        self._agents.clear()
         self.models.close()
+
+
+def _is_agent(name: str) -> bool:
+    try:
+        check_agent(name)
+    except UsageError:
+        return False
+    return True

@@ -29,6 +29,29 @@ class WriterLock:
             if self._holders == 0:
                 self._acquire(reporter)
             self._holders += 1
+        with self._until_left():
+            yield
+
+    @contextmanager
+    def held_if_free(self) -> Iterator[bool]:
+        """Hold the lock in the block, which is told whether it does: not if another process has it.
+
+        Another thread of this process that waits for the lock keeps this one waiting, too.
+        """
+        with self._counting:
+            if self._holders == 0 and not self._acquire_at_once():
+                has_lock = False
+            else:
+                self._holders += 1
+                has_lock = True
+        if not has_lock:
+            yield False
+            return
+        with self._until_left():
+            yield True
+
+    @contextmanager
+    def _until_left(self) -> Iterator[None]:
         try:
             yield
         finally:
@@ -37,13 +60,17 @@ class WriterLock:
                 if self._holders == 0:
                     self._file.release()
 
-    def _acquire(self, reporter: Reporter) -> None:
+    def _acquire_at_once(self) -> bool:
         with named_errors(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._file.acquire(timeout=0)
             except Timeout:
-                reporter.notice(
-                    f"waiting for another process that indexes {self._path.parent.name}"
-                )
+                return False
+        return True
+
+    def _acquire(self, reporter: Reporter) -> None:
+        if not self._acquire_at_once():
+            reporter.notice(f"waiting for another process that indexes {self._path.parent.name}")
+            with named_errors(self._path):
                 self._file.acquire()

@@ -42,25 +42,44 @@ def log_move(log: Path, old: str, new: str, *, at_ms: int) -> None:
     append_lines(log, [{"ts": iso_utc(at_ms), "file": new, "tool": MOVED, "from": old}])
 
 
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """What a part of a log says, to be added to what the part before it said."""
+
+    uses: Mapping[str, Uses]
+    moves: Sequence[tuple[str, str]]  # old and new path: what was counted before goes along
+    end: int  # byte after the last whole line
+
+
 def read_uses(log: Path) -> dict[str, Uses]:
     """The uses of every path that was read. A missing log holds none."""
+    return dict(read_part(log).uses)
+
+
+def read_part(log: Path, *, start: int = 0) -> LogPart:
+    """From the byte `start` on, which begins a line. A missing log holds nothing."""
     try:
-        data = log.read_bytes()
+        with log.open("rb") as file:
+            file.seek(start)
+            data = file.read()
     except FileNotFoundError:
-        return {}
+        return LogPart({}, (), 0)
     uses: dict[str, Uses] = {}
-    for raw in data.split(b"\n"):
+    moves: list[tuple[str, str]] = []
+    whole = data[: data.rfind(b"\n") + 1]
+    for raw in whole.split(b"\n"):
         line = _line(raw)
         path, at = line.get("file"), parse_time(line.get("ts"))
         if not isinstance(path, str) or at is None:
             continue
-        if line.get("tool") == MOVED:
-            old = uses.pop(str(line.get("from")), None)
-            if old is not None:
-                uses[path] = _sum(uses.get(path), old)
-        else:
+        if line.get("tool") != MOVED:
             uses[path] = _sum(uses.get(path), Uses(1, at))
-    return uses
+            continue
+        old_path = str(line.get("from"))
+        moves.append((old_path, path))
+        if old := uses.pop(old_path, None):
+            uses[path] = _sum(uses.get(path), old)
+    return LogPart(uses, moves, start + len(whole))
 
 
 def append_lines(log: Path, lines: Iterable[Mapping[str, object]]) -> None:

@@ -54,8 +54,10 @@ class Registry:
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reserved: frozenset[str] = frozenset()) -> None:
+        """`reserved` are names, in lower case, that no source may have."""
         self._path = path
+        self._reserved = RESERVED | reserved
 
     def all(self) -> list[Source]:
         """In the order of registration."""
@@ -89,7 +91,8 @@ class Registry:
             sources = self._sources(document)
             known = next((source for source in sources if source.root == real), None)
             if known is None:
-                source = Source(_new_name(name, real, sources), real, _united(excludes))
+                taken = self._reserved | {source.name.lower() for source in sources}
+                source = Source(_new_name(name, real, taken), real, _united(excludes))
                 document["sources"].append({})
                 index = len(sources)
             else:
@@ -199,8 +202,7 @@ def _readable_folder(root: Path) -> Path:
     return real
 
 
-def _new_name(asked: str | None, root: Path, sources: list[Source]) -> str:
-    taken = RESERVED | {source.name.lower() for source in sources}
+def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
     if asked is None:
         return _unique(_slug(root.name), taken)
     if not NAME.fullmatch(asked):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from memory_sidecar.store import sessions
 from memory_sidecar.store.derived import DerivedStore, Replacement, Write
-from memory_sidecar.store.identity import Schema
+from memory_sidecar.store.identity import Schema, read_identity, write_identity
 from memory_sidecar.store.memories import (
     MEMORY_CHUNKS,
     CategoryDocument,
     MemoryDocument,
     add_uses,
+    clear_uses,
     delete_memories,
     insert_category,
     insert_memory,
+    move_uses,
 )
+
+_LOG_POSITION = "access_log_position"
 
 
 class AgentStore(DerivedStore):
@@ -23,14 +28,36 @@ class AgentStore(DerivedStore):
     SCHEMA = Schema(
         kind="an agent's memory",
         version=1,
-        scripts=("memories.sql",),
-        corpora=(MEMORY_CHUNKS,),
+        scripts=("memories.sql", sessions.SCRIPT),
+        corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )
 
-    def add_uses(self, uses: Iterable[tuple[str, int, int]]) -> None:
-        """Count reads of memories: path, how many, and when the last one was."""
+    @property
+    def log_position(self) -> int:
+        """Up to which byte the access log is counted here."""
+        with self.reading() as connection:
+            return int(read_identity(connection, _LOG_POSITION) or 0)
+
+    def count_uses(
+        self,
+        reads: Iterable[tuple[str, int, int]],
+        *,
+        moves: Iterable[tuple[str, str]],
+        log_position: int,
+        from_start: bool,
+    ) -> None:
+        """Count what the access log holds up to `log_position` and was not counted yet.
+
+        Reads are a path, how many, and when the last one was; a move, which lets what was counted
+        before for one path count for another, comes before them.
+        """
         with self._writing() as write:
-            add_uses(write.connection, uses)
+            if from_start:
+                clear_uses(write.connection)
+            for old, new in moves:
+                move_uses(write.connection, old, new)
+            add_uses(write.connection, reads)
+            write_identity(write.connection, _LOG_POSITION, str(log_position))
 
     def _insert_rows(self, write: Write, replacement: Replacement) -> None:
         match replacement.document:
@@ -38,8 +65,11 @@ class AgentStore(DerivedStore):
                 insert_memory(write, replacement, document)
             case CategoryDocument() as document:
                 insert_category(write, document)
+            case sessions.SessionDocument():
+                sessions.insert_session(write, replacement)
             case other:
                 raise TypeError(f"no rows are made of a {type(other).__name__}")
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
         delete_memories(write, source, path)
+        sessions.delete_sessions(write, source, path)

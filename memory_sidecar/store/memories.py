@@ -121,59 +121,92 @@ def insert_category(write: Write, document: CategoryDocument) -> None:
 def delete_memories(write: Write, directory: str, file: str | None) -> None:
     """Delete all rows of a file, if there are any; of the whole directory without `file`."""
     connection = write.connection
-    chosen = "directory = ?1 AND (?2 IS NULL OR file = ?2)"
+    chosen, values = "directory = ?", [directory]
+    if file is not None:
+        chosen, values = "directory = ? AND file = ?", [directory, file]
     rows: list[Any] = connection.execute(
-        f"SELECT key, category FROM memories WHERE {chosen}", (directory, file)
+        f"SELECT key, category FROM memories WHERE {chosen}", values
     ).fetchall()
     pages: list[Any] = connection.execute(
-        f"DELETE FROM category_pages WHERE {chosen} RETURNING category", (directory, file)
+        f"DELETE FROM category_pages WHERE {chosen} RETURNING category", values
     ).fetchall()
     if rows:
         targets = [path for key, _ in rows for path in _targets(connection, key)]
         write.delete_rows(
-            MEMORY_CHUNKS,
-            f"memory IN (SELECT key FROM memories WHERE {chosen})",
-            (directory, file),
+            MEMORY_CHUNKS, f"memory IN (SELECT key FROM memories WHERE {chosen})", values
         )
-        connection.execute(f"DELETE FROM memories WHERE {chosen}", (directory, file))
+        connection.execute(f"DELETE FROM memories WHERE {chosen}", values)
         _settle_superseded(connection, targets)
     _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
 
 
-def add_uses(connection: Connection, uses: Iterable[tuple[str, int, int]]) -> None:
+def add_uses(connection: Connection, reads: Iterable[tuple[str, int, int]]) -> None:
     """Count reads: path, how many, and when the last one was."""
-    for path, count, used_at in uses:
+    for read in reads:
         connection.execute(
-            "INSERT INTO memory_uses VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE"
-            " SET uses = uses + ?2, used_at = max(used_at, ?3)",
-            (path, count, used_at),
+            "INSERT INTO memory_uses VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
+            " SET uses = uses + excluded.uses, used_at = max(used_at, excluded.used_at)",
+            read,
         )
-        connection.execute(
-            "UPDATE memories SET (uses, used_at) ="
-            " (SELECT uses, used_at FROM memory_uses WHERE path = ?1) WHERE path = ?1",
-            (path,),
-        )
+        _settle_uses(connection, read[0])
+
+
+def clear_uses(connection: Connection) -> None:
+    """Forget every read."""
+    connection.execute("DELETE FROM memory_uses")
+    connection.execute("UPDATE memories SET uses = 0, used_at = 0 WHERE uses")
+
+
+def move_uses(connection: Connection, old: str, new: str) -> None:
+    """Let the reads of the path `old` count for `new`."""
+    rows: list[Any] = connection.execute(
+        "DELETE FROM memory_uses WHERE path = ? RETURNING uses, used_at", (old,)
+    ).fetchall()
+    add_uses(connection, [(new, uses, used_at) for uses, used_at in rows])
+    _settle_uses(connection, old)
+
+
+def _settle_uses(connection: Connection, path: str) -> None:
+    connection.execute(
+        "UPDATE memories SET (uses, used_at) = (SELECT coalesce(max(uses), 0),"
+        " coalesce(max(used_at), 0) FROM memory_uses WHERE path = ?1) WHERE path = ?1",
+        (path,),
+    )
 
 
 def _insert_row(connection: Connection, document: MemoryDocument) -> int:
     memory = document.memory
-    evidence = sum(relation is Relation.EVIDENCE for relation, _ in memory.relations)
+    columns = {
+        "id": memory.memory_id,
+        "path": memory.path,
+        "hash": memory.file_hash,
+        "directory": document.source,
+        "file": document.file.path,
+        "category": memory.category,
+        "tags": json.dumps(memory.tags, ensure_ascii=False),
+        "token_estimate": memory.token_estimate,
+        "source": memory.source,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "expires_at": memory.expires_at,
+        "summary": memory.summary,
+        "status": memory.status,
+        "standing": memory.standing,
+        "pinned": memory.is_pinned,
+        "evidence": sum(relation is Relation.EVIDENCE for relation, _ in memory.relations),
+        "kind": memory.kind,
+        "atom_id": memory.atom_id,
+        "project": memory.project,
+        "refs": memory.refs,
+        "last_ref": memory.last_ref,
+        "problem": memory.problem,
+    }
     connection.execute(
-        "INSERT INTO memories (id, path, directory, file, category, tags, token_estimate, source,"
-        " created_at, updated_at, expires_at, summary, status, standing, pinned, evidence, kind,"
-        " atom_id, project, refs, last_ref, problem, superseded, uses, used_at)"
-        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
-        " ?19, ?20, ?21, ?22, EXISTS (SELECT 1 FROM memory_relations"
-        "  WHERE target = ?2 AND relation = 'supersedes'),"
-        " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = ?2",
-        (
-            *(memory.memory_id, memory.path, document.source, document.file.path),
-            *(memory.category, json.dumps(memory.tags, ensure_ascii=False)),
-            *(memory.token_estimate, memory.source, memory.created_at, memory.updated_at),
-            *(memory.expires_at, memory.summary, memory.status, memory.standing),
-            *(memory.is_pinned, evidence, memory.kind, memory.atom_id, memory.project),
-            *(memory.refs, memory.last_ref, memory.problem),
-        ),
+        f"INSERT INTO memories ({', '.join(columns)}, superseded, uses, used_at)"
+        f" SELECT {', '.join(f':{name}' for name in columns)}, EXISTS"
+        " (SELECT 1 FROM memory_relations WHERE target = :path AND relation = 'supersedes'),"
+        " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = :path",
+        columns,
     )
     return connection.last_insert_rowid()
 

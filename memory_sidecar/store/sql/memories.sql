@@ -8,6 +8,7 @@ CREATE TABLE memories (
     path           TEXT NOT NULL UNIQUE,    -- as it is shown and named
     directory      TEXT NOT NULL,           -- the source that its file lies in
     file           TEXT NOT NULL,           -- relative to that
+    hash           TEXT NOT NULL,           -- of the whole file
     category       TEXT NOT NULL,           -- full parent path in its directory, '' at the root
     tags           TEXT NOT NULL DEFAULT '[]',      -- JSON array, in the order of the file
     token_estimate INTEGER NOT NULL,

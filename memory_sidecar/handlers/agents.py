@@ -1,0 +1,310 @@
+"""One agent's database: opened, made again when lost, kept in line with its files, and read.
+
+Everything that writes a memory's file calls `take_up` afterwards, so that it can be found when
+the call returns. Agents are kept apart by having a database, and folders, each of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.flows.memories import OWN_DIRECTORY, MemoryBuilder
+from memory_sidecar.flows.sessions import SESSIONS, SessionBuilder
+from memory_sidecar.flows.source import Builder
+from memory_sidecar.handlers.index import Index, IndexReport
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.memory_model import MemoryList, MemoryQuery, StoredMemory
+from memory_sidecar.model import SearchMode
+from memory_sidecar.paths import AgentPaths
+from memory_sidecar.search.memories import MemoryHit, Scope, search_memories
+from memory_sidecar.sources.access_log import log_reads, read_part
+from memory_sidecar.sources.registry import Registry, Source
+from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.store.memory_lists import find_memory, list_memories, sort_value
+
+RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
+"""What a registered directory cannot be called: sources and files of our own."""
+
+EMBED_AT_ONCE = 64  # new texts that a read gives their vectors, which takes a second at most
+OTHER_WRITER_S = 10.0  # how long to wait for another process to index what was written
+_POLL_S = 0.02
+
+
+class Agent:
+    """The memories of one agent. Safe to use from several threads."""
+
+    def __init__(
+        self, paths: AgentPaths, *, models: Models, clock: Clock, shared: Agent | None
+    ) -> None:
+        """`shared` is whose memories this agent reads besides its own."""
+        self.paths = paths
+        self.name = paths.agent
+        self.shared = shared
+        self.registry = Registry(paths.registry, reserved=RESERVED_NAMES)
+        self.data = Index(
+            paths,
+            store=AgentStore,
+            sources=self.sources,
+            builder=self._builder,
+            models=models,
+            clock=clock,
+        )
+        self._clock = clock
+        self._has_looked = False  # at the files, since this process began
+        self._is_own = False  # the database, as far as it was looked at
+        self.on_use: Callable[[Agent], None] = lambda _agent: None
+
+    def close(self) -> None:
+        self.data.close()
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        self.data.unload()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything of this agent, in files or in its database."""
+        return self.paths.db.exists() or bool(self.sources())
+
+    def sources(self) -> list[Source]:
+        """What its database is derived from: its own folder, and what is registered besides."""
+        own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
+        found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
+        return found + self.registry.all()
+
+    def source(self, directory: str) -> Source:
+        """The source of that name. Raises NotFound."""
+        for source in self.sources():
+            if source.name == directory:
+                return source
+        raise NotFound(
+            f"{self.name} has no knowledge directory {directory!r}",
+            hint=f"`memory-sidecar source list --agent {self.name}` shows those it has",
+        )
+
+    def _builder(self, source: Source) -> Builder:
+        if source.name == SESSIONS:
+            return SessionBuilder(source)
+        return MemoryBuilder(source, agent=self.name)
+
+    # Writing
+
+    def take_up(
+        self, files: Collection[str], *, reporter: Reporter, directory: str = OWN_DIRECTORY
+    ) -> None:
+        """Index these files, just written, moved or removed, relative to their directory.
+
+        Returns when they can be found, with their vectors where there is a model. Where another
+        process keeps this database up to date, waits for that instead.
+        """
+        source = self.source(directory)
+        deadline = time.monotonic() + OTHER_WRITER_S
+        while True:
+            with self.data.held_if_free() as is_held:
+                if is_held:
+                    self.data.recovering(lambda: self._take_up(source, files, reporter), reporter)
+                    break
+            if self._is_taken_up(source, files):
+                break
+            if time.monotonic() > deadline:
+                reporter.notice("written, but not indexed yet: another process is busy with it")
+                break
+            time.sleep(_POLL_S)
+        if self.data.live is not None:
+            self.data.live.follow(source)
+        self.on_use(self)
+
+    def _take_up(self, source: Source, files: Collection[str], reporter: Reporter) -> None:
+        self._require_own()
+        if self.paths.flow_state(source.name).exists():  # so its database was there before
+            self.data.complete(reporter)
+        self.data.take_up(source, files, reporter)
+
+    def rebuild(self, *, reporter: Reporter) -> IndexReport:
+        """Derive everything again from the files. Raises NoIndex where there are none."""
+        sources = self.sources()
+        if not sources:
+            raise self._nothing()
+        report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
+        self._count_uses()
+        self.on_use(self)
+        return report
+
+    def register(self, root: Path, *, name: str | None, reporter: Reporter) -> Source:
+        """Have the folder `root` as one more knowledge directory, indexed when this returns.
+
+        Raises PathRefused for a folder of an agent's own, as no agent may read another's.
+        """
+        real, knowledge = root.resolve(), self.paths.db.parent.resolve()
+        if real == knowledge or knowledge in real.parents or real in knowledge.parents:
+            raise PathRefused(
+                f"{root} overlaps with the agents' own memories in {knowledge}",
+                hint="register a folder elsewhere; what all agents may read belongs to `shared`",
+            )
+        source = self.registry.add(root, name=name)
+        self.data.update([source], reporter)
+        if self.data.live is not None:
+            self.data.live.follow(source)
+        self.on_use(self)
+        return source
+
+    def unregister(self, name: str, *, reporter: Reporter) -> Source:
+        """Forget a registered directory, and everything derived from it. Its files stay."""
+        source = self.registry.remove(name)
+        if self.data.live is not None:
+            self.data.live.forget(name)
+        self.data.forget(source, reporter=reporter)
+        return source
+
+    def _is_taken_up(self, source: Source, files: Collection[str]) -> bool:
+        """Whether another process has indexed `files` as they are on disk now."""
+        if not self.paths.db.exists():
+            return False
+        known = self.data.open().manifest(source.name, under=files)
+        on_disk = {file.path: file.stamp for file in self._builder(source).scan(files).files}
+        return on_disk == {path: entry.stamp for path, entry in known.items()}
+
+    # Reading
+
+    def query(
+        self, query: MemoryQuery, *, with_shared: bool = True, reporter: Reporter
+    ) -> list[MemoryHit]:
+        """The best memories for `query`, own and shared. Says by notice what is missing.
+
+        Raises NoIndex where nothing was ever stored, ModelMissing in vector mode without a model.
+        """
+        if not query.text.strip():
+            raise UsageError("the query is empty", hint="say what you are looking for")
+        scopes = []
+        for agent, store in self._readable(reporter, with_shared=with_shared):
+            embed_query = None
+            if query.mode is not SearchMode.KEYWORD:
+                embed_query = agent.data.embed_query(
+                    reporter, required=query.mode is SearchMode.VECTOR
+                )
+            scopes.append(Scope(agent.name, store, embed_query))
+        return search_memories(query, scopes, now=self._clock())
+
+    def list(
+        self, wanted: MemoryList, *, with_shared: bool = False, reporter: Reporter
+    ) -> list[tuple[str, StoredMemory]]:
+        """The memories that `wanted` describes, in its order, each with the agent whose it is."""
+        if with_shared:  # how many of them come from which is not known before
+            most = None if wanted.limit is None else wanted.offset + wanted.limit
+            part = replace(wanted, offset=0, limit=most)
+        else:
+            part = wanted
+        found: list[tuple[str, StoredMemory]] = []
+        for agent, store in self._readable(reporter, with_shared=with_shared):
+            with store.reading() as connection:
+                rows = list_memories(connection, part, now=self._clock())
+            found += [(agent.name, row) for row in rows]
+        if not with_shared:
+            return found
+        found.sort(key=lambda row: (row[1].memory.path, row[0]))
+        found.sort(key=lambda row: sort_value(row[1], wanted.sort), reverse=wanted.is_descending)
+        stop = None if wanted.limit is None else wanted.offset + wanted.limit
+        return found[wanted.offset : stop]
+
+    def get(
+        self, path: str, *, with_shared: bool = True, reporter: Reporter
+    ) -> tuple[str, StoredMemory]:
+        """The memory at `path`, its own before a shared one; counts the read. Raises NotFound."""
+        for agent, store in self._readable(reporter, with_shared=with_shared):
+            with store.reading() as connection:
+                found = find_memory(connection, path, now=self._clock())
+            if found is not None:
+                agent.count_read(found.memory.path, tool="get")
+                return agent.name, found
+        raise NotFound(
+            f"{self.name} has no memory {path!r}",
+            hint=f"`memory-sidecar list --agent {self.name}` shows the paths",
+        )
+
+    def count_read(self, path: str, *, tool: str) -> None:
+        """Note in the access log that the memory at `path` was read."""
+        log_reads(self.paths.access_log, [path], tool=tool, at_ms=self._clock())
+        self._count_uses()
+
+    def _readable(
+        self, reporter: Reporter, *, with_shared: bool
+    ) -> Iterator[tuple[Agent, AgentStore]]:
+        """The databases that may be read, up to date as far as this process sees to that."""
+        agents = [self]
+        if with_shared and self.shared is not None:
+            agents.append(self.shared)
+        existing = [agent for agent in agents if agent.exists]
+        if not existing:
+            raise self._nothing()
+        for agent in existing:
+            yield agent, agent.up_to_date(reporter)
+
+    def up_to_date(self, reporter: Reporter) -> AgentStore:
+        """Its database, made again if it was lost, with what this process sees of the files."""
+        return self.data.recovering(lambda: self._complete(reporter), reporter)
+
+    def _complete(self, reporter: Reporter) -> AgentStore:
+        self._require_own()
+        store = self.data.complete(reporter)
+        if not self._has_looked and self.data.live is None:
+            self._look(reporter)
+        self._has_looked = True
+        self._count_uses()
+        self.on_use(self)
+        return store
+
+    def _look(self, reporter: Reporter) -> None:
+        """Index what changed while nobody watched, unless another process sees to that."""
+        with self.data.held_if_free() as is_held:
+            if not is_held:
+                return
+            for source in self.sources():
+                with suppress(NotFound, PathRefused):  # what is indexed of it stays
+                    self.data.take_up(source, None, reporter, embed_at_most=EMBED_AT_ONCE)
+
+    def _count_uses(self) -> None:
+        """Count what the access log has beyond what the database knows of it."""
+        store = self.data.open()
+        try:
+            size = self.paths.access_log.stat().st_size
+        except FileNotFoundError:
+            return
+        if size == store.log_position:
+            return
+        with self.data.held_if_free() as is_held:
+            if not is_held:  # whoever has the lock counts them
+                return
+            position = store.log_position
+            from_start = size < position  # another log than the one we know
+            part = read_part(self.paths.access_log, start=0 if from_start else position)
+            store.count_uses(
+                [(path, uses.count, uses.last_at) for path, uses in part.uses.items()],
+                moves=part.moves,
+                log_position=part.end,
+                from_start=from_start,
+            )
+
+    def _require_own(self) -> None:
+        """Raises UsageError for a database that holds the memories of another agent."""
+        if self._is_own:
+            return
+        state = self.data.open().source_state(OWN_DIRECTORY)
+        if state is not None and state.root.name != self.name:
+            raise UsageError(
+                f"{self.paths.db} holds the memories of {state.root.name!r}, not of {self.name!r}",
+                hint="each agent has a database of its own: name another one with --db",
+            )
+        self._is_own = True
+
+    def _nothing(self) -> NoIndex:
+        return NoIndex(
+            f"{self.name} has no memories yet",
+            hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",
+        )

@@ -1,0 +1,247 @@
+"""Reads memories by what they are, not by what they say: filters, order, one by its path.
+
+Every list is ordered down to the path, so that it is the same after the database was made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from memory_sidecar.memory_model import (
+    COLD_AFTER_MS,
+    HOT_USES,
+    Memory,
+    MemoryFilter,
+    MemoryList,
+    Relation,
+    Sort,
+    StoredMemory,
+)
+from memory_sidecar.sqlite import Connection, integers
+from memory_sidecar.store.memories import MemoryChunk
+from memory_sidecar.store.vectors import Ids
+from memory_sidecar.strength import STRENGTH_SQL, today
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk and the key of the memory that it is a part of."""
+
+    memory: int
+    chunk: MemoryChunk
+
+
+def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> list[StoredMemory]:
+    """The memories that satisfy the filter, in the order asked for, equal ones by path."""
+    condition, values = _condition(wanted.filter, now)
+    direction = "DESC" if wanted.is_descending else "ASC"
+    limit = -1 if wanted.limit is None else wanted.limit
+    return _select(
+        connection,
+        f"WHERE {condition} ORDER BY {_ORDER[wanted.sort]} {direction}, path"
+        " LIMIT :limit OFFSET :offset",
+        values | {"limit": limit, "offset": wanted.offset},
+        now,
+    )
+
+
+def sort_value(stored: StoredMemory, sort: Sort) -> int | float | str:
+    """What a list of that order compares: for putting two of them together."""
+    memory = stored.memory
+    values: dict[Sort, int | float | str] = {
+        Sort.UPDATED: memory.updated_at,
+        Sort.CREATED: memory.created_at,
+        Sort.TOKENS: memory.token_estimate,
+        Sort.STRENGTH: stored.strength,
+        Sort.REFS: stored.uses + memory.refs,
+        Sort.PATH: memory.path,
+    }
+    return values[sort]
+
+
+def count_memories(connection: Connection, wanted: MemoryFilter, *, now: int) -> int:
+    """How many memories satisfy the filter."""
+    condition, values = _condition(wanted, now)
+    counted: Any = connection.execute(
+        f"SELECT count(*) FROM memories WHERE {condition}", values
+    ).get
+    return int(counted)
+
+
+def read_memories(
+    connection: Connection, keys: Sequence[int], *, now: int
+) -> dict[int, StoredMemory]:
+    """The memories with these keys; those that are gone are left out."""
+    condition = "WHERE key IN (SELECT value FROM json_each(:keys))"
+    found = _select(connection, condition, {"keys": json.dumps(list(keys))}, now)
+    return {stored.key: stored for stored in found}
+
+
+def find_memory(connection: Connection, path: str, *, now: int) -> StoredMemory | None:
+    """The memory at `path`, with or without its `.md`."""
+    condition = "WHERE path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
+    return next(iter(_select(connection, condition, {"path": path}, now)), None)
+
+
+def allowed_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> Ids | None:
+    """Ids of the chunks of memories that satisfy `wanted`, sorted; `None` when all do."""
+    condition, values = _condition(wanted, now)
+    if not _restricts(wanted) and not _hides_any(connection, condition, values):
+        return None
+    ids = integers(
+        connection.execute(
+            "SELECT id FROM memory_chunks WHERE memory IN"
+            f" (SELECT key FROM memories WHERE {condition})",
+            values,
+        )
+    )
+    return np.sort(np.array(ids, np.int64))
+
+
+def read_passages(connection: Connection, ids: Ids) -> dict[int, Passage]:
+    """The chunks with these ids; those that are gone are left out."""
+    rows: list[Any] = connection.execute(
+        "SELECT id, memory, text, context, heading, start_line, end_line FROM memory_chunks"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(ids.tolist()),),
+    ).fetchall()
+    return {row[0]: Passage(row[1], MemoryChunk(*row[2:])) for row in rows}
+
+
+# Filters
+
+_READS = "CASE WHEN kind <> '' THEN refs ELSE uses END"
+
+_CONDITIONS = {
+    # '0' follows '/': the range holds what begins with the category and a slash.
+    "category": "category = :category"
+    " OR category > :category || '/' AND category < :category || '0'",
+    # And ';' follows ':', likewise.
+    "tags": "key IN (SELECT t.memory FROM json_each(:tags) w JOIN memory_tags t"
+    " ON t.tag >= w.value AND (t.tag = w.value OR substr(w.value, -1) = ':')"
+    " AND t.tag < CASE WHEN substr(w.value, -1) = ':' THEN rtrim(w.value, ':') || ';'"
+    "  ELSE w.value || char(1) END)",
+    "updated_after": "updated_at >= :updated_after",
+    "updated_before": "updated_at < :updated_before",
+    "created_after": "created_at >= :created_after",
+    "created_before": "created_at < :created_before",
+    "source": "source = :source",
+    "statuses": "status IN (SELECT value FROM json_each(:statuses))",
+    "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
+    "project": "project = :project",
+    "hot": f"{_READS} >= {HOT_USES}",
+    "cold": f"{_READS} = 0 AND created_at < :now - {COLD_AFTER_MS}",
+}
+"""By field of `MemoryFilter`, what a row of `memories` must satisfy when that field is set."""
+
+_NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
+_NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
+
+
+def _restricts(wanted: MemoryFilter) -> bool:
+    return any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS)
+
+
+_UNSET = (None, "", (), False)
+
+
+def _condition(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
+    """A condition over `memories`, and its values by name."""
+    values: dict[str, Any] = {"now": now, "today": today(now)}
+    parts = ["TRUE"]
+    for field in fields(wanted):
+        value = getattr(wanted, field.name)
+        if field.name in _CONDITIONS and value not in _UNSET:
+            parts.append(f"({_CONDITIONS[field.name]})")
+            values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
+    if not wanted.with_expired:
+        parts.append(f"({_NOT_EXPIRED})")
+    if not (wanted.with_superseded or wanted.statuses):
+        parts.append(f"({_NOT_SUPERSEDED})")
+    return " AND ".join(parts), values
+
+
+def _hides_any(connection: Connection, condition: str, values: dict[str, Any]) -> bool:
+    """Whether a condition that hides only what is expired or superseded hides anything."""
+    hidden: Any = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM memories WHERE expires_at IS NOT NULL"
+        f" AND NOT ({condition}))"
+        " OR EXISTS (SELECT 1 FROM memories WHERE (standing <> 'active' OR superseded)"
+        f" AND NOT ({condition}))",
+        values,
+    ).get
+    return bool(hidden)
+
+
+# Rows
+
+_ORDER = {
+    Sort.UPDATED: "updated_at",
+    Sort.CREATED: "created_at",
+    Sort.TOKENS: "token_estimate",
+    Sort.STRENGTH: STRENGTH_SQL,
+    Sort.REFS: "uses + refs",
+    Sort.PATH: "path",
+}
+
+_COLUMNS = {
+    "key": "key",
+    "memory_id": "id",
+    "path": "path",
+    "file_hash": "hash",
+    "category": "category",
+    "content": "(SELECT content FROM memory_contents WHERE memory = key)",
+    "token_estimate": "token_estimate",
+    "created_at": "created_at",
+    "updated_at": "updated_at",
+    "tags": "tags",
+    "source": "source",
+    "summary": "coalesce(summary, '')",
+    "expires_at": "expires_at",
+    "status": "status",
+    "standing": "standing",
+    "is_pinned": "pinned",
+    "relations": "(SELECT json_group_array(json_array(relation, target)) FROM (SELECT relation,"
+    " target FROM memory_relations WHERE memory = key ORDER BY relation, target))",
+    "problem": "problem",
+    "kind": "kind",
+    "atom_id": "atom_id",
+    "project": "project",
+    "refs": "refs",
+    "last_ref": "last_ref",
+    "directory": "directory",
+    "file": "file",
+    "strength": STRENGTH_SQL,
+    "uses": "uses",
+    "used_at": "used_at",
+    "is_superseded": "standing <> 'active' OR superseded",
+    "is_expired": "expires_at IS NOT NULL AND expires_at <= :now",
+}
+"""By field of `StoredMemory` and its `Memory`, what it is in SQL."""
+
+_SELECT = f"SELECT {', '.join(_COLUMNS.values())} FROM memories "
+_STORED = {field.name for field in fields(StoredMemory)}
+
+
+def _select(
+    connection: Connection, rest: str, values: dict[str, Any], now: int
+) -> list[StoredMemory]:
+    bound = values | {"now": now, "today": today(now)}
+    return [_stored(row) for row in connection.execute(_SELECT + rest, bound)]
+
+
+def _stored(row: Sequence[Any]) -> StoredMemory:
+    columns: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
+    columns["tags"] = tuple(json.loads(columns["tags"]))
+    columns["relations"] = tuple(
+        (Relation(name), target) for name, target in json.loads(columns["relations"])
+    )
+    for name in ("is_pinned", "is_superseded", "is_expired"):
+        columns[name] = bool(columns[name])
+    stored = {name: columns.pop(name) for name in list(columns) if name in _STORED}
+    return StoredMemory(memory=Memory(**columns), **stored)
