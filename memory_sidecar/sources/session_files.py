@@ -60,16 +60,19 @@ class SessionFiles:
     def load(self, session_id: str) -> StoredSession | None:
         """The session's document, whatever it says. Raises SessionInvalid for no JSON object."""
         path = self.find(session_id)
-        return StoredSession(path, self.read(path)) if path else None
+        if path is None:
+            return None
+        with named_errors(self.root / path):
+            return StoredSession(path, parse_document(self.read_bytes(path)))
 
-    def read(self, path: str) -> dict[str, Any]:
-        """The document in the file at `path`. Raises SessionInvalid, and OSError for the disk."""
+    def read_bytes(self, path: str) -> bytes:
+        """The file at `path`. Raises SessionInvalid for what is no session, and OSError."""
         data = read_regular(self.root / path, MAX_SESSION_BYTES + 1)
         if data is None:
             raise SessionInvalid(reasons.NOT_REGULAR)
         if len(data) > MAX_SESSION_BYTES:
             raise SessionInvalid(reasons.larger_than(MAX_SESSION_BYTES))
-        return parse_document(data)
+        return data
 
     def write(self, session_id: str, document: dict[str, Any], *, began_at: int) -> str:
         """Write the session's file; it is on disk when this returns. Returns its path.

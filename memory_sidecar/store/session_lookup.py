@@ -1,0 +1,213 @@
+"""Reads sessions by project, topics, time and outcome, and what was found in them by its id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memory_sidecar.session_model import HitKind, Outcome, SessionFilter, SessionHead
+from memory_sidecar.sqlite import Connection, integers
+from memory_sidecar.store.corpus import Corpus
+from memory_sidecar.store.keyword import index_words
+from memory_sidecar.store.sessions import MESSAGES, SNIPPETS, SUMMARIES
+from memory_sidecar.store.vectors import Ids
+
+CORPUS_OF: dict[HitKind, Corpus] = {
+    HitKind.SUMMARY: SUMMARIES,
+    HitKind.MESSAGE: MESSAGES,
+    HitKind.SNIPPET: SNIPPETS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A summary, message or snippet as it is shown."""
+
+    row_id: int
+    session_row: int
+    text: str
+    heading: str
+    sequence: int | None
+    created_at: int
+
+
+def list_sessions(
+    connection: Connection,
+    wanted: SessionFilter,
+    *,
+    project_hash: str,
+    limit: int | None = None,
+    offset: int = 0,
+) -> list[SessionHead]:
+    """The sessions that satisfy `wanted`, the latest beginning first.
+
+    `project_hash` is that of `wanted.project`.
+    """
+    condition, values = _condition(wanted, project_hash)
+    rows = integers(
+        connection.execute(
+            f"SELECT s.id FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
+            f" ORDER BY s.created_at DESC, s.session_id LIMIT ? OFFSET ?",
+            (*values, -1 if limit is None else limit, offset),
+        )
+    )
+    heads = read_heads(connection, rows)
+    return [heads[row] for row in rows]
+
+
+def allowed_rows(
+    connection: Connection, kind: HitKind, wanted: SessionFilter, *, project_hash: str
+) -> Ids | None:
+    """Ids of the rows of that kind in sessions that satisfy `wanted`, sorted; `None` for all."""
+    if wanted == SessionFilter():
+        return None
+    condition, values = _condition(wanted, project_hash)
+    inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
+    if kind is HitKind.MESSAGE:
+        # A session's messages follow one another: reading 200,000 ids would take 40 ms.
+        ranges: list[Any] = connection.execute(
+            f"SELECT s.first_message, s.message_count {inside} ORDER BY s.first_message", values
+        ).fetchall()
+        return _spread(ranges)
+    rows = CORPUS_OF[kind].rows
+    ids = integers(
+        connection.execute(
+            f"SELECT id FROM {rows} WHERE session_id IN (SELECT s.id {inside}) ORDER BY id", values
+        )
+    )
+    return np.array(ids, np.int64)
+
+
+def rows_with_all(connection: Connection, kind: HitKind, required: Sequence[str]) -> Ids:
+    """Ids of the rows of that kind in which all of the FTS5 phrases `required` occur, sorted."""
+    found: Ids | None = None
+    for phrase in required:
+        ids = np.unique(np.array(_rows_with(connection, kind, phrase), np.int64))
+        found = ids if found is None else np.intersect1d(found, ids, assume_unique=True)
+    return np.empty(0, np.int64) if found is None else found
+
+
+def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> list[FoundRow]:
+    """The rows with these ids; those that are gone are left out."""
+    rows: list[Any] = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),)).fetchall()
+    return [FoundRow(*row) for row in rows]
+
+
+def message_places(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Session's row and sequence of messages, by id."""
+    rows: list[Any] = connection.execute(
+        "SELECT id, session_id, sequence FROM messages"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    ).fetchall()
+    return {row_id: (session, sequence) for row_id, session, sequence in rows}
+
+
+def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, SessionHead]:
+    """What a list shows of the sessions in these rows, by row."""
+    found: list[Any] = connection.execute(
+        "SELECT s.id, s.session_id, s.title, u.brief, s.project_path, s.created_at, s.updated_at,"
+        " s.message_count, u.outcome, s.metadata ->> '$.pinned',"
+        " (SELECT json_group_array(topic) FROM"
+        " (SELECT topic FROM topics t WHERE t.session_id = s.id ORDER BY t.id))"
+        " FROM sessions s JOIN summaries u ON u.session_id = s.id"
+        " WHERE s.id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rows)),),
+    ).fetchall()
+    return {
+        row: SessionHead(
+            session_id=session_id,
+            title=title or brief,
+            brief=brief,
+            project_path=project_path,
+            created_at=created_at,
+            updated_at=updated_at,
+            message_count=message_count,
+            topics=tuple(json.loads(topics)),
+            outcome=Outcome(outcome) if outcome else None,
+            is_pinned=bool(pinned),
+        )
+        for row, session_id, title, brief, project_path, created_at, updated_at, message_count,
+        outcome, pinned, topics in found
+    }  # fmt: skip
+
+
+def count_sessions(connection: Connection) -> int:
+    (count,) = integers(connection.execute("SELECT count(*) FROM sessions"))
+    return count
+
+
+_SHOWN = {
+    HitKind.SUMMARY: "SELECT u.id, u.session_id, u.brief || coalesce(char(10) || u.detailed, ''),"
+    " '', NULL, s.created_at FROM summaries u JOIN sessions s ON s.id = u.session_id"
+    " WHERE u.id IN (SELECT value FROM json_each(?))",
+    HitKind.MESSAGE: "SELECT id, session_id, content, heading, sequence, created_at FROM messages"
+    " WHERE id IN (SELECT value FROM json_each(?))",
+    HitKind.SNIPPET: "SELECT id, session_id, code, concat_ws(char(10), file_path, description),"
+    " NULL, created_at FROM code_snippets WHERE id IN (SELECT value FROM json_each(?))",
+}
+
+
+def _condition(wanted: SessionFilter, project_hash: str) -> tuple[str, tuple[Any, ...]]:
+    parts, values = ["TRUE"], list[Any]()
+    if wanted.project:
+        parts.append("(s.project_hash = ? OR s.project = ?)")
+        values += [project_hash, wanted.project]
+    if wanted.topics:
+        parts.append(
+            "s.id IN (SELECT session_id FROM topics"
+            " WHERE topic IN (SELECT value FROM json_each(?)))"
+        )
+        values.append(json.dumps([topic.strip().lower() for topic in wanted.topics]))
+    if wanted.outcomes:
+        parts.append("u.outcome IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(wanted.outcomes))
+    for moment, comparison in ((wanted.after, ">="), (wanted.before, "<")):
+        if moment is not None:
+            parts.append(f"s.created_at {comparison} ?")
+            values.append(moment)
+    return " AND ".join(parts), tuple(values)
+
+
+def _spread(ranges: Sequence[tuple[int, int]]) -> Ids:
+    """The numbers in `ranges` of first and count, which are in order."""
+    if not ranges:
+        return np.empty(0, np.int64)
+    firsts, counts = np.array(ranges, np.int64).T
+    before = np.cumsum(counts) - counts
+    spread: Ids = np.repeat(firsts - before, counts) + np.arange(counts.sum())
+    return spread
+
+
+def _rows_with(connection: Connection, kind: HitKind, phrase: str) -> list[int]:
+    match kind:
+        case HitKind.SUMMARY:
+            found = integers(
+                connection.execute(
+                    "SELECT rowid FROM summaries_fts WHERE summaries_fts MATCH ?"
+                    " UNION SELECT u.id FROM summaries u JOIN topics t USING (session_id)"
+                    " WHERE t.id IN (SELECT rowid FROM topics_fts WHERE topics_fts MATCH ?)",
+                    (phrase, phrase),
+                )
+            )
+        case HitKind.MESSAGE:
+            found = integers(
+                connection.execute(
+                    "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?", (phrase,)
+                )
+            )
+        case HitKind.SNIPPET:
+            found = []
+    if kind is HitKind.SNIPPET or not phrase.isascii():
+        # Scripts that set no spaces are split in the words alone; snippets have nothing else.
+        words = CORPUS_OF[kind].words
+        found += integers(
+            connection.execute(
+                f"SELECT rowid FROM {words} WHERE {words} MATCH ?", (index_words(phrase),)
+            )
+        )
+    return found
