@@ -7,7 +7,7 @@ sound, small mapping is one error with a line.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import yaml
 
@@ -25,17 +25,45 @@ MAX_DEPTH = 50
 MAX_VALUES = 10_000  # what an alias stands for counts each time, so that none can explode
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One `key: value` at the top level, with the offsets of both in the YAML."""
+class Entry(NamedTuple):
+    """One `key: value` at the top level, with the offsets of both in the YAML.
+
+    The places are looked up when asked for, since most pages are read and not edited.
+    """
 
     key: str
     value: object
-    line: int  # 0-based
-    key_start: int
-    key_end: int
-    value_end: int
-    is_block: bool  # several lines by indentation: a list of dashes, `|` …
+    key_event: yaml.ScalarEvent
+    first_event: yaml.Event  # of the value
+    last_event: yaml.Event
+
+    @property
+    def line(self) -> int:
+        """0-based."""
+        return int(self.key_event.start_mark.line)
+
+    @property
+    def key_start(self) -> int:
+        return int(self.key_event.start_mark.index)
+
+    @property
+    def key_end(self) -> int:
+        return int(self.key_event.end_mark.index)
+
+    @property
+    def value_end(self) -> int:
+        return int(self.last_event.end_mark.index)
+
+    @property
+    def is_block(self) -> bool:
+        """Several lines by indentation: a list of dashes, `|` …"""
+        match self.first_event:
+            case yaml.ScalarEvent():
+                return self.first_event.style in ("|", ">")
+            case yaml.CollectionStartEvent():
+                return not self.first_event.flow_style
+            case _:
+                return False
 
 
 class NoMapping(Exception):
@@ -97,17 +125,7 @@ class _Events:
             name = self._key(key)
             start = self._next()
             value, end = self._value(start, 1)
-            found.append(
-                Entry(
-                    name,
-                    value,
-                    line=key.start_mark.line,
-                    key_start=key.start_mark.index,
-                    key_end=key.end_mark.index,
-                    value_end=end.end_mark.index,
-                    is_block=_is_block(start),
-                )
-            )
+            found.append(Entry(name, value, key, start, end))
         self._next()  # the document ends
         if not isinstance(more := self._next(), yaml.StreamEndEvent):
             raise BrokenYaml("something after the frontmatter's end", more.start_mark.line)
@@ -127,10 +145,10 @@ class _Events:
         end = event
         value: object
         match event:
-            case yaml.AliasEvent():
-                value = self._aliased(event)
             case yaml.ScalarEvent():
                 value = event.value if event.style else _scalar(event.value)
+            case yaml.AliasEvent():
+                value = self._aliased(event)
             case yaml.SequenceStartEvent():
                 items: list[object] = []
                 while not isinstance(end := self._next(), yaml.SequenceEndEvent):
@@ -152,16 +170,6 @@ class _Events:
         value, size = self._anchors[event.anchor]
         self._values += size
         return value
-
-
-def _is_block(event: yaml.Event) -> bool:
-    match event:
-        case yaml.ScalarEvent():
-            return event.style in ("|", ">")
-        case yaml.CollectionStartEvent():
-            return not event.flow_style
-        case _:
-            return False
 
 
 def _scalar(text: str) -> object:
