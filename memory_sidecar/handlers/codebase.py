@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -121,7 +122,7 @@ class Codebase:
 
     def _registered(self, root: Path, excludes: tuple[str, ...], reporter: Reporter) -> Source:
         around = self.registry.containing(root)
-        if around is None or around.root == root.resolve():
+        if around is None or around.root == Path(os.path.realpath(root)):
             return self.registry.add(root, excludes=excludes)
         if not root.is_dir():
             raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")

@@ -73,7 +73,7 @@ class Registry:
 
     def containing(self, path: Path) -> Source | None:
         """The innermost source that `path` is or lies in."""
-        real = path.expanduser().resolve()
+        real = Path(os.path.realpath(path.expanduser()))  # does not mind a loop of links
         around = [source for source in self.all() if real.is_relative_to(source.root)]
         return max(around, key=lambda source: len(source.root.parts), default=None)
 

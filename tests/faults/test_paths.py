@@ -1,0 +1,149 @@
+"""A path that is no folder, or holds no text: an error, or a skipped file with its reason."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def skipped(report) -> dict[str, str]:
+    return {file["path"]: file["reason"] for file in report["files_skipped"]}
+
+
+def make_nothing(path: Path) -> None: ...
+
+
+def make_file(path: Path) -> None:
+    path.write_text("def lonely(): pass\n")
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    before = Path.cwd()
+    os.chdir(folder)  # a socket's path must be short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path.name)
+    os.chdir(before)
+    os.close(folder)
+
+
+def make_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (make_nothing, "does not exist"),
+        (make_file, "not a folder"),
+        (make_fifo, "not a folder"),
+        (make_socket, "not a folder"),
+        (make_loop, "loop"),
+    ],
+)
+def test_what_is_no_folder_is_refused(run, tmp_path, data_dir, make, message):
+    make(tmp_path / "named")
+    done = run("index", tmp_path / "named", "--json")
+    assert (done.status, done.error["code"]) == (2, "path_refused")
+    assert message in done.error["message"]
+    assert run("source", "list", "--json").json == []
+
+
+def test_a_loop_of_links_inside_of_a_source_is_refused(run, project, known_vectors):
+    assert run("index", project).status == 0
+    make_loop(project / "loop")
+    done = run("index", project / "loop", "--json")
+    assert (done.status, done.error["code"]) == (2, "path_refused")
+
+
+@pytest.fixture
+def unreadable() -> Iterator[tuple[Path, Path]]:
+    """A folder that may not be looked into by whoever runs the test, and a data directory."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders let nobody else in
+        top = Path(name)
+        folder, data = top / "locked", top / "data"
+        folder.mkdir()
+        data.mkdir()
+        for each, mode in ((top, 0o755), (data, 0o777), (folder, 0)):
+            each.chmod(mode)
+        if os.geteuid() == 0:  # permissions do not bind root
+            os.seteuid(65534)
+        yield folder, data
+        os.seteuid(os.getuid())
+        folder.chmod(0o755)
+
+
+def test_a_folder_that_may_not_be_read_is_refused(run, unreadable):
+    folder, data = unreadable
+    done = run("index", folder, "--data-dir", data, "--json", cwd=data)
+    assert (done.status, done.error["code"]) == (2, "path_refused")
+    assert "Permission denied" in done.error["message"]
+
+
+def test_an_empty_folder_is_a_source_without_files(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = run("index", tmp_path / "empty", "--json")
+    assert (done.status, done.json["files_total"], done.json["chunks_total"]) == (0, 0, 0)
+    found = run("search", "anything", "--json")
+    assert (found.status, found.json) == (0, [])
+
+
+def test_garbage_is_skipped_file_by_file(run, tmp_path):
+    garbage = random.Random(1)
+    root = tmp_path / "garbage"
+    for number in range(5_000):
+        path = root / str(number % 50) / f"{number}.{garbage.choice(['py', 'cs', 'md', 'json'])}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(garbage.randbytes(garbage.randrange(1, 2_000)))
+    (root / "real.py").write_text("def needle(): pass\n")
+    report = run("index", root, "--wait", "keyword", "--json").json
+    assert (report["files_total"], report["files_failed"]) == (5_001, [])
+    reasons = skipped(report)
+    assert set(reasons.values()) <= {"binary", "not text", "empty"}
+    assert len(reasons) > 4_900  # a byte or two may be a text
+    hits = run("search", "needle", "--mode", "keyword", "--json").json
+    assert hits[0]["filename"] == "real.py"
+    assert run("index", root, "--wait", "keyword", "--json").json["files_processed"] == 0
+
+
+def test_what_is_no_plain_file_is_skipped_and_never_opened(run, tmp_path):
+    root = tmp_path / "source"
+    (root / "pkg").mkdir(parents=True)
+    make_file(root / "pkg" / "a.py")
+    make_fifo(root / "pipe.py")  # to open it would wait for ever
+    make_socket(root / "socket.py")
+    make_loop(root / "self.py")
+    (root / "pkg" / "up").symlink_to("..", target_is_directory=True)
+    report = run("index", root, "--wait", "keyword", "--json").json
+    assert skipped(report) == {
+        "pipe.py": "not a regular file",
+        "socket.py": "not a regular file",
+        "self.py": "symbolic link",
+        "pkg/up": "symbolic link",
+    }
+    assert report["files_processed"] == 1
+
+
+def test_any_name_is_found_or_skipped_with_its_reason(run, tmp_path):
+    root = tmp_path / "source"
+    root.mkdir()
+    for name in ("new\nline.py", "tab\t'\"quote.py", "-x.py", "ünï コード.py"):
+        make_file(root / name)
+    os.close(os.open(os.fsencode(root) + b"/bad\xff.py", os.O_CREAT | os.O_WRONLY))
+    report = run("index", root, "--wait", "keyword", "--json").json
+    assert skipped(report) == {r"bad\xff.py": "name is not UTF-8"}
+    hits = run("search", "lonely", "--mode", "keyword", "--json").json
+    found = {hit["filename"] for hit in hits}
+    assert found == {"new\nline.py", "tab\t'\"quote.py", "-x.py", "ünï コード.py"}
+    shown = run("status", "--skipped")
+    assert r"bad\xff.py" in shown.out
