@@ -18,7 +18,11 @@ from typing import Any
 
 import psutil
 
-_COMMAND = (sys.executable, "-c", "from memory_sidecar.cli.main import main; main()")
+_COMMAND = (
+    sys.executable,
+    "-c",
+    "import sys; from memory_sidecar.cli.main import main; sys.exit(main())",
+)
 _SAMPLE_SECONDS = 0.1
 
 
@@ -32,8 +36,10 @@ class Run:
     peak_mb: float  # resident, of the process and the ones it started together
 
 
-def run_command(*arguments: str | Path, data_dir: Path, cwd: Path) -> Run:
-    """`memory-sidecar ARGUMENTS --json`. Raises where it does not exit with 0."""
+def run_command(
+    *arguments: str | Path, data_dir: Path, cwd: Path, statuses: tuple[int, ...] = (0,)
+) -> Run:
+    """`memory-sidecar ARGUMENTS --json`. Raises where it exits with none of `statuses`."""
     command = command_line(*arguments, data_dir=data_dir)
     with tempfile.TemporaryFile() as output:
         cpu_before = _cpu_of_ended_children()
@@ -44,7 +50,7 @@ def run_command(*arguments: str | Path, data_dir: Path, cwd: Path) -> Run:
         _, errors = process.communicate()
         seconds = time.perf_counter() - started
         memory.join()
-        if process.returncode:
+        if process.returncode not in statuses:
             raise RuntimeError(f"{' '.join(map(str, arguments))}: {errors.decode()}")
         output.seek(0)
         cpu_seconds = _cpu_of_ended_children() - cpu_before

@@ -18,6 +18,7 @@ from memory_sidecar.sources.atoms import (
     AtomKind,
     atom_facts,
     ids_in,
+    is_id,
     text_of,
     texts_of,
 )
@@ -33,13 +34,17 @@ class Atom:
     """One finding as its file has it."""
 
     project: Project
-    path: Path
+    name: str  # EXP-042, as the file is called
     facts: AtomFacts
     text: str  # the whole file
     meta: Mapping[str, object]
     body: str
     problem: str = ""  # of the frontmatter, of which `meta` then has what could be read
     problem_line: int = 1
+
+    @property
+    def path(self) -> Path:
+        return self.project.folder(self.facts.kind) / f"{self.name}.md"
 
     @property
     def id(self) -> AtomId:
@@ -131,28 +136,31 @@ def _pages(folder: Path) -> list[os.DirEntry[str]]:
 
 def _read(project: Project, kind: AtomKind, entry: os.DirEntry[str]) -> Atom | Stray | None:
     """`None` for a file that went away meanwhile."""
-    path = Path(entry.path)
-    facts = atom_facts(f"{project.name}/{kind.folder}/{entry.name}", {})
-    if facts is None or facts.kind is not kind:
+    name = entry.name.removesuffix(".md")
+    if not (is_id(name) and name.startswith(f"{kind.prefix}-")):
         wanted = f"{kind.prefix}-NNN.md"
-        return Stray(path, "its name is no id", f"call it {wanted}, or move it elsewhere")
-    if entry.is_symlink() and not _lies_in(project.root, path):
-        return Stray(path, "it is a link that leads out of the root", "put the file itself here")
+        return Stray(Path(entry.path), "its name is no id", f"call it {wanted}, or move it away")
+    if entry.is_symlink() and not _lies_in(project.root, Path(entry.path)):
+        why = "it is a link that leads out of the root"
+        return Stray(Path(entry.path), why, "put the file itself here")
     try:
-        text = path.read_bytes().decode("utf-8")
+        with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123  ten thousand times
+            text = file.read().decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        return Stray(path, f"it is not UTF-8 (byte {error.start})", "convert it to UTF-8")
+        why = f"it is not UTF-8 (byte {error.start})"
+        return Stray(Path(entry.path), why, "convert it to UTF-8")
     except OSError as error:
-        return Stray(path, f"it cannot be read: {error.strerror}", "make it readable")
+        why = f"it cannot be read: {error.strerror}"
+        return Stray(Path(entry.path), why, "make it readable")
     page = parse_page(text)
     line, problem = 1, ""
     if page.problem and (found := _PROBLEM.fullmatch(page.problem)):
         line, problem = int(found[1] or 1), found[2]
     facts = atom_facts(f"{project.name}/{kind.folder}/{entry.name}", page.meta)
     assert facts is not None
-    return Atom(project, path, facts, text, page.meta, page.body, problem, line)
+    return Atom(project, name, facts, text, page.meta, page.body, problem, line)
 
 
 def _lies_in(root: Path, path: Path) -> bool:
@@ -161,4 +169,4 @@ def _lies_in(root: Path, path: Path) -> bool:
 
 def _named_atom(item: str) -> bool:
     """`EXP-001`, or `other/EXP-001` for one of another project."""
-    return AtomId.parse(item.rpartition("/")[2]) is not None
+    return is_id(item.rpartition("/")[2])

@@ -19,6 +19,7 @@ from memory_sidecar.sources.atoms import (
     AtomId,
     AtomKind,
     Standing,
+    is_id,
     text_of,
     time_of,
 )
@@ -84,7 +85,7 @@ def refs_in(page: str) -> dict[str, Refs]:
         cells = [cell.strip() for cell in _PIPE.split(line.strip().strip("|"))]
         if not columns:
             columns = [cell.lower() for cell in cells]
-        elif "refs" in columns and len(cells) == len(columns) and AtomId.parse(cells[0]):
+        elif "refs" in columns and len(cells) == len(columns) and is_id(cells[0]):
             row = dict(zip(columns, cells, strict=True))
             if row["refs"].isdecimal():
                 found[cells[0]] = Refs(int(row["refs"]), time_of(row.get("last read")))
@@ -113,7 +114,7 @@ def _section(
 
 def _cells(atom: Atom, refs: Refs, link_key: str) -> Sequence[str]:
     return (
-        str(atom.id),
+        atom.name,
         text_of(atom.meta.get("date")),
         shortened(atom.facts.summary, MAX_SUMMARY),
         ", ".join(atom.tags[:MAX_TAGS]),
@@ -129,7 +130,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _refs(atom: Atom, refs: Mapping[str, Refs]) -> Refs:
-    return refs.get(str(atom.id), Refs())
+    return refs.get(atom.name, Refs())
 
 
 def _broken(shelf: Shelf) -> list[str]:
@@ -144,9 +145,9 @@ def _broken(shelf: Shelf) -> list[str]:
 def _statistics(
     counts: Mapping[Standing, int], active: Sequence[Atom], refs: Mapping[str, Refs], today: date
 ) -> list[str]:
-    hot = [str(atom.id) for atom in active if _refs(atom, refs).count >= HOT_REFS]
+    hot = [atom.name for atom in active if _refs(atom, refs).count >= HOT_REFS]
     cold = [
-        str(atom.id)
+        atom.name
         for atom in active
         if not _refs(atom, refs).count
         and atom.facts.date is not None

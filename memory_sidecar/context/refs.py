@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_sidecar.context.layout import Project
-from memory_sidecar.sources.atoms import AtomId, time_of
+from memory_sidecar.sources.atoms import is_id, time_of
 
 COUNTS = "access-counts.json"
 
@@ -115,8 +115,8 @@ def rotate_log(project: Project, *, suffix: str) -> Path | None:
     return rotated
 
 
-def load_counts(project: Project) -> Counts:
-    """Nothing known, where the file is missing or broken: the atoms have their refs themselves."""
+def load_counts(project: Project) -> Counts | None:
+    """`None` where the file is missing or broken: the atoms have their refs themselves."""
     try:
         data = json.loads((project.meta / COUNTS).read_bytes())
         atoms = {
@@ -125,7 +125,7 @@ def load_counts(project: Project) -> Counts:
         }
         return Counts(str(data["until"]), atoms)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return Counts()
+        return None
 
 
 def counts_text(counts: Counts) -> str:
@@ -159,6 +159,6 @@ def _as_read(line: bytes) -> Read | None:
     if not isinstance(parsed, dict):
         return None
     name = str(parsed.get("file", "")).rpartition("/")[2].removesuffix(".md")
-    if AtomId.parse(name) is None:
+    if not is_id(name):
         return None
     return Read(name, time_of(parsed.get("ts")))

@@ -27,6 +27,7 @@ from memory_sidecar.context.lists import (
 )
 from memory_sidecar.context.refs import (
     COUNTS,
+    Counts,
     Refs,
     count,
     counts_text,
@@ -65,15 +66,15 @@ def plan_project(project: Project, *, now_ms: int, today: date) -> Plan:
     """Counts, the refs of atoms, their indexes, and the list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
     indexes = {shelf.kind: _text(project.index(shelf.kind)) for shelf in shelves}
-    had = _had(shelves, indexes.values())
     known = load_counts(project)
-    refs, counts = count(read_log(project), known=known, had=had)
+    had = _had(shelves, indexes.values() if known is None else ())
+    refs, counts = count(read_log(project), known=known or Counts(), had=had)
     changes: list[Change] = []
     if counts != known:
         changes += _changed(project.meta / COUNTS, counts_text(counts))
     for shelf in shelves:
         for atom in shelf.atoms:
-            changes += _with_refs(atom, refs.get(str(atom.id), Refs()))
+            changes += _with_refs(atom, refs.get(atom.name, Refs()))
         if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
             page = render_index(shelf, refs, now_ms=now_ms, today=today)
             if not is_current(indexes[shelf.kind], page):
@@ -108,15 +109,18 @@ def write(changes: Iterable[Change]) -> list[Path]:
 
 
 def _had(shelves: Sequence[Shelf], indexes: Iterable[str]) -> dict[str, Refs]:
-    """The refs that the files have: of an atom itself, or of an index that knows of more."""
+    """The refs that the files have: of an atom itself, or of an index that knows of more.
+
+    An index is asked only before the first count, which knows all that is in it.
+    """
     had: dict[str, Refs] = {}
     for page in indexes:
         had |= refs_in(page)
     for shelf in shelves:
         for atom in shelf.atoms:
-            listed = had.get(str(atom.id), Refs())
+            listed = had.get(atom.name, Refs())
             own = Refs(atom.facts.refs, atom.facts.last_ref)
-            had[str(atom.id)] = Refs(max(listed.count, own.count), max(listed.last, own.last))
+            had[atom.name] = Refs(max(listed.count, own.count), max(listed.last, own.last))
     return had
 
 

@@ -37,7 +37,7 @@ def complete(survey: Survey) -> Iterator[Finding]:
     for plan, atom in survey.each_atom():
         if atom.problem or not atom.meta:
             continue
-        safe = {"id": str(atom.id), "project": plan.project.name}
+        safe = {"id": atom.name, "project": plan.project.name}
         for key in REQUIRED:
             value = atom.meta.get(key)
             is_there = key in atom.meta and (key == "tags" or text_of(value) != "")
@@ -67,7 +67,7 @@ def named_right(survey: Survey) -> Iterator[Finding]:
     """The id in the file is the one that the file is called by."""
     for _, atom in survey.each_atom():
         written = text_of(atom.meta.get("id"))
-        if written and written != str(atom.id):
+        if written and written != atom.name:
             yield about(
                 atom, f"it calls itself {written}, but the file is {atom.path.name}",
                 "rename the file, or correct the id; links go by the file", key="id",

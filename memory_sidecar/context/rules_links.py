@@ -10,13 +10,14 @@ from memory_sidecar.context.atoms import Atom
 from memory_sidecar.context.create import ANTI_PATTERN
 from memory_sidecar.context.findings import Finding, about
 from memory_sidecar.context.similar import near_pairs
-from memory_sidecar.context.survey import CHALLENGES, REFERENCES, REPLACES, Survey
+from memory_sidecar.context.survey import CHALLENGES, REPLACES, Survey
 from memory_sidecar.sources.atoms import AtomId, Standing, date_of, text_of
 
 STALE_AFTER = timedelta(days=30)
 # Of two summaries under bge-small. Said again in other words, they measure 0.93 to 0.98; about the
 # same thing, but saying something else, up to 0.91.
 SAME_ABOVE = 0.92
+SETTLING = frozenset({*CHALLENGES, *REPLACES})
 UNSETTLED = frozenset({"", "active", "valid", "partial", "challenged"})
 
 _CHALLENGE = re.compile(
@@ -46,9 +47,7 @@ def unique(survey: Survey) -> Iterator[Finding]:
 def links_exist(survey: Survey) -> Iterator[Finding]:
     """What an atom rests on or leads to is there."""
     for _, atom in survey.each_atom():
-        named = [(key, name) for key in REFERENCES for name in atom.ids_under(key)]
-        named += [("status", name) for name in atom.successors]
-        for key, name in named:
+        for key, name in survey.named(atom):
             if survey.target(atom, name) is None:
                 yield about(
                     atom, f"{key} names {name}, which does not exist",
@@ -92,9 +91,10 @@ def uncontradicted(survey: Survey) -> Iterator[Finding]:
             verb = _verb(survey, newer, atom)
             if verb:
                 yield about(
-                    atom, f"contradicted: {newer.id} {verb} it, and nothing is settled",
-                    f"write status: corrected:{newer.id}, superseded:{newer.id} or "
-                    f"invalidated:{newer.id}; or valid, and say in {newer.id} why", key="status",
+                    atom, f"contradicted: {newer.name} {verb} it, and nothing is settled",
+                    f"write status: corrected:{newer.name}, superseded:{newer.name} or "
+                    f"invalidated:{newer.name}; or valid, and say in {newer.name} why",
+                    key="status",
                 )  # fmt: skip
                 break
 
@@ -122,21 +122,21 @@ def unlike_others(survey: Survey) -> Iterator[Finding]:
             if not (_links(survey, earlier, later) or _links(survey, later, earlier)):
                 yield about(
                     later,
-                    f"merge: it says nearly the same as {earlier.id} (cosine {pair.cosine:.2f})",
-                    f"write status: superseded:{earlier.id}, or link them", key="summary",
+                    f"merge: it says nearly the same as {earlier.name} (cosine {pair.cosine:.2f})",
+                    f"write status: superseded:{earlier.name}, or link them", key="summary",
                 )  # fmt: skip
         start += len(shelf)
 
 
 def _verb(survey: Survey, newer: Atom, atom: Atom) -> str:
     """What `newer` says that it does to `atom`, "" if nothing."""
-    if atom.facts.status == "challenged" and str(newer.id) in (
+    if atom.facts.status == "challenged" and newer.name in (
         *atom.successors,
         *atom.ids_under("links"),
     ):
         return "challenges"
-    for key in (*CHALLENGES, *REPLACES):
-        if any(survey.target(newer, name) is atom for name in newer.ids_under(key)):
+    for key, name in survey.named(newer):
+        if key in SETTLING and survey.target(newer, name) is atom:
             return key
     for found in _CHALLENGE.finditer(newer.text):
         if survey.target(newer, found["id"]) is atom:
@@ -145,5 +145,4 @@ def _verb(survey: Survey, newer: Atom, atom: Atom) -> str:
 
 
 def _links(survey: Survey, one: Atom, other: Atom) -> bool:
-    names = (name for key in REFERENCES for name in one.ids_under(key))
-    return any(survey.target(one, name) is other for name in names)
+    return any(survey.target(one, name) is other for _, name in survey.named(one))

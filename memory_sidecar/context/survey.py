@@ -40,9 +40,7 @@ class Survey:
     @cached_property
     def atoms(self) -> Mapping[tuple[str, str], Atom]:
         """By project and id."""
-        return {
-            (atom.project.name, str(atom.id)): atom for plan in self.plans for atom in plan.atoms
-        }
+        return {(atom.project.name, atom.name): atom for plan in self.plans for atom in plan.atoms}
 
     def each_atom(self) -> Iterator[tuple[Plan, Atom]]:
         for plan in self.plans:
@@ -50,7 +48,7 @@ class Survey:
                 yield plan, atom
 
     def refs(self, plan: Plan, atom: Atom) -> Refs:
-        return plan.refs.get(str(atom.id), Refs())
+        return plan.refs.get(atom.name, Refs())
 
     def age(self, atom: Atom) -> timedelta:
         """None at all where the date is unknown."""
@@ -61,21 +59,34 @@ class Survey:
         project, _, written = name.rpartition("/")
         return self.atoms.get((project or atom.project.name, written))
 
+    def named(self, atom: Atom) -> Sequence[tuple[str, str]]:
+        """What the frontmatter of `atom` names: key and atom, as it is written there."""
+        return self._named[atom.project.name, atom.name]
+
+    @cached_property
+    def _named(self) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
+        return {
+            key: [
+                *((key, name) for key in REFERENCES for name in atom.ids_under(key)),
+                *(("status", name) for name in atom.successors),
+            ]
+            for key, atom in self.atoms.items()
+        }
+
     @cached_property
     def referrers(self) -> Mapping[tuple[str, str], Sequence[Atom]]:
         """Who names an atom anywhere: in a list of the frontmatter, in the status or the text."""
         found: dict[tuple[str, str], list[Atom]] = {}
         for atom in self.atoms.values():
-            in_lists = {name for key in REFERENCES for name in atom.ids_under(key)}
-            for name in sorted(in_lists | {*ids_in(atom.text)}):
+            for name in {*(name for _, name in self.named(atom)), *ids_in(atom.text)}:
                 target = self.target(atom, name)
                 if target is not None and target is not atom:
-                    found.setdefault((target.project.name, str(target.id)), []).append(atom)
+                    found.setdefault((target.project.name, target.name), []).append(atom)
         return found
 
     def newer_referrers(self, atom: Atom) -> list[Atom]:
         """Those that were written after `atom`, by id."""
-        referrers = self.referrers.get((atom.project.name, str(atom.id)), ())
+        referrers = self.referrers.get((atom.project.name, atom.name), ())
         return sorted({a.path: a for a in referrers if is_newer(a, atom)}.values(), key=_by_id)
 
     def project_files(self) -> Iterator[Project]:
@@ -92,4 +103,4 @@ def is_newer(one: Atom, other: Atom) -> bool:
 
 
 def _by_id(atom: Atom) -> tuple[str, str]:
-    return str(atom.id), atom.project.name
+    return atom.name, atom.project.name

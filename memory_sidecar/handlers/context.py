@@ -221,7 +221,7 @@ class Context:
             for project in projects:
                 plan = plan_project(project, now_ms=self._clock(), today=self.today)
                 for atom in plan.atoms:
-                    refs = plan.refs.get(str(atom.id), Refs())
+                    refs = plan.refs.get(atom.name, Refs())
                     is_cold = not refs.count and atom.facts.is_cold(self.today)
                     used.append(UsedAtom(atom.facts, refs, is_cold))
         return sorted(used, key=lambda each: (-each.refs.count, each.facts.project, each.facts.id))

@@ -43,7 +43,7 @@ _FOLDERS = {
 }
 _PREFIXES = {AtomKind.EXPERIMENT: "EXP", AtomKind.KNOWLEDGE: "K", AtomKind.PATTERN: "PAT"}
 
-_ID = re.compile(r"(?:EXP-\d+[a-z]?|K-\d+|PAT-\d+)")
+_ID = re.compile(r"(?:(EXP)-([0-9]+)([a-z]?)|(?:(K|PAT)-([0-9]+)))")
 _PATH = re.compile(
     rf"(?:(?P<above>.*)/)?(?P<folder>{'|'.join(_FOLDERS.values())})/(?P<id>[^/]+)\.md"
 )
@@ -89,12 +89,18 @@ class AtomId:
     @classmethod
     def parse(cls, text: str) -> AtomId | None:
         """`None` unless all of `text` is an id."""
-        if _ID.fullmatch(text) is None:
+        found = _ID.fullmatch(text)
+        if found is None:
             return None
-        prefix, _, rest = text.partition("-")
-        digits = rest.rstrip("abcdefghijklmnopqrstuvwxyz")
-        kind = next(kind for kind in AtomKind if kind.prefix == prefix)
-        return cls(kind, int(digits), rest[len(digits) :], len(digits))
+        digits = found[2] or found[5]
+        return cls(_KINDS[found[1] or found[4]], int(digits), found[3] or "", len(digits))
+
+
+_KINDS = {prefix: kind for kind, prefix in _PREFIXES.items()}
+
+
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
 
 
 def ids_in(text: str) -> tuple[str, ...]:

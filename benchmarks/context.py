@@ -1,0 +1,201 @@
+"""Measures dense-context roots: python benchmarks/context.py [--json FILE] [--quick]
+
+Commands run as processes of their own, without a daemon, from start to exit. The vectors of the
+summaries are random numbers, put into the cache beforehand: to look them up and to compare them
+costs the same as with real ones. About two minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+from command import run_command
+from machine import describe_machine
+
+from memory_sidecar.context.atoms import read_shelf
+from memory_sidecar.context.layout import Project, Root
+from memory_sidecar.embedding.cache import VectorCache, vector_key
+from memory_sidecar.handlers.context import init
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.sources.atoms import AtomKind
+from memory_sidecar.sources.frontmatter import new_page
+
+DIMENSION = 384
+RUNS = 5
+SHARES = {AtomKind.EXPERIMENT: 0.6, AtomKind.KNOWLEDGE: 0.3, AtomKind.PATTERN: 0.1}
+WORDS = """
+    cache latency retry pool index query shard replica schema migration token parser chunk vector
+    recall precision batch timeout queue worker lock snapshot page budget gradient sampler decoder
+    prompt trace metric alert rollout canary region quota scheduler cursor stream buffer codec
+""".split()
+VERBS = "reduces raises breaks explains halves doubles hides exposes removes delays".split()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", metavar="FILE", help="where to write the figures")
+    parser.add_argument("--quick", action="store_true", help="one run of each, 40 new atoms")
+    options = parser.parse_args()
+    runs = 1 if options.quick else RUNS
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-context-") as scratch:
+        work = Path(scratch)
+        small, large = work / "small", work / "large"
+        make_root(small, projects=1, atoms=300)
+        make_root(large, projects=10, atoms=10_000)
+        figures["regen, 300 atoms, first, s"] = regen_seconds(small, work)
+        figures["regen, 300 atoms, nothing changed, s"] = median(regen_seconds, small, work, runs)
+        figures["regen, 10,000 atoms, first, s"] = regen_seconds(large, work)
+        figures["regen, 10,000 atoms, one changed, s"] = median(changed_seconds, large, work, runs)
+        figures["regen, 10,000 atoms, nothing changed, s"] = median(
+            regen_seconds, large, work, runs
+        )
+        remember_random_vectors(large, work)
+        figures["check, 10,000 atoms, s"] = median(check_seconds, large, work, runs)
+        count = 20 if options.quick else 200
+        figures["context new, atoms/s"] = new_at_once(small, work, each=count)
+    for name, value in figures.items():
+        print(f"{name:44} {value:8.2f}")
+    if options.json:
+        report = {"machine": describe_machine(), "figures": figures}
+        Path(options.json).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+def make_root(path: Path, *, projects: int, atoms: int) -> None:
+    """A root whose atoms refer to earlier ones, were read at times, and have bodies of 2 KB."""
+    chance = random.Random(1)
+    for number in range(projects):
+        init(path, project=f"project-{number}")
+        project = Project(path, f"project-{number}")
+        for kind, share in SHARES.items():
+            for atom in range(1, int(atoms / projects * share) + 1):
+                page = new_page(_frontmatter(chance, project, kind, atom), _body(chance))
+                name = f"{kind.prefix}-{atom:03}.md"
+                (project.folder(kind) / name).write_text(page, encoding="utf-8")
+        lines = [
+            {"ts": f"2026-05-{1 + n % 28:02}T10:00:00.000Z", "file": f"experiments/EXP-{n:03}.md"}
+            for n in (chance.randint(1, 100) for _ in range(1000))
+        ]
+        log = "".join(json.dumps(line | {"tool": "Read"}) + "\n" for line in lines)
+        project.access_log.write_text(log, encoding="utf-8")
+
+
+def regen_seconds(root: Path, work: Path) -> float:
+    run = run_command(
+        "context", "regen", "--all", "--root", root, "--no-daemon", data_dir=work / "data", cwd=work
+    )
+    return run.seconds
+
+
+def changed_seconds(root: Path, work: Path) -> float:
+    atom = root / "projects/project-3/experiments/EXP-050.md"
+    text = atom.read_text(encoding="utf-8")
+    atom.write_text(text.replace("summary: ", "summary: again "), encoding="utf-8")
+    return regen_seconds(root, work)
+
+
+def check_seconds(root: Path, work: Path) -> float:
+    run = run_command(
+        "context", "check", "--root", root, "--no-daemon",
+        data_dir=work / "data", cwd=work, statuses=(0, 1),
+    )  # fmt: skip
+    return run.seconds
+
+
+def median(measure: Callable[[Path, Path], float], root: Path, work: Path, runs: int) -> float:
+    return statistics.median(measure(root, work) for _ in range(runs))
+
+
+def remember_random_vectors(root: Path, work: Path) -> None:
+    """In the cache, under the model that the command will find."""
+    services = Services.find(data_dir=work / "data", cwd=work, environ=os.environ)
+    sha256 = services.models.files.sha256
+    services.close()
+    summaries = {
+        atom.facts.summary
+        for project in Root(root).projects()
+        for kind in AtomKind
+        for atom in read_shelf(project, kind).atoms
+    }
+    vectors = np.random.default_rng(1).standard_normal((len(summaries), DIMENSION), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cache = VectorCache(work / "data" / "embeddings.sqlite")
+    keys = (vector_key(sha256, summary) for summary in sorted(summaries))
+    cache.put_many(dict(zip(keys, vectors, strict=True)))
+    cache.close()
+
+
+def new_at_once(root: Path, work: Path, *, each: int) -> float:
+    """Two processes that each make `each` atoms, one call of the command after the other."""
+    script = (
+        "import sys, time\n"
+        "from memory_sidecar.cli.main import main\n"
+        "started = time.perf_counter()\n"
+        f"for _ in range({each}):\n"
+        "    assert main(sys.argv[1:]) == 0\n"
+        "print(time.perf_counter() - started, file=sys.stderr)\n"
+    )
+    arguments = ["context", "new", "experiment", "one of many", "--project", "project-0"]
+    command = [sys.executable, "-c", script, *arguments, "--root", str(root), "--json"]
+
+    def run(_: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=work, capture_output=True, text=True, check=True)
+
+    with ThreadPoolExecutor(2) as threads:
+        done = list(threads.map(run, range(2)))
+    ids = [json.loads(line)["id"] for each_done in done for line in each_done.stdout.splitlines()]
+    assert len(ids) == len(set(ids)) == 2 * each, "a number was given twice"
+    return 2 * each / max(float(each_done.stderr) for each_done in done)
+
+
+def _frontmatter(
+    chance: random.Random, project: Project, kind: AtomKind, number: int
+) -> dict[str, object]:
+    earlier = [f"EXP-{chance.randint(1, max(number - 1, 1)):03}" for _ in range(2)]
+    day = date(2026, 1, 1) + timedelta(days=number % 200)
+    meta: dict[str, object] = {
+        "id": f"{kind.prefix}-{number:03}",
+        "date": day.isoformat(),
+        "project": project.name,
+        "summary": " ".join(_sentence(chance)),
+        "tags": chance.sample(WORDS, 3),
+        "status": chance.choice(["valid", "valid", "partial", "superseded:EXP-001"]),
+    }
+    match kind:
+        case AtomKind.EXPERIMENT:
+            meta |= {"executor": "lab2", "links": earlier[:1]}
+        case AtomKind.KNOWLEDGE:
+            meta |= {"evidence": earlier}
+        case _:
+            meta |= {"source-experiments": earlier}
+    return meta
+
+
+def _body(chance: random.Random) -> str:
+    sections = ("Background", "Execution", "Results", "Conclusion", "Reflection")
+    paragraphs = (
+        f"\n## {name}\n\n" + " ".join(word for _ in range(6) for word in _sentence(chance)) + ".\n"
+        for name in sections
+    )
+    return "".join(paragraphs)
+
+
+def _sentence(chance: random.Random) -> Iterator[str]:
+    yield from (*chance.sample(WORDS, 3), chance.choice(VERBS), *chance.sample(WORDS, 3))
+    yield str(chance.randint(2, 999))
+
+
+if __name__ == "__main__":
+    main()
