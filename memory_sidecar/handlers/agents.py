@@ -32,7 +32,7 @@ from memory_sidecar.store.memory_lists import find_memory, list_memories, sort_v
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
 
-EMBED_AT_ONCE = 64  # new texts that a read gives their vectors, which takes a second at most
+EMBED_AT_ONCE = 64  # new texts that someone may wait for, which takes a second or two
 OTHER_WRITER_S = 10.0  # how long to wait for another process to index what was written
 _POLL_S = 0.02
 
@@ -101,8 +101,9 @@ class Agent:
     ) -> None:
         """Index these files, just written, moved or removed, relative to their directory.
 
-        Returns when they can be found, with their vectors where there is a model. Where another
-        process keeps this database up to date, waits for that instead.
+        Returns when they can be found, with their vectors where there is a model; whoever watches
+        them embeds more texts than a second is enough for. Where another process keeps this
+        database up to date, waits for that instead.
         """
         source = self.source(directory)
         deadline = time.monotonic() + OTHER_WRITER_S
@@ -119,13 +120,15 @@ class Agent:
             time.sleep(_POLL_S)
         if self.data.live is not None:
             self.data.live.follow(source)
+            self.data.live.embed_soon()
         self.on_use(self)
 
     def _take_up(self, source: Source, files: Collection[str], reporter: Reporter) -> None:
         self._require_own()
         if self.paths.flow_state(source.name).exists():  # so its database was there before
             self.data.complete(reporter)
-        self.data.take_up(source, files, reporter)
+        at_once = None if self.data.live is None else EMBED_AT_ONCE
+        self.data.take_up(source, files, reporter, embed_at_most=at_once)
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
         """Derive everything again from the files. Raises NoIndex where there are none."""

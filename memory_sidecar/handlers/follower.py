@@ -30,6 +30,9 @@ class Follower(Protocol):
     def forget(self, name: str) -> None:
         """Watch the source called `name` no longer."""
 
+    def embed_soon(self) -> None:
+        """Give the rows that wait for vectors theirs, without being waited for."""
+
     def wait_fresh(self, *, timeout_ms: int) -> bool:
         """Whether every save before this call is indexed within `timeout_ms`."""
 

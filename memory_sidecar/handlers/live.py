@@ -65,6 +65,10 @@ class Live:
         if live is not None:
             live.close()
 
+    def embed_soon(self) -> None:
+        """Give the rows that wait for vectors theirs, without being waited for."""
+        self._wake.set()
+
     def states(self) -> list[LiveState]:
         with self._lock:
             return [live.state for live in self._sources.values()]

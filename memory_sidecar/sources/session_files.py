@@ -115,11 +115,13 @@ class SessionFiles:
         return path
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Keep other processes from changing session files meanwhile. Raises StoreBusy."""
-        lock = self.root / ".lock"
+    def changing(self, lock: Path) -> Iterator[None]:
+        """Keep others who take `lock` from changing session files meanwhile. Raises StoreBusy.
+
+        It does not lie with the files, which are watched.
+        """
         with named_errors(lock):
-            self.root.mkdir(parents=True, exist_ok=True)
+            make_folders(lock.parent)
             held = FileLock(lock, timeout=LOCK_TIMEOUT_S)
             try:
                 held.acquire()
@@ -220,6 +222,6 @@ def _month(epoch_ms: int) -> str:
 
 def _names_under(under: Collection[str] | None) -> frozenset[str] | None:
     """The file names that are asked for; `None` for all."""
-    if under is None or any("/" not in path for path in under):
+    if under is None or any(path == "" or _MONTH.fullmatch(path) for path in under):
         return None
     return frozenset(path.rpartition("/")[2] for path in under)
