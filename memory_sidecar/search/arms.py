@@ -28,8 +28,10 @@ class Arm:
         if allowed is not None:
             kept = among(ids, allowed)
             ids, scores = ids[kept], scores[kept]
-        order = np.argsort(ids)
-        return cls(ids[order], scores[order])
+        if np.any(np.diff(ids) < 0):
+            order = np.argsort(ids)
+            ids, scores = ids[order], scores[order]
+        return cls(ids, scores)
 
     def best(self, depth: int) -> Ids:
         if len(self.ids) <= depth:

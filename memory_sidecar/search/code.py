@@ -26,13 +26,14 @@ from memory_sidecar.search.ranking import Candidates, Ranked, rank_hybrid
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
-from memory_sidecar.store.keyword import keyword_scores, keywords_of, stems_of
+from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks, read_symbols
 from memory_sidecar.store.vectors import Ids, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 KEYWORD_DEPTH = 1000  # of which the keyword share is known
+KEYWORD_ROWS = 16_000  # scored at most; CoSQA, where a question's words have 4,000, needs 1,250
 CHARACTERS_PER_TOKEN = 4
 PATHS_KEPT = 1 << 14
 
@@ -53,33 +54,27 @@ def search_code(
     Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
     """
     text = query.text[:MAX_QUERY_CHARACTERS]
-    question = Question.of(text)
+    question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
     vectors: list[Future[Vector]] = []
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         wordings = question.wordings if is_hybrid else (text,)
         vectors = [_embedding.submit(embed_query, wording) for wording in wordings]
-    depth = max(DEPTH, query.top_k)
-    names = names_in(text)
     with store.reading() as connection:
         directory = store.directory.read(connection)
         allowed = allowed_chunks(connection, directory, query.filter)
-        keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
-        arms: list[Arm] = []
-        keyword_arm = vector_arm = Arm.silent()
+        named = np.empty(0, np.int64)
+        keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
+        if is_hybrid:
+            named = np.array(named_chunks(connection, names), np.int64)
         if query.mode is not SearchMode.VECTOR:
-            limit = KEYWORD_DEPTH if allowed is None else None
-            ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
-            keyword_arm = Arm.of(ids, keyword_share(bm25), allowed)
-            arms.append(keyword_arm)
+            keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
+            keyword_arm = _keyword_arm(connection, keywords, allowed)
         if vectors:
             vector = np.stack([each.result() for each in vectors]).mean(axis=0)
-            ids, cosines = store.vectors[CHUNKS].cosines(vector, connection)
-            vector_arm = Arm.of(ids, cosines, allowed)
-            arms.append(vector_arm)
-        named = np.array(named_chunks(connection, names) if is_hybrid else [], np.int64)
-        found = [arm.best(depth) for arm in arms]
-        found.append(named[among(named, allowed)])
+            vector_arm = Arm.of(*store.vectors[CHUNKS].cosines(vector, connection), allowed)
+        depth = max(DEPTH, query.top_k)
+        found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
         # The index of vectors may be ahead of this snapshot.
         wanted = directory.known(np.unique(np.concatenate(found)))
         candidates = Candidates.of(
@@ -98,10 +93,17 @@ def search_code(
                 locates=names.locate,
             )
         else:
-            arm = keyword_arm if query.mode is SearchMode.KEYWORD else vector_arm
-            ranked = Ranked(np.clip(np.nan_to_num(arm.scores_of(wanted)), 0.0, 1.0), {})
+            scores = candidates.cosine if vectors else candidates.keyword
+            ranked = Ranked(np.clip(np.nan_to_num(scores), 0.0, 1.0), {})
         hits = _read_hits(connection, candidates, ranked, query.top_k)
     return _within_budget(hits, query.max_tokens)
+
+
+def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:
+    limit = KEYWORD_DEPTH if allowed is None else None
+    asked = keywords.rarest(KEYWORD_ROWS)
+    ids, bm25 = keyword_scores(connection, CHUNKS, asked, limit=limit)
+    return Arm.of(ids, keyword_share(bm25), allowed)
 
 
 def _defining(connection: Connection, names: Names, wanted: Ids) -> Mask:

@@ -46,7 +46,8 @@ class Directory:
         if not len(self.ids):
             return ids[:0]
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return ids[self.ids[at] == ids]
+        known: Ids = ids[self.ids[at] == ids]
+        return known
 
     def numbers_of(self, ids: Ids) -> FileNumbers:
         """The number of the file of each of `ids`, all of which are known."""

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -46,11 +46,31 @@ class Keywords:
 
     terms: tuple[str, ...]
     idf: Mapping[str, float]  # by stem, of single words
+    rows: Mapping[str, int]  # that hold a term, where that is a single word
+
+    @classmethod
+    def none(cls) -> Keywords:
+        return cls((), {}, {})
 
     def coverage(self, stems: Iterable[str]) -> float:
         """Share of the words' weight that occurs among `stems`, 0…1."""
         total = sum(self.idf.values())
         return sum(self.idf.get(stem, 0.0) for stem in set(stems)) / total if total else 0.0
+
+    def rarest(self, max_rows: int) -> Keywords:
+        """As many of the rarest words as `max_rows` rows hold together, and all phrases.
+
+        To score a row takes a microsecond, and the words that most rows hold tell least of them.
+        """
+        kept: set[str] = set()
+        total = 0
+        for term in sorted(self.rows, key=lambda term: self.rows[term]):
+            if total and total + self.rows[term] > max_rows:
+                break
+            total += self.rows[term]
+            kept.add(term)
+        terms = tuple(term for term in self.terms if term in kept or term not in self.rows)
+        return replace(self, terms=terms)
 
 
 def index_words(text: str) -> str:
@@ -86,7 +106,11 @@ def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
         for word in kept
         for n in [holding.get(stems[word], 0)]
     }
-    return Keywords(terms=(*kept, *phrases)[:MAX_QUERY_WORDS], idf=idf)
+    return Keywords(
+        terms=(*kept, *phrases)[:MAX_QUERY_WORDS],
+        idf=idf,
+        rows={word: holding.get(stems[word], 0) for word in kept},
+    )
 
 
 def stems_of(connection: Connection, text: str) -> list[str]:

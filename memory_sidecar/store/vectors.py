@@ -3,7 +3,7 @@
 The vec0 table (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
 scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
 gives the cosine of any row besides, not of the nearest alone. The rounding moves a cosine by
-less than 0.003.
+less than 0.004.
 
 The index follows the table by its vector version: a number that every transaction which
 changes vectors raises. Writers of this process hand over what they changed; after anyone else's
@@ -24,6 +24,7 @@ from memory_sidecar.sqlite import integers
 from memory_sidecar.store.corpus import Corpus
 
 DIMENSION = 384
+_QUERY_STEPS = 255
 _BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
 
 Vector = npt.NDArray[np.float32]
@@ -44,6 +45,7 @@ class VectorIndex:
         self._ids: Ids = np.empty(0, np.int64)
         self._codes: npt.NDArray[np.int8] = np.empty((0, DIMENSION), np.int8)
         self._scales: Floats = np.empty(0, np.float32)
+        self._order: Ids | None = None  # of the ids; found again when they have changed
 
     @property
     def version(self) -> int:
@@ -51,20 +53,26 @@ class VectorIndex:
         return self._version
 
     def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
-        """Ids (n,) and cosines (n,) of all rows with a vector, in no particular order.
+        """Ids (n,) and cosines (n,) of all rows with a vector, by ascending id.
 
         `query` is a unit vector of 384 floats; `connection` is where to read from if the index
         is behind what that connection sees.
         """
+        # In whole numbers whose sums stay below 2^24 every float on the way is exact, and a cosine
+        # the same to the last bit wherever its row lies: 384 * 127 * 255 < 2^24.
+        step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
+        whole = np.rint(query / step).astype(np.float32)
         with self._lock:
             self._catch_up(connection)
             count = self._count
             scores = np.empty(count, np.float32)
             for start in range(0, count, _BLOCK_ROWS):
                 block = self._codes[start : min(start + _BLOCK_ROWS, count)]
-                scores[start : start + len(block)] = block.astype(np.float32) @ query
-            scores *= self._scales[:count]
-            return self._ids[:count].copy(), scores
+                scores[start : start + len(block)] = block.astype(np.float32) @ whole
+            scores *= self._scales[:count] * step
+            if self._order is None:
+                self._order = np.argsort(self._ids[:count])
+            return self._ids[self._order], scores[self._order]
 
     def apply(
         self, *, version: int, removed: Iterable[int], added: Sequence[tuple[int, bytes]]
@@ -116,17 +124,21 @@ class VectorIndex:
         self._scales[start:end] = scales
         self._ids[start:end] = ids
         self._count = end
+        self._order = None
 
     def _remove(self, removed: Ids) -> None:
         if not len(removed):
             return
-        keep = ~np.isin(self._ids[: self._count], removed)
-        kept = int(keep.sum())
+        gone = np.isin(self._ids[: self._count], removed)
+        kept = self._count - int(gone.sum())
         if kept == self._count:
             return
+        # The last rows fill the holes: moving all that follow a hole would take milliseconds.
+        holes, last = np.flatnonzero(gone[:kept]), kept + np.flatnonzero(~gone[kept:])
         for array in (self._ids, self._codes, self._scales):
-            array[:kept] = array[: self._count][keep]
+            array[holes] = array[last]
         self._count = kept
+        self._order = None
 
     def _reserve(self, rows: int) -> None:
         if rows <= len(self._ids):
