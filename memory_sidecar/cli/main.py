@@ -12,6 +12,7 @@ import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.category import category
 from memory_sidecar.cli.context import context
 from memory_sidecar.cli.doctor import doctor
 from memory_sidecar.cli.embed import embed
@@ -19,14 +20,17 @@ from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.index import index
 from memory_sidecar.cli.mcp import mcp
 from memory_sidecar.cli.model import model
+from memory_sidecar.cli.move import move, share
 from memory_sidecar.cli.options import with_help
 from memory_sidecar.cli.reindex import reindex
+from memory_sidecar.cli.remove import prune, remove, restore
 from memory_sidecar.cli.search import search
 from memory_sidecar.cli.serve import serve
 from memory_sidecar.cli.service import service
 from memory_sidecar.cli.source import source
 from memory_sidecar.cli.status import status
 from memory_sidecar.cli.stop import stop
+from memory_sidecar.cli.store import store, update
 from memory_sidecar.errors import SidecarError, UsageError
 
 EXIT_INTERRUPTED = 130
@@ -61,6 +65,14 @@ for _command in (
     index,
     search,
     embed,
+    store,
+    update,
+    move,
+    share,
+    remove,
+    prune,
+    restore,
+    category,
     status,
     reindex,
     source,

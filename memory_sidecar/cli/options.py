@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any
 
@@ -11,6 +11,8 @@ import click
 from memory_sidecar.cli.call import Call
 
 Command = Callable[..., None]
+
+DEFAULT_AGENT = "default"
 
 
 def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -41,6 +43,46 @@ def with_call(command: Command) -> Command:
         command(call, **given)
 
     return called
+
+
+def with_agent(command: Command) -> Command:
+    """Like `with_call`, with the name of the agent after the `Call`."""
+    option = click.option(
+        "--agent", default=DEFAULT_AGENT, show_default=True, metavar="A", help="Whose memories."
+    )
+    return with_call(option(command))
+
+
+class TextCommand(click.Command):
+    """A command whose text may begin with a dash even where no `--` comes before it.
+
+    Hosts pass a text as it is: what begins with a dash and holds a space is no option, unless it
+    is one of this command's with its value (`--summary=two words`).
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        options = {name for option in self.params for name in option.opts}
+        taking_value = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not (option.is_flag or option.count)
+            for name in option.opts
+        }
+        texts = [
+            at
+            for at, word in enumerate(args[:end])
+            if _is_text(word, options) and (at == 0 or args[at - 1] not in taking_value)
+        ]
+        rest = [word for at, word in enumerate(args) if at not in texts and at != end]
+        if texts:
+            args = [*rest[: end - len(texts)], "--", *(args[at] for at in texts), *args[end + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+def _is_text(word: str, options: Collection[str]) -> bool:
+    name = word.partition("=")[0]
+    return word.startswith("-") and any(map(str.isspace, word)) and name not in options
 
 
 def text_argument(name: str) -> Callable[[Any], Any]:

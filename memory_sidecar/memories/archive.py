@@ -72,6 +72,16 @@ class Archive:
             f"the archive holds no {path}", hint="`memory-sidecar restore` lists what it holds"
         )
 
+    def batch(self, name: str) -> list[Archived]:
+        """What one call took away. Raises NotFound."""
+        found = [archived for archived in self.all() if archived.batch == name]
+        if not found:
+            raise NotFound(
+                f"the archive holds no batch {name!r}",
+                hint="`memory-sidecar restore` lists what it holds",
+            )
+        return found
+
     def give_back(self, directory: Directory, archived: Sequence[Archived]) -> list[str]:
         """Put memories back where they were; returns their paths, also of those there already.
 

@@ -100,16 +100,25 @@ def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 def parse_expiry(text: str, *, now_ms: int) -> int:
     """Epoch milliseconds of a date, a moment, or a time from now on like `30d`, `2w`, `6mo`."""
-    found = _DURATION.fullmatch(text.strip())
-    if found:
-        at = now_ms + int(found[1]) * _UNIT_MS[found[2].lower()]
-    else:
-        moment = parse_time(text)
-        if moment is None:
-            raise UsageError(
-                f"{text!r} is no time", hint="for example 2026-12-31, 2026-12-31T18:00:00Z or 30d"
-            )
-        at = moment
+    lasting, moment = _duration_ms(text), parse_time(text)
+    at = now_ms + lasting if lasting is not None else moment
+    if at is None:
+        raise UsageError(
+            f"{text!r} is no time", hint="for example 2026-12-31, 2026-12-31T18:00:00Z or 30d"
+        )
     if not 0 <= at < 253_402_300_800_000:  # the year 10,000
         raise UsageError(f"{text!r} is out of range", hint="a time before the year 10,000")
     return at
+
+
+def parse_age(text: str) -> int:
+    """Milliseconds of a duration like `90d`."""
+    lasting = _duration_ms(text)
+    if lasting is None:
+        raise UsageError(f"{text!r} is no length of time", hint="for example 90d, 12h, 6mo")
+    return lasting
+
+
+def _duration_ms(text: str) -> int | None:
+    found = _DURATION.fullmatch(text.strip())
+    return int(found[1]) * _UNIT_MS[found[2].lower()] if found else None

@@ -39,8 +39,10 @@ def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = (
     The file stays as it is, to the byte. The memories at the paths `linking` that name the old
     path name the new one afterwards. Raises NotFound, and Conflict where something is there.
     """
+    path = check_path(path)
+    _destination(path, to)  # what cannot be a path is said before what is not there
     with directory.changing():
-        old = directory.read(check_path(path))
+        old = directory.read(path)
         new = _destination(old.path, to)
         if new == old.path:
             return Moved(old.path, old, ())

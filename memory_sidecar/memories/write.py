@@ -16,7 +16,12 @@ from memory_sidecar.errors import PathRefused, UsageError
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.memories.draft import Draft, check_content, check_tags
 from memory_sidecar.sources.frontmatter import edit_page, new_page, with_body
-from memory_sidecar.sources.memory_files import category_of, content_hash, memory_slug
+from memory_sidecar.sources.memory_files import (
+    category_of,
+    content_hash,
+    content_of,
+    memory_slug,
+)
 from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
 
 Meta = dict[str, object | None]
@@ -252,5 +257,4 @@ def _link_superseded(directory: Directory, path: str, superseded: Iterable[str])
 
 
 def _body(content: str) -> str:
-    lines = content.replace("\r\n", "\n").strip("\r\n").rstrip()
-    return f"{lines}\n"
+    return content_of(content.replace("\r\n", "\n")) + "\n"

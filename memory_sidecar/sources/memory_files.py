@@ -60,7 +60,7 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
     created = parse_time(meta.get("created_at", meta.get("date")))
     updated = parse_time(meta.get("updated_at"))
     return MemoryPage(
-        content=page.body.strip("\r\n").rstrip(),
+        content=content_of(page.body),
         created_at=created if created is not None else mtime_ms,
         updated_at=updated if updated is not None else mtime_ms,
         source=_text(meta.get("source")) or UNKNOWN_SOURCE,
@@ -82,6 +82,11 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
     )
 
 
+def content_of(body: str) -> str:
+    """`body` without the blank lines around it."""
+    return body.strip("\r\n").rstrip(" \t\r\n")
+
+
 def memory_id(owner: str, path: str) -> int:
     """The number that hosts see, 1 … 2³¹-1: the same after every rebuild, on every machine.
 
@@ -99,7 +104,7 @@ def file_hash(content: bytes) -> str:
 
 def content_hash(content: str) -> str:
     """Equal for the same text, whatever its line endings and the blank lines around it."""
-    normal = content.replace("\r\n", "\n").strip()
+    normal = content_of(content.replace("\r\n", "\n"))
     return hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS]
 
 
