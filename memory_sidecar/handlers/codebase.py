@@ -29,6 +29,7 @@ from memory_sidecar.store.report import (
     count_rows,
     count_sources,
     list_files,
+    source_names,
 )
 
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
@@ -174,12 +175,12 @@ class Codebase:
         store = self.data.complete(reporter)
         if query.filter.sources:
             with store.reading() as connection:
-                known = {source.name for source in count_sources(connection)}
+                known = source_names(connection)
             for name in query.filter.sources:
                 if name not in known:
                     raise NotFound(
                         f"no source {name!r} is indexed here",
-                        hint=f"there are: {', '.join(sorted(known)) or 'none'}",
+                        hint=f"there are: {', '.join(known) or 'none'}",
                     )
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:

@@ -35,8 +35,8 @@ from memory_sidecar.store.report import (
     ListedFile,
     count_pending,
     count_rows,
-    count_sources,
     list_files,
+    source_names,
 )
 from memory_sidecar.store.vectors import Vector
 
@@ -376,7 +376,7 @@ class Index(Generic[S]):
         if self._store is None and is_outdated(self.paths.db, self._store_type.SCHEMA):
             reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
         with self.open().reading() as connection:
-            known = {source.name for source in count_sources(connection)}
+            known = set(source_names(connection))
         asked_names = {source.name for source in asked}
         lost = [s for s in self.sources() if s.name not in known | asked_names]
         if lost:

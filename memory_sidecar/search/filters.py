@@ -12,7 +12,7 @@ from memory_sidecar.errors import UsageError
 from memory_sidecar.model import CodeFilter
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.directory import ChunkFile, Directory
-from memory_sidecar.store.lookup import source_names
+from memory_sidecar.store.report import source_names
 from memory_sidecar.store.vectors import Ids
 
 MATCHES_KEPT = 1 << 14  # of paths with globs, for whoever asks with the same ones again

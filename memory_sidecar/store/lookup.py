@@ -24,12 +24,6 @@ class StoredChunk:
     chunk: Chunk
 
 
-def source_names(connection: Connection) -> list[str]:
-    """Every source that has rows."""
-    rows: list[Any] = connection.execute("SELECT name FROM sources").fetchall()
-    return [name for (name,) in rows]
-
-
 def chunks_with_symbol(connection: Connection, words: str, *, limit: int) -> list[int]:
     """Ids of chunks whose symbols hold `words` in a row."""
     return integers(

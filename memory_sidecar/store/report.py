@@ -45,6 +45,12 @@ def count_sources(connection: Connection) -> list[SourceCounts]:
     return [SourceCounts(*row) for row in rows]
 
 
+def source_names(connection: Connection) -> list[str]:
+    """Every source that has rows, or was begun."""
+    rows: list[Any] = connection.execute("SELECT name FROM sources ORDER BY name").fetchall()
+    return [name for (name,) in rows]
+
+
 def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Rows that can be searched."""
     return sum(_count(connection, corpus.rows) for corpus in corpora)
