@@ -62,14 +62,23 @@ class VectorIndex:
         # the same to the last bit wherever its row lies: 384 * 127 * 255 < 2^24.
         step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
         whole = np.rint(query / step).astype(np.float32)
+        self.catch_up(connection)
+        return self.scan(query)
+
+    def catch_up(self, connection: apsw.Connection) -> None:
+        """Know at least the vectors that `connection` sees."""
         with self._lock:
             self._catch_up(connection)
+
+    def scan(self, query: Floats) -> tuple[Ids, Floats]:
+        """As `cosines`, for whoever has caught up before: nothing is read."""
+        with self._lock:
             count = self._count
             scores = np.empty(count, np.float32)
             for start in range(0, count, _BLOCK_ROWS):
                 block = self._codes[start : min(start + _BLOCK_ROWS, count)]
-                scores[start : start + len(block)] = block.astype(np.float32) @ whole
-            scores *= self._scales[:count] * step
+                scores[start : start + len(block)] = block.astype(np.float32) @ query
+            scores *= self._scales[:count]
             if self._order is None:
                 self._order = np.argsort(self._ids[:count])
             return self._ids[self._order], scores[self._order]
