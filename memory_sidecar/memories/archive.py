@@ -37,7 +37,7 @@ class Archive:
 
     def take(self, directory: Directory, path: str, *, now_ms: int) -> Archived:
         """Move the file at `path` here. For a caller who holds the directory's lock."""
-        batch = _batch_name(now_ms)
+        batch = batch_name(now_ms)
         for number in range(1, 1000):  # several removals of one name in a millisecond
             named = batch if number == 1 else f"{batch}-{number}"
             target = self.root / named / directory.name / path
@@ -116,7 +116,8 @@ class Archive:
             folder = folder.parent
 
 
-def _batch_name(now_ms: int) -> str:
+def batch_name(now_ms: int) -> str:
+    """What a batch taken away now is called."""
     return iso_utc(now_ms).replace("-", "").replace(":", "")
 
 

@@ -75,8 +75,8 @@ def neighbours(
     ).get
     if vector is None:
         return []
-    likely = np.frombuffer(vector, np.float32)
-    found = memories_like(connection, index, likely, at_least=at_least)
+    own = np.frombuffer(vector, np.float32)
+    found = memories_like(connection, index, own, at_least=at_least)
     return [each for each in found if each.path != path][:limit]
 
 
