@@ -58,10 +58,6 @@ class VectorIndex:
         `query` is a unit vector of 384 floats; `connection` is where to read from if the index
         is behind what that connection sees.
         """
-        # In whole numbers whose sums stay below 2^24 every float on the way is exact, and a cosine
-        # the same to the last bit wherever its row lies: 384 * 127 * 255 < 2^24.
-        step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
-        whole = np.rint(query / step).astype(np.float32)
         self.catch_up(connection)
         return self.scan(query)
 
@@ -72,13 +68,17 @@ class VectorIndex:
 
     def scan(self, query: Floats) -> tuple[Ids, Floats]:
         """As `cosines`, for whoever has caught up before: nothing is read."""
+        # In whole numbers whose sums stay below 2^24 every float on the way is exact, and a cosine
+        # the same to the last bit wherever its row lies: 384 * 127 * 255 < 2^24.
+        step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
+        whole = np.rint(query / step).astype(np.float32)
         with self._lock:
             count = self._count
             scores = np.empty(count, np.float32)
             for start in range(0, count, _BLOCK_ROWS):
                 block = self._codes[start : min(start + _BLOCK_ROWS, count)]
-                scores[start : start + len(block)] = block.astype(np.float32) @ query
-            scores *= self._scales[:count]
+                scores[start : start + len(block)] = block.astype(np.float32) @ whole
+            scores *= self._scales[:count] * step
             if self._order is None:
                 self._order = np.argsort(self._ids[:count])
             return self._ids[self._order], scores[self._order]
