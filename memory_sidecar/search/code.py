@@ -28,7 +28,7 @@ from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
 from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks, read_symbols
-from memory_sidecar.store.vectors import Ids, Vector
+from memory_sidecar.store.vectors import Floats, Ids, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -40,8 +40,9 @@ PATHS_KEPT = 1 << 14
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
-# A question is embedded beside the keyword arm, and its wordings beside each other: all of it runs
-# outside of Python's lock.
+# The vector arm works beside the keyword arm, and the wordings of a question are embedded beside
+# each other: nearly all of it runs outside of Python's lock. What waits for another task here was
+# submitted after it, so that one at least goes on.
 _embedding = ThreadPoolExecutor(4, thread_name_prefix="question")
 _path_stems: dict[str, frozenset[str]] = {}
 
@@ -60,9 +61,14 @@ def search_code(
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         wordings = question.wordings if is_hybrid else (text,)
         vectors = [_embedding.submit(embed_query, wording) for wording in wordings]
+    index = store.vectors[CHUNKS]
     with store.reading() as connection:
         directory = store.directory.read(connection)
         allowed = allowed_chunks(connection, directory, query.filter)
+        scanning: Future[tuple[Ids, Floats]] | None = None
+        if vectors:
+            index.catch_up(connection)
+            scanning = _embedding.submit(lambda: index.scan(_mean(vectors)))
         named = np.empty(0, np.int64)
         keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
         if is_hybrid:
@@ -70,9 +76,8 @@ def search_code(
         if query.mode is not SearchMode.VECTOR:
             keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
             keyword_arm = _keyword_arm(connection, keywords, allowed)
-        if vectors:
-            vector = np.stack([each.result() for each in vectors]).mean(axis=0)
-            vector_arm = Arm.of(*store.vectors[CHUNKS].cosines(vector, connection), allowed)
+        if scanning is not None:
+            vector_arm = Arm.of(*scanning.result(), allowed)
         depth = max(DEPTH, query.top_k)
         found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
         # The index of vectors may be ahead of this snapshot.
@@ -97,6 +102,11 @@ def search_code(
             ranked = Ranked(np.clip(np.nan_to_num(scores), 0.0, 1.0), {})
         hits = _read_hits(connection, candidates, ranked, query.top_k)
     return _within_budget(hits, query.max_tokens)
+
+
+def _mean(vectors: Sequence[Future[Vector]]) -> Vector:
+    mean: Vector = np.stack([vector.result() for vector in vectors]).mean(axis=0)
+    return mean
 
 
 def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:
@@ -133,17 +143,12 @@ def _read_hits(
     connection: Connection, candidates: Candidates, ranked: Ranked, top_k: int
 ) -> list[CodeHit]:
     """The best of `candidates` that the snapshot of `connection` has."""
-    rows = candidates.in_order(ranked.scores)
-    hits: list[CodeHit] = []
-    while rows and len(hits) < top_k:
-        part, rows = rows[:top_k], rows[top_k:]
-        stored = {c.chunk_id: c for c in read_chunks(connection, candidates.ids[part].tolist())}
-        hits += [
-            _hit(stored[chunk_id], candidates, ranked, row)
-            for row in part
-            if (chunk_id := int(candidates.ids[row])) in stored
-        ]
-    return hits[:top_k]
+    rows = candidates.best(ranked.scores, top_k)
+    stored = {c.chunk_id: c for c in read_chunks(connection, candidates.ids[rows].tolist())}
+    return [
+        _hit(stored[chunk_id], candidates, ranked, row)
+        for row, chunk_id in zip(rows, candidates.ids[rows].tolist(), strict=True)
+    ]
 
 
 def _hit(stored: StoredChunk, candidates: Candidates, ranked: Ranked, row: int) -> CodeHit:

@@ -46,14 +46,17 @@ class Candidates:
         numbers, inside = np.unique(file_numbers, return_inverse=True)
         return cls(ids, cosine, keyword, [files[n] for n in numbers], inside.astype(np.int32))
 
-    def in_order(self, scores: Scores) -> list[int]:
-        """Their rows, the best score first; equal ones by path and line."""
+    def best(self, scores: Scores, count: int) -> list[int]:
+        """The rows of the best, so many if there are; equal scores by path and line."""
+        rows = np.arange(len(scores))
+        if count < len(scores):
+            rows = np.flatnonzero(scores >= -np.partition(-scores, count - 1)[count - 1])
 
         def place(row: int) -> tuple[float, str, str, int]:
             file = self.files[self.file_numbers[row]]
             return (-scores[row], file.source, file.path, int(self.ids[row]))
 
-        return sorted(range(len(self.ids)), key=place)
+        return sorted(rows.tolist(), key=place)[:count]
 
 
 @dataclass(frozen=True, slots=True)

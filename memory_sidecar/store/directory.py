@@ -35,7 +35,7 @@ class ChunkFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The chunks and files that are known at one moment."""
+    """The chunks that a snapshot has, with some that were deleted before, and their files."""
 
     ids: Ids  # ascending
     file_numbers: FileNumbers  # of the file of each chunk, in `files`
@@ -74,16 +74,16 @@ class ChunkDirectory:
         self._numbers: dict[ChunkFile, int] = {}
 
     def read(self, connection: apsw.Connection) -> Directory:
-        """Everything that the snapshot of `connection` has, and perhaps more."""
+        """For the snapshot of `connection`."""
         with self._lock:
             last = int(self._ids[self._count - 1]) if self._count else 0
-            newest: Any = connection.execute("SELECT max(id) FROM code_chunks").get
-            if newest is not None and newest > last:
+            newest: Any = connection.execute("SELECT coalesce(max(id), 0) FROM code_chunks").get
+            if newest > last:
                 self._add(connection, last)
                 self._forget_deleted(connection)
-            return Directory(
-                self._ids[: self._count], self._file_numbers[: self._count], self._files
-            )
+            # Another reader's snapshot may have had more.
+            end = int(np.searchsorted(self._ids[: self._count], newest, side="right"))
+            return Directory(self._ids[:end], self._file_numbers[:end], self._files)
 
     def unload(self) -> None:
         """Give the memory back; the next reader reads all chunks again."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -52,10 +52,10 @@ class Keywords:
     def none(cls) -> Keywords:
         return cls((), {}, {})
 
-    def coverage(self, stems: Iterable[str]) -> float:
+    def coverage(self, stems: Collection[str]) -> float:
         """Share of the words' weight that occurs among `stems`, 0…1."""
         total = sum(self.idf.values())
-        return sum(self.idf.get(stem, 0.0) for stem in set(stems)) / total if total else 0.0
+        return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total if total else 0.0
 
     def rarest(self, max_rows: int) -> Keywords:
         """As many of the rarest words as `max_rows` rows hold together, and all phrases.
