@@ -116,3 +116,34 @@ def test_a_data_directory_that_may_not_be_written_is_named(run, locked):
     assert (done.status, done.error["code"]) == (1, "store_read_only")
     assert "--data-dir" in done.error["hint"]
     assert list(locked.iterdir()) == []
+
+
+@pytest.fixture
+def locked_index(run, project, known_vectors, data_dir) -> Iterator[Path]:
+    """A data directory with `project` in it, where nothing may be changed from now on."""
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        data, source = top / "data", top / "project"
+        shutil.copytree(data_dir, data)
+        shutil.copytree(project, source)
+        assert run("index", source, "--data-dir", data).status == 0
+        top.chmod(0o755)
+        everything = [data, *data.rglob("*")]
+        for path in everything:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+        yield data
+        os.seteuid(os.getuid())
+        for path in everything:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        found = run("search", "total_price", "--data-dir", data, "--json").json
+        assert found[0]["filename"] == "shop/cart.py"
+
+
+@pytest.mark.parametrize(
+    "command", [("index",), ("reindex", "--all"), ("source", "remove", "project")], ids=" ".join
+)
+def test_an_index_that_may_not_be_written_is_left_as_it_is(run, locked_index, command):
+    done = run(*command, "--data-dir", locked_index, "--json", cwd=locked_index)
+    assert (done.status, done.error["code"]) == (1, "store_read_only")
