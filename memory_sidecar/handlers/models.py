@@ -1,4 +1,4 @@
-"""The embedding model and the vector cache, each made when it is first needed."""
+"""The models and the vector cache, each made when it is first needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.embedder import Embedder
-from memory_sidecar.embedding.supply import ModelFiles, find_model
+from memory_sidecar.embedding.reranker import Reranker
+from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
 from memory_sidecar.errors import ModelError
 from memory_sidecar.settings import Settings
 
@@ -22,6 +23,8 @@ class Models:
         self._lock = threading.Lock()  # a second embedder would be a second model in memory
         self._files: ModelFiles | None = None
         self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+        self._has_sought_reranker = False
 
     @property
     def files(self) -> ModelFiles:
@@ -38,6 +41,16 @@ class Models:
             return self._embedder
 
     @property
+    def reranker(self) -> Reranker | None:
+        """The cross-encoder; `None` where there is none. Raises ModelCorrupt."""
+        with self._lock:
+            if not self._has_sought_reranker:
+                files = find_reranker()
+                self._reranker = Reranker(files) if files else None
+                self._has_sought_reranker = True
+            return self._reranker
+
+    @property
     def problem(self) -> ModelError | None:
         """Why there is no model to embed with; `None` when there is one."""
         try:
@@ -49,12 +62,11 @@ class Models:
     def unload(self, *, unused_for_s: float) -> bool:
         """Give the model's memory back if it was not used for so long; whether there was any."""
         with self._lock:
-            embedder = self._embedder
-        if embedder is None or not embedder.is_loaded:
+            loaded = [m for m in (self._embedder, self._reranker) if m is not None and m.is_loaded]
+        if not loaded or any(time.monotonic() - m.used_at < unused_for_s for m in loaded):
             return False
-        if time.monotonic() - embedder.used_at < unused_for_s:
-            return False
-        embedder.unload()
+        for model in loaded:
+            model.unload()
         return True
 
     def close(self) -> None:

@@ -1,41 +1,57 @@
 """A question becomes memories: this is the whole way, top-down.
 
-    question ──▶ keyword arm and vector arm over the chunks of each agent's database,
-                 filters applied inside both ──▶ the best of each, judged by both ──▶ a memory
-                 counts as much as its best chunk ──▶ strength nudges ──▶ hits
+    question ──▶ coverage: the share of its words, by idf, that a chunk or its labels hold
+             └─▶ cosine of every chunk
+    filters apply inside both ──▶ the best of each, judged by both: cosine + 0.3 · coverage
+    ──▶ a memory counts as its best chunk ──▶ strength nudges ──▶ reranking ──▶ hits
 
-An agent's own memories and the shared ones are ranked together: every term means the same in
-both databases. Nothing depends on row ids or on when a memory was indexed, so that a database
-that was made again gives the same answers.
+An agent's own memories and the shared ones are ranked together, since every term means the same
+in both databases. Nothing depends on row ids or on when a memory was indexed, so a database that
+was made again gives the same answers. `benchmarks/retrieval.py` measures the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from memory_sidecar.memory_model import MemoryQuery, StoredMemory
-from memory_sidecar.model import SearchMode
-from memory_sidecar.search.arms import Arm
+from memory_sidecar.memory_model import MemoryQuery
+from memory_sidecar.model import Explanation, SearchMode
+from memory_sidecar.search.arms import Arm, Scores
+from memory_sidecar.search.fusion import keyword_share
+from memory_sidecar.search.memory_hit import MemoryHit, within_budget
+from memory_sidecar.search.rerank import Rerank, reranked
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
 from memory_sidecar.store.keyword import keyword_scores, keywords_of
-from memory_sidecar.store.memories import MEMORY_CHUNKS, MemoryChunk
-from memory_sidecar.store.memory_lists import allowed_chunks, read_memories, read_passages
-from memory_sidecar.store.vectors import Floats, Vector
+from memory_sidecar.store.memories import MEMORY_CHUNKS
+from memory_sidecar.store.memory_lists import (
+    allowed_chunks,
+    first_by_path,
+    named_memories,
+    read_memories,
+    read_passages,
+)
+from memory_sidecar.store.postings import read_postings
+from memory_sidecar.store.vectors import Ids, Vector
 from memory_sidecar.strength import faded
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more
-DEPTH = 100  # candidates from each arm
-BM25_HALF = 10.0  # the BM25 that gives half of the keyword share
-KEYWORD_WEIGHT = 0.3
+DEPTH = 100  # chunks that are looked at more closely
+CHUNKS_A_HIT = 4  # as many of them at least
+COVERAGE_WEIGHT = 0.3
+NAMED_FROM = 0.9  # the scores that only memories have which the question names
 
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
 _embedding = ThreadPoolExecutor(2, thread_name_prefix="question")
+_NAME = re.compile(r"[^\s,;()\[\]\"'`]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,84 +63,150 @@ class Scope:
     embed_query: EmbedQuery | None
 
 
+def search_memories(
+    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, rerank: Rerank | None = None
+) -> list[MemoryHit]:
+    """The best memories for `query` in all of `scopes`, best first, each content once.
+
+    Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
+    invalidated or expired comes last.
+    """
+    query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
+    hits = [hit for scope in scopes for hit in _Search(query, scope, now).hits()]
+    hits.sort(key=_rank)
+    hits = list(_each_content_once(hits))
+    if rerank is not None and query.mode is SearchMode.HYBRID:
+        hits = sorted(reranked(query.text, hits, rerank), key=_rank)
+    return within_budget(hits[: query.top_k], query.max_tokens)
+
+
+def _rank(hit: MemoryHit) -> tuple[bool, float, str, str]:
+    return hit.is_last, -hit.score, hit.agent, hit.found.memory.path
+
+
+def _each_content_once(hits: Sequence[MemoryHit]) -> Iterator[MemoryHit]:
+    """Without the copies that sharing makes, the agent's own being the one that stays."""
+    mine = {hit.found.memory.content for hit in hits if not hit.is_shared}
+    for hit in hits:
+        if not (hit.is_shared and hit.found.memory.content in mine):
+            yield hit
+
+
 @dataclass(frozen=True, slots=True)
-class MemoryExplanation:
-    """Why a hit stands where it stands. `None`: that arm had no opinion."""
+class _Search:
+    """One question to one database."""
 
-    cosine: float | None
-    keyword: float | None  # 0…1
-    strength: float  # 0…1
+    query: MemoryQuery
+    scope: Scope
+    now: int
 
+    def hits(self) -> list[MemoryHit]:
+        """At least as many of the best as are wanted, in no particular order."""
+        embedding: Future[Vector] | None = None
+        if self.scope.embed_query is not None and self.query.mode is not SearchMode.KEYWORD:
+            embedding = _embedding.submit(self.scope.embed_query, self.query.text)
+        with self.scope.store.reading() as connection:
+            allowed = allowed_chunks(connection, self.query.filter, now=self.now)
+            words, meaning = self._word_arm(connection, allowed), Arm.silent()
+            if embedding is not None:
+                index = self.scope.store.vectors[MEMORY_CHUNKS]
+                meaning = Arm.of(*index.cosines(embedding.result(), connection), allowed)
+            judged = _Judged.of(self.query.mode, words, meaning)
+            return self._read(connection, judged)
 
-@dataclass(frozen=True, slots=True)
-class MemoryHit:
-    """A ranked memory. `score` lies in 0…1 and falls with rank."""
-
-    agent: str  # whose it is
-    found: StoredMemory
-    passage: MemoryChunk  # the part of it that matches best
-    score: float
-    explanation: MemoryExplanation
-
-
-def search_memories(query: MemoryQuery, scopes: Sequence[Scope], *, now: int) -> list[MemoryHit]:
-    """The best memories for `query` in all of `scopes`, best first."""
-    text = query.text[:MAX_QUERY_CHARACTERS]
-    hits = [hit for scope in scopes for hit in _search_scope(replace(query, text=text), scope, now)]
-    hits.sort(key=lambda hit: (_is_last(hit), -hit.score, hit.agent, hit.found.memory.path))
-    return hits[: query.top_k]
-
-
-def _search_scope(query: MemoryQuery, scope: Scope, now: int) -> list[MemoryHit]:
-    embedding = None
-    if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
-        embedding = _embedding.submit(scope.embed_query, query.text)
-    with scope.store.reading() as connection:
-        allowed = allowed_chunks(connection, query.filter, now=now)
-        keyword_arm = vector_arm = Arm.silent()
-        if query.mode is not SearchMode.VECTOR:
-            keywords = keywords_of(connection, MEMORY_CHUNKS, query.text)
+    def _word_arm(self, connection: Connection, allowed: Ids | None) -> Arm:
+        if self.query.mode is SearchMode.VECTOR:
+            return Arm.silent()
+        keywords = keywords_of(connection, MEMORY_CHUNKS, self.query.text)
+        if self.query.mode is SearchMode.KEYWORD:
             ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
-            keyword_arm = Arm.of(ids, _keyword_share(bm25), allowed)
-        if embedding is not None:
-            index = scope.store.vectors[MEMORY_CHUNKS]
-            vector_arm = Arm.of(*index.cosines(embedding.result(), connection), allowed)
-        wanted = np.unique(np.concatenate([keyword_arm.best(DEPTH), vector_arm.best(DEPTH)]))
-        passages = read_passages(connection, wanted)
-        cosines, keyword = vector_arm.scores_of(wanted), keyword_arm.scores_of(wanted)
-        known = ~np.isnan(cosines)
-        average = float(cosines[known].mean()) if known.any() else 0.0
-        relevance = np.where(known, cosines, average) + KEYWORD_WEIGHT * np.nan_to_num(keyword)
-        best: dict[int, int] = {}
-        for row in np.argsort(-relevance, kind="stable").tolist():
-            if passage := passages.get(int(wanted[row])):
+            return Arm.of(ids, keyword_share(bm25), allowed)
+        postings = read_postings(connection, MEMORY_CHUNKS, keywords)
+        if not postings.lists:
+            return Arm.silent()
+        ids = np.unique(np.concatenate(list(postings.lists.values())))
+        held = np.zeros(len(ids))
+        for stem, rows in postings.lists.items():
+            held[np.searchsorted(ids, rows)] += postings.weights[stem]
+        coverage = held / max(sum(postings.weights.values()), 1e-9)
+        return Arm.of(ids, coverage.astype(np.float32), allowed)
+
+    def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
+        rows = self._best_rows(connection, judged)
+        passages = read_passages(connection, judged.ids[rows])
+        best: dict[int, int] = {}  # by memory, the row of its best chunk
+        for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
+            if passage := passages.get(int(judged.ids[row])):
                 best.setdefault(passage.memory, row)
-        memories = read_memories(connection, list(best), now=now)
-    full = (1.0 if known.any() else 0.0) + KEYWORD_WEIGHT
-    hits = []
-    for key, row in best.items():
-        if (stored := memories.get(key)) is None:
-            continue
-        score = float(1 - np.exp(-1.8 * max(relevance[row], 0.0) / full))
-        hits.append(
+        named = set()
+        if self.query.mode is SearchMode.HYBRID:
+            named = named_memories(connection, _NAME.findall(self.query.text))
+        memories = read_memories(connection, list(best), now=self.now)
+        return [
             MemoryHit(
-                agent=scope.agent,
-                found=stored,
-                passage=passages[int(wanted[row])].chunk,
-                score=faded(score, stored.strength),
-                explanation=MemoryExplanation(
-                    cosine=float(cosines[row]) if known[row] else None,
-                    keyword=None if np.isnan(keyword[row]) else float(keyword[row]),
-                    strength=stored.strength,
-                ),
+                agent=self.scope.agent,
+                found=memories[key],
+                passage=passages[int(judged.ids[row])].chunk,
+                text=memories[key].memory.content,
+                score=judged.score(row, memories[key].strength, is_named=key in named),
+                explanation=judged.explain(row, memories[key].strength, is_named=key in named),
             )
+            for key, row in best.items()
+            if key in memories
+        ]
+
+    def _best_rows(self, connection: Connection, judged: _Judged) -> npt.NDArray[np.int64]:
+        """Rows of the best chunks; of those that are equally good, the first by path."""
+        depth = max(DEPTH, CHUNKS_A_HIT * self.query.top_k)
+        if len(judged.ids) <= depth:
+            return np.arange(len(judged.ids))
+        limit = np.partition(judged.scores, -depth)[-depth]
+        above = np.flatnonzero(judged.scores > limit)
+        equal = judged.ids[judged.scores == limit]
+        first = first_by_path(connection, equal, limit=depth - len(above))
+        return np.concatenate([above, np.searchsorted(judged.ids, first)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the arms say of every chunk that any of them knows, (n,) each, by ascending id."""
+
+    ids: Ids
+    cosine: Scores  # NaN: that arm has no opinion
+    keyword: Scores
+    scores: Scores  # 0…1
+
+    @classmethod
+    def of(cls, mode: SearchMode, words: Arm, meaning: Arm) -> _Judged:
+        ids = np.union1d(words.ids, meaning.ids)
+        cosine, keyword = meaning.scores_of(ids), words.scores_of(ids)
+        match mode:
+            case SearchMode.KEYWORD:
+                relevance = np.nan_to_num(keyword)
+            case SearchMode.VECTOR:
+                relevance = np.nan_to_num(cosine)
+            case SearchMode.HYBRID:
+                # A chunk whose vector is still to come is taken for an average candidate.
+                average = (
+                    float(np.sort(meaning.scores)[-DEPTH:].mean()) if len(meaning.ids) else 0.0
+                )
+                relevance = np.where(np.isnan(cosine), average, cosine)
+                relevance += COVERAGE_WEIGHT * np.nan_to_num(keyword)
+                relevance /= COVERAGE_WEIGHT + (1.0 if len(meaning.ids) else 0.0)
+        return cls(ids, cosine, keyword, np.clip(relevance, 0.0, 1.0))
+
+    def score(self, row: int, strength: float, *, is_named: bool) -> float:
+        share = faded(float(self.scores[row]), strength)
+        return NAMED_FROM + (1 - NAMED_FROM) * share if is_named else NAMED_FROM * share
+
+    def explain(self, row: int, strength: float, *, is_named: bool) -> Explanation:
+        boosts = {"strength": faded(1.0, strength) - 1.0, "named": float(is_named)}
+        return Explanation(
+            cosine=_number(self.cosine[row]),
+            keyword=_number(self.keyword[row]),
+            boosts={name: value for name, value in boosts.items() if value},
         )
-    return hits
 
 
-def _is_last(hit: MemoryHit) -> bool:
-    return hit.found.is_superseded or hit.found.is_expired
-
-
-def _keyword_share(bm25: Floats) -> Floats:
-    return (bm25 / (bm25 + BM25_HALF)).astype(np.float32)
+def _number(value: np.float64) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -27,6 +27,8 @@ from memory_sidecar.store.memories import MemoryChunk
 from memory_sidecar.store.vectors import Ids
 from memory_sidecar.strength import STRENGTH_SQL, today
 
+MAX_NAMES = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -111,6 +113,30 @@ def read_passages(connection: Connection, ids: Ids) -> dict[int, Passage]:
         (json.dumps(ids.tolist()),),
     ).fetchall()
     return {row[0]: Passage(row[1], MemoryChunk(*row[2:])) for row in rows}
+
+
+def first_by_path(connection: Connection, ids: Ids, *, limit: int) -> list[int]:
+    """Of the chunks with these ids the first `limit`, by path and line."""
+    return integers(
+        connection.execute(
+            "SELECT c.id FROM memory_chunks c JOIN memories m ON m.key = c.memory"
+            " WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY m.path, c.start_line LIMIT ?",
+            (json.dumps(ids.tolist()), limit),
+        )
+    )
+
+
+def named_memories(connection: Connection, words: Sequence[str]) -> set[int]:
+    """Keys of the memories of which one of `words` is the path or the atom's id."""
+    return set(
+        integers(
+            connection.execute(
+                "SELECT m.key FROM json_each(?) w JOIN memories m ON m.path = w.value"
+                " OR m.path = w.value || '.md' OR m.atom_id = w.value AND m.atom_id <> ''",
+                (json.dumps(list(words)[:MAX_NAMES]),),
+            )
+        )
+    )
 
 
 # Filters

@@ -40,6 +40,7 @@ CREATE INDEX memories_by_size ON memories (token_estimate);
 CREATE INDEX memories_by_source ON memories (source);
 CREATE INDEX memories_by_expiry ON memories (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX memories_by_project ON memories (project, kind) WHERE project <> '' OR kind <> '';
+CREATE INDEX memories_by_atom ON memories (atom_id) WHERE atom_id <> '';
 CREATE INDEX memories_by_status ON memories (status) WHERE status <> '';
 CREATE INDEX memories_not_current ON memories (key) WHERE standing <> 'active' OR superseded;
 CREATE INDEX memories_broken ON memories (path) WHERE problem <> '';
