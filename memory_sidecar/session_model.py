@@ -188,6 +188,7 @@ class SessionQuery:
     top_k: int = 10
     mode: SearchMode = SearchMode.HYBRID
     filter: SessionFilter = field(default_factory=SessionFilter)
+    rerank: bool = False  # by the cross-encoder, where there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,9 @@ class Settings:
     context_regen: bool = False  # whether the daemon keeps its indexes up to date
     context_commit: bool = False  # whether a counted access is committed with git at once
     context_count_reads: bool = False  # whether the sidecar's own answers count as accesses
+    session_summarizer: str = ""  # a command that makes a summary: the session as JSON in and out
+    session_summarizer_timeout_s: int = 60
+    session_promotion: bool = False  # whether saving a session that ended in success promotes it
     log_level: str = "info"  # of the daemon: debug, info, warning or error
 
 

@@ -7,7 +7,9 @@ import json
 from memory_sidecar.errors import SidecarError
 
 JSON_OPTIONS = frozenset({"--json-output", "--json"})
-JSON_WHEN_PIPED = frozenset({"index", "store", "embed"})
+JSON_WHEN_PIPED = frozenset(
+    {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
+)
 
 
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:

@@ -72,7 +72,13 @@ def search_sessions(
     with store.reading() as connection:
         found: list[_Scored] = []
         for kind in query.kinds:
-            allowed = allowed_rows(connection, kind, query.filter, project_hash=project_hash)
+            allowed = allowed_rows(
+                connection,
+                kind,
+                query.filter,
+                project_hash=project_hash,
+                told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
+            )
             if asked.phrases:
                 matching = rows_with_all(connection, kind, asked.phrases)
                 allowed = matching if allowed is None else np.intersect1d(matching, allowed)

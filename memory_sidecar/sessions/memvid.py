@@ -10,11 +10,11 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.errors import MemvidFailed
+from memory_sidecar.sessions.journal import Entry
 
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
@@ -22,16 +22,6 @@ LOCK_TIMEOUT_MS = 2_000
 READ_TIMEOUT_S = 60
 _ALL = "1000000000"
 _NOT_OURS = frozenset({"extractous_metadata"})  # what memvid notes of itself among the tags
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One text of a journal."""
-
-    text: str
-    title: str
-    tags: Mapping[str, str]
-    created_at: int  # epoch ms; memvid keeps whole seconds
 
 
 class Memvid:

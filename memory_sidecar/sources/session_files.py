@@ -63,7 +63,12 @@ class SessionFiles:
         if path is None:
             return None
         with named_errors(self.root / path):
-            return StoredSession(path, parse_document(self.read_bytes(path)))
+            try:
+                return StoredSession(path, parse_document(self.read_bytes(path)))
+            except SessionInvalid as error:
+                raise SessionInvalid(
+                    f"{self.root / path}: {error.message}", hint="mend the file, or delete it"
+                ) from error
 
     def read_bytes(self, path: str) -> bytes:
         """The file at `path`. Raises SessionInvalid for what is no session, and OSError."""

@@ -13,7 +13,7 @@ from memory_sidecar.session_model import HitKind, Outcome, SessionFilter, Sessio
 from memory_sidecar.sqlite import Connection, integers
 from memory_sidecar.store.corpus import Corpus
 from memory_sidecar.store.keyword import index_words
-from memory_sidecar.store.sessions import MESSAGES, SNIPPETS, SUMMARIES
+from memory_sidecar.store.sessions import MESSAGES, OPENING, SNIPPETS, SUMMARIES
 from memory_sidecar.store.vectors import Ids
 
 CORPUS_OF: dict[HitKind, Corpus] = {
@@ -60,12 +60,23 @@ def list_sessions(
 
 
 def allowed_rows(
-    connection: Connection, kind: HitKind, wanted: SessionFilter, *, project_hash: str
+    connection: Connection,
+    kind: HitKind,
+    wanted: SessionFilter,
+    *,
+    project_hash: str,
+    told_only: bool,
 ) -> Ids | None:
-    """Ids of the rows of that kind in sessions that satisfy `wanted`, sorted; `None` for all."""
-    if wanted == SessionFilter():
+    """Ids of the rows of that kind in sessions that satisfy `wanted`, sorted; `None` for all.
+
+    `told_only` leaves out the summaries that are but the first words of their sessions.
+    """
+    told_only = told_only and kind is HitKind.SUMMARY
+    if wanted == SessionFilter() and not told_only:
         return None
     condition, values = _condition(wanted, project_hash)
+    if told_only:
+        condition, values = f"{condition} AND u.made_by <> ?", (*values, OPENING)
     inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
     if kind is HitKind.MESSAGE:
         # A session's messages follow one another: reading 200,000 ids would take 40 ms.

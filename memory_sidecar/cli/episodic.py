@@ -1,0 +1,119 @@
+"""`memory-sidecar episodic-put`, `episodic-search` and `episodic-commit`: a journal for hosts"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_call
+from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.errors import UsageError
+from memory_sidecar.handlers.journal import agent_of, put, sessions_of
+from memory_sidecar.session_model import SessionHit, SessionQuery
+from memory_sidecar.sessions.journal import Entry
+
+MAX_TOP_K = 1000
+
+_file_option = click.option(
+    "--file", required=True, metavar="D/A.mv2", help="The journal of agent A in data directory D."
+)
+
+
+@click.command(name="episodic-put", cls=TextCommand)
+@text_argument("text")
+@_file_option
+@click.option("--title", default="")
+@click.option("--tag", "tags", multiple=True, metavar="K:V")
+@with_call
+def episodic_put(
+    call: Call, *, text: tuple[str, ...], file: str, title: str, tags: tuple[str, ...]
+) -> None:
+    """Add TEXT to a journal. The same text on the same day is added once.
+
+    The .mv2 file is written as well where memvid is on the PATH.
+    """
+    path = call.path(file)
+    entry = Entry(
+        text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
+    )
+    sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
+    done = put(sessions, path, entry, environ=call.environ, reporter=call.reporter)
+    call.reporter.close()
+    session = done.saved.session
+    if call.wants_json:
+        call.print_json(
+            {
+                "ok": True,
+                "session_id": session.session_id,
+                "uri": f"session:{session.session_id}",
+                "agent": agent_of(path),
+                "created": done.saved.is_new,
+                "timestamp": iso_utc(session.created_at),
+                "memvid": done.memvid,
+            }
+        )
+    else:
+        call.print(f"{'put' if done.saved.is_new else 'known as'} {session.session_id}")
+
+
+@click.command(name="episodic-search", cls=TextCommand)
+@text_argument("query")
+@_file_option
+@click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
+@with_call
+def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> None:
+    """Search a journal, and the other sessions of its agent."""
+    path = call.path(file)
+    sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
+    hits = sessions.search(SessionQuery(text=joined(call, query), top_k=top_k))
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json({"hits": [_hit_json(hit) for hit in hits]})
+        return
+    for hit in hits:
+        call.print(f"{hit.score:.3f}  {_uri(hit)}  {hit.session.title}")
+        call.print(f"  {hit.text}")
+    if not hits:
+        call.reporter.notice("no hits")
+
+
+@click.command(name="episodic-commit")
+@_file_option
+@with_call
+def episodic_commit(call: Call, *, file: str) -> None:
+    """Do nothing, successfully: a text is on the disk as soon as it was put."""
+    path = call.path(file)
+    if call.wants_json:
+        call.print_json({"ok": True, "agent": agent_of(path), "file": path.as_posix()})
+    else:
+        call.print("everything is on the disk already")
+
+
+def _hit_json(hit: SessionHit) -> dict[str, Any]:
+    return {
+        "text": hit.text,
+        "title": hit.session.title,
+        "score": round(hit.score, 6),
+        "uri": _uri(hit),
+        "timestamp": iso_utc(hit.created_at),
+        "kind": hit.kind.value,
+        "session_id": hit.session.session_id,
+        "topics": list(hit.session.topics),
+    }
+
+
+def _uri(hit: SessionHit) -> str:
+    uri = f"session:{hit.session.session_id}"
+    return uri if hit.sequence is None else f"{uri}#{hit.sequence}"
+
+
+def _by_key(tags: tuple[str, ...]) -> dict[str, str]:
+    by_key = {}
+    for tag in tags:
+        key, _, value = tag.partition(":")
+        if not key:
+            raise UsageError(f"{tag!r} is no tag", hint="as in --tag project:shop")
+        by_key[key] = value
+    return by_key

@@ -1,0 +1,267 @@
+"""`memory-sidecar session`: save, show, delete, prune, import and promote"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import with_agent, with_help
+from memory_sidecar.cli.session_search import head_json, list_sessions, search, sessions_of
+from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.errors import SessionInvalid, UsageError
+from memory_sidecar.handlers.promotion import Fate, Judged, Promoter, Promotion
+from memory_sidecar.handlers.sessions import Saved
+from memory_sidecar.session_model import Session
+from memory_sidecar.sessions.retention import Retention
+from memory_sidecar.sources.session_json import parse_document, read_session
+from memory_sidecar.sqlite import named_errors
+
+
+@click.group()
+@with_help
+def session() -> None:
+    """Sessions: what was said and done, to be found again and learned from."""
+
+
+session.add_command(search)
+session.add_command(list_sessions)
+
+
+@session.command()
+@click.argument("file", default="-")
+@with_agent
+def save(call: Call, *, agent: str, file: str) -> None:
+    """Save the session in FILE, a JSON document, or on standard input.
+
+    Without a session_id it gets one; with one that is known it takes that session's place.
+    """
+    document = _read_document(call, file)
+    sessions = sessions_of(call, agent)
+    saved = sessions.save(document)
+    promotion = _promoter(call, agent).after_save(saved)
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json(_saved_json(saved, agent) | _promoted_json(promotion))
+        return
+    call.print(f"{_verb(saved)} {saved.session.session_id}: {_size(saved.session)}")
+    if promotion is not None:
+        _print_promotion(call, promotion)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@with_agent
+def show(call: Call, *, agent: str, session_id: str) -> None:
+    """Show a session as it was saved."""
+    stored = sessions_of(call, agent).get(session_id)
+    if call.wants_json:
+        call.print_json(stored.document | {"path": stored.path})
+        return
+    _print_session(call, read_session(stored.document))
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@with_agent
+def delete(call: Call, *, agent: str, session_id: str) -> None:
+    """Delete a session for good, with everything derived from it."""
+    path = sessions_of(call, agent).delete(session_id)
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json({"session_id": session_id, "path": path, "deleted": True})
+    else:
+        call.print(f"deleted {session_id}")
+
+
+@session.command()
+@click.option("--keep-days", type=click.IntRange(0), metavar="N", help="Since the last update.")
+@click.option("--keep-count", type=click.IntRange(0), metavar="N", help="Of the latest ones.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@with_agent
+def prune(
+    call: Call, *, agent: str, keep_days: int | None, keep_count: int | None, dry_run: bool
+) -> None:
+    """Move old sessions into the archive, by age or by count. Pinned ones stay.
+
+    A session is pinned by `"pinned": true` in its metadata. `session import` brings one back.
+    """
+    if keep_days is None and keep_count is None:
+        raise UsageError("what is to be kept?", hint="--keep-days N, --keep-count N, or both")
+    keep = Retention(keep_days=keep_days, keep_count=keep_count)
+    gone = sessions_of(call, agent).prune(keep, dry_run=dry_run)
+    call.reporter.close()
+    if call.wants_json:
+        shown = [head_json(each.session) | {"reason": each.reason} for each in gone]
+        call.print_json({"dry_run": dry_run, "sessions": shown})
+        return
+    for each in gone:
+        call.print(f"{each.session.session_id}  {each.session.title}  ({each.reason})")
+    call.print(f"{len(gone)} sessions {'would go' if dry_run else 'moved to the archive'}")
+
+
+@session.command(name="import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@with_agent
+def import_files(call: Call, *, agent: str, files: tuple[str, ...]) -> None:
+    """Save the sessions in each FILE: JSON, a transcript with JSON lines, or an .mv2 file.
+
+    Transcripts of Claude Code and Codex are understood, and plain lines with `role` and
+    `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH.
+    """
+    sessions = sessions_of(call, agent)
+    saved = [each for file in files for each in sessions.import_file(call.path(file), call.environ)]
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json({"sessions": [_saved_json(each, agent) for each in saved]})
+        return
+    for each in saved:
+        call.print(f"{_verb(each)} {each.session.session_id}: {_size(each.session)}")
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--shared", is_flag=True, help="Into the memories that every agent reads.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be remembered.")
+@with_agent
+def promote(call: Call, *, agent: str, session_id: str, shared: bool, dry_run: bool) -> None:
+    """Turn what a session decided, solved and noted into memories.
+
+    A session without a summary gets one. What is known already is left alone.
+    """
+    promotion = _promoter(call, agent).promote(session_id, shared=shared, dry_run=dry_run)
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json(_promoted_json(promotion)["promotion"])
+    else:
+        _print_promotion(call, promotion)
+
+
+def _promoter(call: Call, agent: str) -> Promoter:
+    return Promoter(
+        sessions_of(call, agent),
+        settings=call.services.settings,
+        environ=call.environ,
+        clock=system_clock,
+        reporter=call.reporter,
+    )
+
+
+def _read_document(call: Call, file: str) -> dict[str, Any]:
+    if file == "-":
+        return parse_document(call.stdin.read())
+    path = call.path(file)
+    with named_errors(path):
+        try:
+            data = path.read_bytes()
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise UsageError(
+                f"{file} is no file", hint="name one, or pass the session on standard input"
+            ) from error
+    try:
+        return parse_document(data)
+    except SessionInvalid as error:
+        raise SessionInvalid(f"{file}: {error.message}", hint=error.hint) from error
+
+
+def _print_session(call: Call, session: Session) -> None:
+    call.print(f"{session.session_id}  {session.opening}")
+    about = [iso_utc(session.created_at), session.project_path, ", ".join(session.topics)]
+    call.print("  " + " · ".join(part for part in about if part))
+    if told := session.summary:
+        call.print()
+        call.print(told.brief + (f" ({told.outcome})" if told.outcome else ""))
+        for label, items in (
+            ("", (told.detailed,) if told.detailed else ()),
+            ("decided: ", told.key_decisions),
+            ("solved: ", told.problems_solved),
+            ("with: ", told.technologies),
+            ("note: ", (told.user_note,) if told.user_note else ()),
+        ):
+            for item in items:
+                call.print(label + item)
+    for message in session.messages:
+        call.print()
+        call.print(f"{message.said_by}, {iso_utc(message.created_at)[:16].replace('T', ' ')}")
+        for line in message.content.split("\n"):
+            call.print(f"  {line}".rstrip())
+    for snippet in session.snippets:
+        call.print()
+        call.print(" · ".join(part for part in (snippet.file_path, snippet.description) if part))
+        for line in snippet.code.split("\n"):
+            call.print(f"  {line}".rstrip())
+
+
+def _print_promotion(call: Call, promotion: Promotion) -> None:
+    for judged in promotion.judged:
+        call.print(f"{judged.candidate.category}: {judged.candidate.text}")
+        call.print(f"  {_fate(judged)}")
+    if not promotion.judged:
+        call.reporter.notice("the session suggests nothing to remember")
+
+
+def _fate(judged: Judged) -> str:
+    match judged.fate:
+        case Fate.NEAR:
+            return f"nearly said by {judged.path}"
+        case Fate.KNOWN:
+            return f"said by {judged.path}"
+        case Fate.REFUSED:
+            return "refused: it seems to hold a secret"
+        case Fate.STORED:
+            return f"stored as {judged.path}"
+        case Fate.NEW:
+            return "new"
+
+
+def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
+    if promotion is None:
+        return {}
+    shown = {
+        "session_id": promotion.session_id,
+        "brief": promotion.summary.brief,
+        "summary_made_by": promotion.summary.made_by,
+        "memories": [
+            {
+                "category": judged.candidate.category,
+                "text": judged.candidate.text,
+                "tags": list(judged.candidate.tags),
+                "evidence": list(judged.candidate.evidence),
+                "fate": judged.fate.value,
+                "agent": judged.agent,
+                "path": judged.path,
+                "cosine": None if judged.cosine is None else round(judged.cosine, 4),
+            }
+            for judged in promotion.judged
+        ],
+    }
+    return {"promotion": shown}
+
+
+def _saved_json(saved: Saved, agent: str) -> dict[str, Any]:
+    session = saved.session
+    return {
+        "session_id": session.session_id,
+        "agent": agent,
+        "path": saved.path,
+        "created": saved.is_new,
+        "changed": saved.is_changed,
+        "created_at": iso_utc(session.created_at),
+        "message_count": len(session.messages),
+    }
+
+
+def _verb(saved: Saved) -> str:
+    if saved.is_new:
+        return "saved"
+    return "updated" if saved.is_changed else "unchanged:"
+
+
+def _size(session: Session) -> str:
+    parts = [f"{len(session.messages)} messages"]
+    if session.summary:
+        parts.append("a summary")
+    if session.snippets:
+        parts.append(f"{len(session.snippets)} snippets")
+    return ", ".join(parts)

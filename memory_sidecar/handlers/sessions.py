@@ -1,0 +1,210 @@
+"""The sessions of one agent: the file first, then the database, and then the answer.
+
+A session that was saved is on disk and can be found by its words when the call returns, and by
+meaning at once or, where it is long, soon. Killed in between, the file is there, and the next look
+at the folder indexes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import NoIndex, NotFound, UsageError
+from memory_sidecar.flows.sessions import SESSIONS
+from memory_sidecar.handlers.agents import Agent
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.memories.archive import batch_name
+from memory_sidecar.model import SearchMode
+from memory_sidecar.search.sessions import search_sessions
+from memory_sidecar.session_model import (
+    Session,
+    SessionFilter,
+    SessionHead,
+    SessionHit,
+    SessionQuery,
+)
+from memory_sidecar.sessions.journal import entry_document
+from memory_sidecar.sessions.memvid import Memvid
+from memory_sidecar.sessions.retention import Expired, Retention, expired
+from memory_sidecar.sessions.saving import Completed, completed, identified
+from memory_sidecar.sessions.transcripts import sessions_in
+from memory_sidecar.sources.session_files import (
+    SessionFiles,
+    StoredSession,
+    unknown_session,
+)
+from memory_sidecar.sources.session_json import normalised_project_path, project_hash
+from memory_sidecar.sqlite import named_errors
+from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.store.session_lookup import list_sessions
+
+MEMVID_SUFFIX = ".mv2"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A session after it was saved."""
+
+    session: Session
+    path: str  # of its file, relative to the agent's session folder
+    is_new: bool
+    is_changed: bool
+
+
+class Sessions:
+    """The sessions of `agent`, for one call."""
+
+    def __init__(self, agent: Agent, *, clock: Clock, reporter: Reporter) -> None:
+        self.agent = agent
+        self._clock = clock
+        self._reporter = reporter
+        self._files = SessionFiles(agent.paths.sessions)
+        self._lock = agent.paths.state / "sessions.lock"
+
+    # One session
+
+    def save(self, document: Mapping[str, Any]) -> Saved:
+        """Save the session in `document`, new or in place of the one with its id.
+
+        Saving the same again changes nothing. Raises SessionInvalid with the field's name.
+        """
+        saved = self._write(document)
+        self._take_up([saved.path])
+        return saved
+
+    def find(self, session_id: str) -> StoredSession | None:
+        """The session as its file says, if there is one."""
+        return self._files.load(session_id)
+
+    def get(self, session_id: str) -> StoredSession:
+        """The session as its file says. Raises NotFound."""
+        stored = self._files.load(session_id)
+        if stored is None:
+            raise unknown_session(session_id)
+        return stored
+
+    def delete(self, session_id: str) -> str:
+        """Remove the session and everything derived from it, for good. Raises NotFound."""
+        with self._files.changing(self._lock):
+            path = self._files.delete(session_id)
+        self._take_up([path])
+        return path
+
+    # Many
+
+    def search(self, query: SessionQuery) -> list[SessionHit]:
+        """The best hits for `query`. Says by notice what could not be taken into account.
+
+        Raises NoIndex where no session was ever saved, ModelMissing in vector mode without a model.
+        """
+        if not query.text.strip():
+            raise UsageError("the query is empty", hint="say what you are looking for")
+        store = self._up_to_date()
+        embed_query = None
+        if query.mode is not SearchMode.KEYWORD:
+            embed_query = self.agent.data.embed_query(
+                self._reporter, required=query.mode is SearchMode.VECTOR
+            )
+        return search_sessions(
+            query,
+            project_hash=_hash_of(query.filter),
+            store=store,
+            embed_query=embed_query,
+        )
+
+    def listed(
+        self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
+    ) -> list[SessionHead]:
+        """The sessions that satisfy `wanted`, the latest first. Raises NoIndex without any."""
+        with self._up_to_date().reading() as connection:
+            return list_sessions(
+                connection, wanted, project_hash=_hash_of(wanted), limit=limit, offset=offset
+            )
+
+    def prune(self, keep: Retention, *, dry_run: bool) -> list[Expired]:
+        """Move the sessions that `keep` lets go into the archive; a dry run only tells which."""
+        chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
+        if dry_run or not chosen:
+            return chosen
+        archive = SessionFiles(self.agent.paths.archive / batch_name(self._clock()) / SESSIONS)
+        with self._files.changing(self._lock):
+            paths = [self._files.archive(each.session.session_id, archive) for each in chosen]
+        self._take_up(paths)
+        return chosen
+
+    def import_file(self, file: Path, environ: Mapping[str, str]) -> list[Saved]:
+        """Save every session in `file`: JSON, a transcript, or what memvid has in an `.mv2`.
+
+        All of them, or none where one is invalid. Raises NotFound, SessionInvalid, MemvidFailed.
+        """
+        if not file.is_file():
+            raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
+        if file.suffix == MEMVID_SUFFIX:
+            documents = self._entries_of(file, environ)
+        else:
+            with named_errors(file):
+                data = file.read_bytes()
+            imported = sessions_in(data, name=file.name)
+            for problem in imported.problems[:3]:
+                self._reporter.notice(f"{file.name}: {problem}, left out")
+            documents = list(imported.documents)
+        completed_ones = [self._completed(document) for document in documents]  # or it raises
+        saved = []
+        for done, each in enumerate(completed_ones, start=1):
+            saved.append(self._write(each.document))
+            self._reporter.progress("sessions", done, len(completed_ones))
+        self._take_up([each.path for each in saved])
+        return saved
+
+    def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+        memvid = Memvid.find(environ)
+        if memvid is None:
+            raise UsageError(
+                f"reading {file.name} takes memvid, which is not on the PATH",
+                hint="`npm install -g memvid-cli` brings it",
+            )
+        documents = [entry_document(each) for each in memvid.entries(file) if each.text.strip()]
+        # What was put into both is here already, without what memvid loses of it.
+        known = [self._files.load(document["session_id"]) for document in documents]
+        return [k.document if k else d for k, d in zip(known, documents, strict=True)]
+
+    # How
+
+    def _up_to_date(self) -> AgentStore:
+        """Raises NoIndex where no session was ever saved."""
+        if not self.agent.paths.sessions.is_dir():
+            raise NoIndex(
+                f"{self.agent.name} has no sessions yet",
+                hint=f"`memory-sidecar session save FILE --agent {self.agent.name}` saves one",
+            )
+        return self.agent.up_to_date(self._reporter)
+
+    def _completed(self, document: Mapping[str, Any]) -> Completed:
+        session_id = identified(document, now=self._clock())
+        known = self._files.load(session_id)
+        before = known.document if known else None
+        return completed(document, before, session_id=session_id, now=self._clock())
+
+    def _write(self, document: Mapping[str, Any]) -> Saved:
+        with self._files.changing(self._lock):
+            done = self._completed(document)
+            session = done.session
+            path = self._files.find(session.session_id)
+            is_new = path is None
+            if path is None or done.is_changed:
+                path = self._files.write(
+                    session.session_id, done.document, began_at=session.created_at
+                )
+            return Saved(session, path, is_new, done.is_changed)
+
+    def _take_up(self, paths: Sequence[str]) -> None:
+        if paths:
+            self.agent.take_up(paths, reporter=self._reporter, directory=SESSIONS)
+
+
+def _hash_of(wanted: SessionFilter) -> str:
+    return project_hash(normalised_project_path(wanted.project))
