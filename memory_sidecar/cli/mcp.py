@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_agent
 from memory_sidecar.errors import UsageError
+from memory_sidecar.sources.memory_names import check_agent
 
-DEFAULT_AGENT = "default"
-AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TOOLSETS = ("code", "memories", "sessions")
 
 
 @click.command()
 @click.option(
-    "--agent", default=DEFAULT_AGENT, show_default=True, help="Whose memories and sessions."
-)
-@click.option(
     "--tools", default=",".join(TOOLSETS), metavar="LIST", show_default=True, help="Any of these."
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that changes anything.")
-@with_call
-def mcp(call: Call, agent: str, tools: str, read_only: bool) -> None:
+@with_agent
+def mcp(call: Call, *, agent: str, tools: str, read_only: bool) -> None:
     """Be an MCP server on standard input and output, for the one client that started this.
 
     A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. All that
@@ -33,11 +27,8 @@ def mcp(call: Call, agent: str, tools: str, read_only: bool) -> None:
     from memory_sidecar.mcp.caller import Caller, Toolset  # a second: not for other commands
     from memory_sidecar.mcp.conversation import McpConversation
 
-    if not AGENT.fullmatch(agent):
-        raise UsageError(
-            f"{agent!r} is no name for an agent",
-            hint="letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first",
-        )
+    if call.db is not None:
+        raise UsageError("mcp serves a whole data directory, not a file", hint="use --data-dir")
     chosen = [name.strip() for name in tools.split(",") if name.strip()]
     for name in chosen:
         if name not in TOOLSETS:
@@ -45,9 +36,8 @@ def mcp(call: Call, agent: str, tools: str, read_only: bool) -> None:
     caller = Caller(
         services=call.services,
         cwd=call.cwd,
-        agent=agent,
+        agent=check_agent(agent),
         toolsets=frozenset(map(Toolset, chosen)),
         is_read_only=read_only,
-        db=call.db,
     )
     call.hold(McpConversation(caller))

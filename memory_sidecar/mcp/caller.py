@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.paths import SHARED
 from memory_sidecar.sources.registry import Source
 
 
@@ -28,11 +30,19 @@ class Caller:
     agent: str
     toolsets: frozenset[Toolset] = frozenset(Toolset)
     is_read_only: bool = False
-    db: Path | None = None
 
     @property
     def codebase(self) -> Codebase:
-        return self.services.codebase(self.db)
+        return self.services.codebase()
+
+    @property
+    def memories(self) -> Agent:
+        """Of the agent that the client acts for."""
+        return self.services.agent(self.agent)
+
+    def agent_for(self, *, shared: bool) -> Agent:
+        """Of all agents, or of the one that the client acts for."""
+        return self.services.agent(SHARED) if shared else self.memories
 
     @property
     def source(self) -> Source | None:

@@ -12,7 +12,7 @@ from memory_sidecar.errors import NoIndex, UsageError
 from memory_sidecar.handlers.files import read_file as read_source_file
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import CHARACTERS_PER_TOKEN, cursor_at, offset_of, within_tokens
+from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.tool import Arguments, Result
 from memory_sidecar.mcp.uris import source_uri
 from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
@@ -25,18 +25,21 @@ MAX_WAIT_MS = 30_000
 
 class SearchCode(Arguments):
     query: str = Field(description="A question, words, or the exact name of a symbol or path.")
-    top_k: int = Field(8, ge=1, le=MAX_HITS, description="How many hits.")
+    top_k: int = Field(default=8, ge=1, le=MAX_HITS, description="How many hits.")
     languages: list[str] = Field(default=[], description="Any of these, such as csharp, python.")
     paths: list[str] = Field(default=[], description="Globs as in .gitignore, any of: src/**/*.cs.")
     source: str = Field(
-        "", description='Name of a source, or "*" for all; by default the one you work in.'
+        default="", description='Name of a source, or "*" for all; by default the one you work in.'
     )
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
-    max_tokens: int = Field(6000, ge=1, description="Budget for the code of all hits.")
+    max_tokens: int = Field(default=6000, ge=1, description="Budget for the code of all hits.")
     wait_fresh_ms: int = Field(
-        0, ge=0, le=MAX_WAIT_MS, description="Index what was just saved first, for at most so long."
+        default=0,
+        ge=0,
+        le=MAX_WAIT_MS,
+        description="Index what was just saved first, for at most so long.",
     )
-    cursor: str = Field("", description="next_cursor of the result before.")
+    cursor: str = Field(default="", description="next_cursor of the result before.")
 
 
 class Hit(BaseModel):
@@ -53,7 +56,7 @@ class Hit(BaseModel):
 
 class Hits(Result):
     hits: list[Hit]
-    next_cursor: str = Field("", description="For further hits; empty when there are none.")
+    next_cursor: str = Field(default="", description="For further hits; empty when there are none.")
 
     def text(self) -> str:
         shown = [
@@ -98,10 +101,14 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
 
 class ReadFile(Arguments):
     path: str = Field(description="As search_code gives it, relative to its source; or absolute.")
-    source: str = Field("", description="Name of the source; by default the one you work in.")
-    start_line: int = Field(1, ge=1)
-    end_line: int = Field(0, ge=0, description="Last line wanted; 0 for the end of the file.")
-    max_tokens: int = Field(6000, ge=1, description="What is longer is cut after a line.")
+    source: str = Field(
+        default="", description="Name of the source; by default the one you work in."
+    )
+    start_line: int = Field(default=1, ge=1)
+    end_line: int = Field(
+        default=0, ge=0, description="Last line wanted; 0 for the end of the file."
+    )
+    max_tokens: int = Field(default=6000, ge=1, description="What is longer is cut after a line.")
 
 
 class FileLines(Result):
@@ -111,7 +118,7 @@ class FileLines(Result):
     end_line: int
     total_lines: int
     content: str
-    next_start_line: int = Field(0, description="Where to go on; 0 when nothing was cut.")
+    next_start_line: int = Field(default=0, description="Where to go on; 0 when nothing was cut.")
     uri: str
 
     def text(self) -> str:
@@ -138,10 +145,7 @@ def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
             f"{file.path} has no lines {start}-{asked.end_line or total}",
             hint=f"it has lines 1-{total}",
         )
-    wanted = lines[start - 1 : last]
-    shown = within_tokens(wanted, asked.max_tokens, characters=lambda line: len(line) + 1)
-    end = start + len(shown) - 1
-    content = "\n".join(shown)[: asked.max_tokens * CHARACTERS_PER_TOKEN]  # a single huge line
+    content, end = lines_within(lines, start, last, asked.max_tokens)
     return FileLines(
         source=file.source.name,
         filename=file.path,
@@ -219,7 +223,7 @@ def source_states(caller: Caller) -> list[SourceState]:
 
 def _chosen(caller: Caller, name: str) -> tuple[str, ...]:
     """The sources to search; none stands for all of them."""
-    if name == EVERY_SOURCE or (not name and caller.db is not None):
+    if name == EVERY_SOURCE:
         return ()
     if name:
         return (name,)

@@ -31,6 +31,18 @@ def cursor_at(offset: int) -> str:
     return f"from-{offset}"
 
 
+def lines_within(
+    lines: Sequence[str], start: int, last: int | None, max_tokens: int
+) -> tuple[str, int]:
+    """Lines `start` to `last`, 1-based, as far as they fit, and the number of the last of them.
+
+    At least one line; one that is too long by itself is cut.
+    """
+    wanted = lines[start - 1 : last]
+    shown = within_tokens(wanted, max_tokens, characters=lambda line: len(line) + 1)
+    return "\n".join(shown)[: max_tokens * CHARACTERS_PER_TOKEN], start + len(shown) - 1
+
+
 def within_tokens(
     items: Sequence[T], max_tokens: int, *, characters: Callable[[T], int]
 ) -> list[T]:

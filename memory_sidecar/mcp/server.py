@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -17,11 +19,14 @@ from mcp.shared.exceptions import MCPError
 
 from memory_sidecar import __version__
 from memory_sidecar.errors import SidecarError, one_line
+from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.tool import Arguments, Result, Tool
 from memory_sidecar.mcp.tools import TOOLS
+
+T = TypeVar("T")
 
 THREADS = 32  # calls at a time; further ones wait
 
@@ -36,6 +41,7 @@ _HINTS = {
     "own file tools, since calling again changes nothing",
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
+    "secret_refused": "leave it out; pass allow_secrets only if the user wants it stored",
     "model": "tell the user; keyword search works without a model",
 }
 
@@ -67,6 +73,34 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     )
 
 
+async def _list_resources(
+    context: Context, params: types.PaginatedRequestParams | None
+) -> types.ListResourcesResult:
+    cursor = (params and params.cursor) or ""
+    return await _answered(resources.list_resources, context.lifespan_context, cursor)
+
+
+async def _list_templates(
+    context: Context, _params: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
+    return resources.list_templates(context.lifespan_context)
+
+
+async def _read_resource(
+    context: Context, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    return await _answered(resources.read_resource, context.lifespan_context, params.uri)
+
+
+async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: str) -> T:
+    """What a thread makes of `asked`. What is wrong becomes an error of the protocol."""
+    working = asyncio.get_running_loop().run_in_executor(_threads, answer, caller, asked)
+    try:
+        return await working
+    except SidecarError as error:
+        raise MCPError(types.INVALID_PARAMS, _words(error)) from error
+
+
 async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Result:
     """Run `tool` in a thread. When the client cancels, it is told to stop, and not waited for."""
 
@@ -91,12 +125,14 @@ def _look_at(finished: asyncio.Future[Result]) -> None:
 
 
 def _failed(error: SidecarError, notices: list[str]) -> types.CallToolResult:
+    text = _with_notices(_words(error), notices)
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _words(error: SidecarError) -> str:
     kind = error.code.partition("_")[0]
     hint = _HINTS.get(error.code) or _HINTS.get(kind) or error.hint
-    text = f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")
-    return types.CallToolResult(
-        content=[types.TextContent(text=_with_notices(text, notices))], is_error=True
-    )
+    return f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")
 
 
 def _with_notices(text: str, notices: list[str]) -> str:
@@ -109,4 +145,7 @@ SERVER: Server[Caller] = Server(
     title="Memory Sidecar",
     on_list_tools=_list_tools,
     on_call_tool=_call_tool,
+    on_list_resources=_list_resources,
+    on_list_resource_templates=_list_templates,
+    on_read_resource=_read_resource,
 )

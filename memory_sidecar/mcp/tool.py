@@ -83,7 +83,7 @@ class Tool:
             name=self.name,
             title=self.title,
             description=" ".join((getdoc(self.run) or "").split()),
-            input_schema=_schema(self._arguments),
+            input_schema=_without_nulls(_schema(self._arguments)),
             output_schema=_schema(self._result),
             annotations=self.effect.value,
         )
@@ -127,6 +127,15 @@ def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
         part.pop("description", None)
+    return schema
+
+
+def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
+    """What may be left out need not be called null as well, which some clients cannot read."""
+    for value in schema.get("properties", {}).values():
+        if alternatives := value.pop("anyOf", None):
+            del value["default"]
+            value.update(next(each for each in alternatives if each["type"] != "null"))
     return schema
 
 

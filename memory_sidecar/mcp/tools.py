@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from memory_sidecar.mcp.caller import Toolset
 from memory_sidecar.mcp.code import list_sources, read_file, search_code
+from memory_sidecar.mcp.memories import (
+    get_memory,
+    get_recent_memories,
+    list_memories,
+    query_memories,
+    search_memories,
+)
+from memory_sidecar.mcp.memory_changes import (
+    move_memory,
+    prune_memories,
+    remove_memory,
+    store_memory,
+    update_memory,
+)
 from memory_sidecar.mcp.status import status
 from memory_sidecar.mcp.tool import Effect, Tool
 
@@ -13,6 +27,16 @@ TOOLS = {
         Tool(search_code, "Search code", Effect.READS, Toolset.CODE),
         Tool(read_file, "Read a file", Effect.READS, Toolset.CODE),
         Tool(list_sources, "List sources", Effect.READS, Toolset.CODE),
+        Tool(search_memories, "Search memories", Effect.READS, Toolset.MEMORIES),
+        Tool(query_memories, "Query memories", Effect.READS, Toolset.MEMORIES),
+        Tool(get_recent_memories, "Recent memories", Effect.READS, Toolset.MEMORIES),
+        Tool(list_memories, "List memories", Effect.READS, Toolset.MEMORIES),
+        Tool(get_memory, "Read a memory", Effect.READS, Toolset.MEMORIES),
+        Tool(store_memory, "Store a memory", Effect.ADDS, Toolset.MEMORIES),
+        Tool(update_memory, "Update a memory", Effect.CHANGES, Toolset.MEMORIES),
+        Tool(remove_memory, "Remove a memory", Effect.REMOVES, Toolset.MEMORIES),
+        Tool(move_memory, "Move a memory", Effect.CHANGES, Toolset.MEMORIES),
+        Tool(prune_memories, "Prune memories", Effect.REMOVES, Toolset.MEMORIES),
         Tool(status, "Status", Effect.READS),
     )
 }

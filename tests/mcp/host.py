@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.e2e.home import Home
 
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "method": "initialize",
     "params": {
         "protocolVersion": "2025-06-18",
@@ -16,7 +16,7 @@ INITIALIZE = {
         "clientInfo": {"name": "a test", "version": "1"},
     },
 }
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+INITIALIZED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 class Host:
