@@ -128,20 +128,26 @@ class SourceFlow:
         """
         with self._refreshing:
             try:
-                refreshed = self._refresh(under if self._has_scanned else None, full, progress)
+                part = under if self._has_scanned else None
+                refreshed = self._refresh(part, full, progress, changed=under)
             except StateBroken:
                 shutil.rmtree(self._state)  # everything in it is derived
-                refreshed = self._refresh(None, full, progress)
+                refreshed = self._refresh(None, full, progress, changed=under)
             self._has_scanned = True
             return refreshed
 
     def _refresh(
-        self, under: Collection[str] | None, full: bool, progress: Progress | None
+        self,
+        under: Collection[str] | None,
+        full: bool,
+        progress: Progress | None,
+        *,
+        changed: Collection[str] | None = None,
     ) -> Refreshed:
         version = self._builder.version
         scan = self._builder.scan(under)
         if under is None and not scan.files and not full and not self._builder.believes_empty:
-            self._require_rows_unneeded()
+            self._require_rows_unneeded(changed)
         made_by = self._pair_state()
         manifest = self._store.manifest(self._source.name, under=under)
         batch = changes(scan, manifest, everything=full or made_by != version)
@@ -212,9 +218,14 @@ class SourceFlow:
         if self._pass.unchanged:
             self._store.touch(self._source.name, self._pass.unchanged)
 
-    def _require_rows_unneeded(self) -> None:
-        """A mount point without its disk is an empty folder: that is no reason to forget files."""
+    def _require_rows_unneeded(self, changed: Collection[str] | None) -> None:
+        """A mount point without its disk is an empty folder: that is no reason to forget files.
+
+        Those that the caller says `changed` may be gone: it knows that they were there just now.
+        """
         known = len(self._store.manifest(self._source.name))
+        if changed is not None:
+            known -= len(self._store.manifest(self._source.name, under=changed))
         if known:
             raise NotFound(
                 f"{self._source.root} holds no files any more, but {known} are indexed",

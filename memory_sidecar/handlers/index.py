@@ -150,12 +150,12 @@ class Index(Generic[S]):
         Vectors are left for later where there is no model, or more texts than `embed_at_most`.
         """
         with self._lock.held(reporter):
-            try:
-                with self._changing:
+            with self._changing:
+                try:
                     self.adopt_model()
                     refreshed = self._flow(source).refresh(under=under)
-            finally:
-                self._let_go()
+                finally:
+                    self._let_go()  # before the next one opens the same state
             with suppress(ModelError):
                 if embed_at_most is None or self._waiting() <= embed_at_most:
                     self.embed(reporter)
