@@ -57,12 +57,9 @@ QUESTIONS = (
 
 def query_latency(data_dir: Path) -> dict[str, list[float]]:
     """Milliseconds of each query, by mode. Leaves random vectors in that data directory."""
+    give_random_vectors(data_dir)
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
     codebase = services.codebase()
-    store = CodeStore(codebase.paths.db, clock=system_clock)
-    store.adopt_model(services.models.files.sha256)
-    _fill_randomly(store)
-    store.close()
     latencies: dict[str, list[float]] = {}
     for mode in (SearchMode.HYBRID, SearchMode.VECTOR, SearchMode.KEYWORD):
         codebase.search(CodeQuery("warm up", mode=mode), reporter=Silent())
@@ -75,9 +72,15 @@ def query_latency(data_dir: Path) -> dict[str, list[float]]:
     return latencies
 
 
-def _fill_randomly(store: CodeStore) -> None:
+def give_random_vectors(data_dir: Path) -> None:
+    """To every chunk that waits for one, as if the model had made it."""
+    services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
+    store = CodeStore(services.codebase().paths.db, clock=system_clock)
+    store.adopt_model(services.models.files.sha256)
     random = np.random.default_rng(1)
     while waiting := store.pending(limit=1000):
         vectors = random.standard_normal((len(waiting), _DIMENSION)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         store.put_vectors(list(zip(waiting, vectors, strict=True)))
+    store.close()
+    services.close()

@@ -8,35 +8,21 @@ taken inside of this one. Under ten minutes on two cores.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from command import Run, run_command
+from figures import Results
 from latency import query_latency
-from machine import RESULTS, describe_machine, machine_slug
+from machine import describe_machine
 from onnx_limit import share_of_limit
 from trees import archive_tree, cache_folder, copy_part, copy_until
 
 FIRST_RUNS = 3
 NO_CHANGE_RUNS = 5
 NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
-
-
-@dataclass(slots=True)
-class Results:
-    """Figures in the order they were taken: name → value, unit, and the wanted value if any."""
-
-    figures: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, name: str, value: float, unit: str, *, wanted: str = "", note: str = "") -> None:
-        figure = {"name": name, "value": round(value, 3), "unit": unit}
-        self.figures.append(figure | {"wanted": wanted, "note": note})
-        print(f"{name:44} {value:>11,.2f} {unit:9} {wanted:9} {note}", flush=True)
 
 
 def main() -> None:
@@ -52,7 +38,7 @@ def main() -> None:
         measure_small_runs(results, tree, work / "small")
         measure_vectors(results, tree, work / "vectors", chunks=options.vectors)
         measure_queries(results, work / "first", work / "vectors")
-    _write(results, machine, options.json)
+    results.write("speed", machine, also=options.json)
 
 
 def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
@@ -113,8 +99,7 @@ def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
 def measure_vectors(results: Results, tree: Path, folder: Path, *, chunks: int) -> None:
     """Vectors of a part of the tree, and what a renamed folder costs after that."""
     root, data_dir = folder / "tree", folder / "data"
-    total = next(f["value"] for f in results.figures if f["name"] == "chunks")
-    copy_part(tree, root, every=max(int(total / chunks), 1))
+    copy_part(tree, root, every=max(int(results.value("chunks") / chunks), 1))
     run = run_command("index", root, data_dir=data_dir, cwd=root)
     embedded = run.output["vectors_embedded"]
     results.add(
@@ -169,23 +154,6 @@ def _median(runs: list[Run]) -> Run:
 
 
 _seconds: Callable[[Run], float] = lambda run: run.seconds  # noqa: E731
-
-
-def _write(results: Results, machine: dict[str, Any], also: str | None) -> None:
-    text = json.dumps({"machine": machine, "figures": results.figures}, indent=1) + "\n"
-    name = f"speed-{machine_slug(machine)}"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    lines = ["# Speed", ""]
-    lines += [f"- {key}: {value}" for key, value in machine.items()]
-    lines += ["", "| figure | value | | wanted | |", "|---|---:|---|---|---|"]
-    lines += [
-        f"| {f['name']} | {f['value']:,.2f} | {f['unit']} | {f['wanted']} | {f['note']} |"
-        for f in results.figures
-    ]
-    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    if also:
-        Path(also).write_text(text, encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:

@@ -1,0 +1,289 @@
+"""Measures the daemon: python benchmarks/daemon.py [--tree DIR] [--only PART]… [--json FILE]
+
+Real processes over real trees: half of a public source archive for queries (some 20,000 chunks),
+and 10,000 files for saves, restarts and memory. Vectors of the chunks are random numbers, which
+cost what real ones cost; questions and saved files are embedded by the model. No query is asked
+twice. Some eight minutes on two cores, which must have nothing else to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import count, cycle
+from pathlib import Path
+
+from command import run_command
+from figures import Results
+from latency import QUESTIONS, give_random_vectors
+from machine import describe_machine
+from served import Served, served
+from trees import archive_tree, cache_folder, copy_part, copy_until
+
+FILES = 10_020  # 10,000 and some that git would ignore
+CALLS = 60
+QUERIES = 200
+SAVES = 40
+STARTS = 5
+CLIENTS, QUERIES_OF_A_CLIENT = 200, 20
+IDLE_UNLOAD_MINUTES = 1
+IDLE_S = 30.0
+POLL_S = 0.005
+TIMEOUT_S = 300.0
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    cache = Path(options.cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-daemon-") as scratch:
+        work = Path(scratch)
+        for part in options.only or PARTS:
+            PARTS[part](results, tree, work / part)
+    results.write("daemon", machine, also=options.json)
+
+
+def measure_queries(results: Results, tree: Path, folder: Path) -> None:
+    """Cold and warm calls, and queries inside of the daemon, idle and during a first index."""
+    half, data_dir = folder / "half", folder / "data"
+    copy_part(tree, half, every=2)
+    chunks = _index(half, data_dir)
+    questions = _questions()
+    with served(data_dir) as daemon:
+        for mode, wanted in (("keyword", "≤ 1.5"), ("hybrid", "≤ 3")):
+            taken = []
+            for _ in range(STARTS):
+                daemon.stop()
+                taken.append(daemon.call("search", next(questions), "--mode", mode, "--json"))
+            note = f"no daemon before, whole process, {chunks:,} chunks, median of {STARTS}"
+            results.add(
+                f"cold, {mode} answer", statistics.median(taken), "s", wanted=wanted, note=note
+            )
+        _until(lambda: daemon.is_current)
+        _measure_calls(results, daemon, questions)
+        for mode in ("hybrid", "vector", "keyword"):
+            taken = [
+                daemon.ask_ms("search", next(questions), "--mode", mode) for _ in range(QUERIES)
+            ]
+            is_promised = mode == "hybrid"
+            _add_spread(
+                results, f"query, {mode}, idle", taken, ("≤ 10", "≤ 20") if wanted else None
+            )
+        _measure_during_index(results, daemon, tree, half.name, questions)
+
+
+def _measure_calls(results: Results, daemon: Served, questions: Iterator[str]) -> None:
+    """Whole processes, each beside one of a Python that does nothing."""
+    python, ours = [], []
+    for _ in range(CALLS):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        python.append(1000 * (time.perf_counter() - started))
+        ours.append(1000 * daemon.call("search", next(questions), "--json"))
+    bare = statistics.median(python)
+    results.add("`python -c pass`", bare, "ms", note=f"median of {CALLS}, in turns with the next")
+    results.add(
+        "warm search, whole process",
+        statistics.median(ours),
+        "ms",
+        wanted=f"≤ {2 * bare + 15:.1f}",
+        note="wanted is twice the above and 15",
+    )
+
+
+def _measure_during_index(
+    results: Results, daemon: Served, tree: Path, source: str, questions: Iterator[str]
+) -> None:
+    """Queries to one source while another one is indexed for the first time, vectors too."""
+    indexing = daemon.begin("index", tree)
+    phases: dict[str, list[float]] = {"files": [], "vectors": []}
+    embedding_since = 0.0
+    while not embedding_since or time.monotonic() - embedding_since < IDLE_S:
+        phase = "vectors" if embedding_since else "files"
+        phases[phase].append(daemon.ask_ms("search", next(questions), "--source", source))
+        if not embedding_since and _is_scanned(daemon, tree.name):
+            embedding_since = time.monotonic()
+        time.sleep(0.02)
+    for phase, taken in phases.items():
+        _add_spread(results, f"query, hybrid, first index ({phase})", taken)
+    cuts = statistics.quantiles([*phases["files"], *phases["vectors"]], n=20)
+    results.add("query, hybrid, first index, p95", cuts[18], "ms", wanted="≤ 60")
+    indexing.kill()
+    indexing.wait()
+
+
+def _is_scanned(daemon: Served, name: str) -> bool:
+    sources = {source["name"]: source for source in daemon.ask("status")["sources"]}
+    return name in sources and sources[name]["scanned_at"] is not None
+
+
+def measure_saves(results: Results, tree: Path, folder: Path) -> None:
+    """From a save to a hit, restarts, memory and CPU, over 10,000 files."""
+    root, data_dir = folder / "tree", folder / "data"
+    copy_until(tree, root, files=FILES)
+    chunks = _index(root, data_dir)
+    with served(data_dir, MEMORY_SIDECAR_IDLE_UNLOAD_MINUTES=str(IDLE_UNLOAD_MINUTES)) as daemon:
+        _measure_starts(results, daemon)
+        daemon.ask("search", "warm up")
+        _measure_save_to_hit(results, daemon, root)
+        _measure_memory(results, daemon, f"{FILES:,} files, {chunks:,} chunks")
+
+
+def _measure_starts(results: Results, daemon: Served) -> None:
+    answered, current = [], []
+    for _ in range(STARTS):
+        daemon.stop()
+        started = time.perf_counter()
+        daemon.start()
+        answered.append(time.perf_counter() - started)
+        _until(lambda: daemon.is_current)
+        current.append(time.perf_counter() - started)
+    note = f"from the start of the client, median of {STARTS}"
+    results.add("restart, first answer", statistics.median(answered), "s", note=note)
+    results.add("restart, nothing changed", statistics.median(current), "s", note="until current")
+    results.add(
+        "restart, catching up",
+        statistics.median(c - a for a, c in zip(answered, current, strict=True)),
+        "s",
+        wanted="≤ 0.5",
+        note="the difference of both",
+    )
+
+
+def _measure_save_to_hit(results: Results, daemon: Served, root: Path) -> None:
+    files = sorted(path for path in root.rglob("*.py") if path.stat().st_size > 1000)
+    for mode, wanted in (("keyword", "≤ 200"), ("vector", "≤ 500")):
+        taken = []
+        for number, file in enumerate(files[:: len(files) // SAVES][:SAVES]):
+            word = f"zq{mode}{number}"
+            with file.open("a", encoding="utf-8") as open_file:
+                open_file.write(f"\n\ndef {word}():\n    return '{word}'\n")
+            taken.append(1000 * _seconds_to_hit(daemon, word, mode))
+            _until(lambda: daemon.is_current)
+        cuts = statistics.quantiles(taken, n=20)
+        results.add(f"save to {mode} hit, p50", statistics.median(taken), "ms")
+        results.add(f"save to {mode} hit, p95", cuts[18], "ms", wanted=wanted)
+
+
+def _seconds_to_hit(daemon: Served, word: str, mode: str) -> float:
+    """From now, right after the save, until a search for `word` finds what was saved."""
+    started = time.perf_counter()
+    while True:
+        hits = daemon.ask("search", word, "--mode", mode, "--top-k", "1")
+        if hits and word in hits[0]["code"]:
+            return time.perf_counter() - started
+        if time.perf_counter() - started > TIMEOUT_S:
+            raise TimeoutError(f"{word} is not found")
+        time.sleep(POLL_S)
+
+
+def _measure_memory(results: Results, daemon: Served, note: str) -> None:
+    process = daemon.process
+    resident = process.memory_info().rss / 2**20
+    results.add("resident, model and vectors loaded", resident, "MB", wanted="≤ 300", note=note)
+    with suppress(TimeoutError):
+        _until(lambda: not daemon.ask("status")["daemon"]["model_loaded"], poll_s=5.0)
+    resident = process.memory_info().rss / 2**20
+    results.add("resident, after idle unload", resident, "MB", wanted="≤ 120")
+    before = _cpu_seconds(daemon)
+    time.sleep(IDLE_S)
+    used = 100 * (_cpu_seconds(daemon) - before) / IDLE_S
+    results.add("CPU, idle", used, "%", wanted="0.0", note=f"over {IDLE_S:.0f} s")
+
+
+def _cpu_seconds(daemon: Served) -> float:
+    times = daemon.process.cpu_times()
+    return float(times.user + times.system)
+
+
+def measure_clients(results: Results, tree: Path, folder: Path) -> None:
+    """Many clients at once, each a process after the other."""
+    part, data_dir = folder / "part", folder / "data"
+    copy_part(tree, part, every=20)
+    _index(part, data_dir)
+    with served(data_dir) as daemon:
+        daemon.start()
+        daemon.ask("search", "warm up")
+
+        def ask(number: int) -> int:
+            return sum(
+                _is_answered(daemon, QUESTIONS[(number + n) % len(QUESTIONS)])
+                for n in range(QUERIES_OF_A_CLIENT)
+            )
+
+        started = time.perf_counter()
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            answered = sum(pool.map(ask, range(CLIENTS)))
+        asked = CLIENTS * QUERIES_OF_A_CLIENT
+        note = f"{CLIENTS} clients at once, {asked / (time.perf_counter() - started):.0f} a second"
+        results.add("queries without an answer", asked - answered, "", wanted="0", note=note)
+
+
+def _is_answered(daemon: Served, question: str) -> bool:
+    try:
+        daemon.call("search", question, "--json")
+    except subprocess.CalledProcessError as error:
+        print(error.stderr.decode(), file=sys.stderr)
+        return False
+    return True
+
+
+def _index(root: Path, data_dir: Path) -> int:
+    """Index `root` without a daemon and give its chunks vectors; returns how many they are."""
+    run = run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
+    give_random_vectors(data_dir)
+    return int(run.output["chunks_total"])
+
+
+def _questions() -> Iterator[str]:
+    """Each with a word of its own, so that none was asked before."""
+    for number, question in zip(count(), cycle(QUESTIONS), strict=False):
+        yield f"{question} q{number}"
+
+
+def _add_spread(
+    results: Results, name: str, milliseconds: list[float], wanted: tuple[str, str] | None = None
+) -> None:
+    at_half, at_95 = wanted or ("", "")
+    note = f"{len(milliseconds)} queries over the socket"
+    results.add(f"{name}, p50", statistics.median(milliseconds), "ms", wanted=at_half, note=note)
+    cut = statistics.quantiles(milliseconds, n=20)[18]
+    results.add(f"{name}, p95", cut, "ms", wanted=at_95)
+
+
+def _until(is_true: Callable[[], bool], *, poll_s: float = POLL_S) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not is_true():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(poll_s)
+
+
+PARTS: dict[str, Callable[[Results, Path, Path], None]] = {
+    "queries": measure_queries,
+    "saves": measure_saves,
+    "clients": measure_clients,
+}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--tree", help="source tree to measure on instead of the archive")
+    parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--cache", default=cache_folder(), help="where the archive is kept")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

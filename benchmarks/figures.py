@@ -1,0 +1,43 @@
+"""Figures in the order they were taken, printed as they come and written with their machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from machine import RESULTS, machine_slug
+
+
+@dataclass(slots=True)
+class Results:
+    """name → value, unit, and the wanted value if any."""
+
+    figures: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, name: str, value: float, unit: str, *, wanted: str = "", note: str = "") -> None:
+        figure = {"name": name, "value": round(value, 3), "unit": unit}
+        self.figures.append(figure | {"wanted": wanted, "note": note})
+        print(f"{name:44} {value:>11,.2f} {unit:9} {wanted:9} {note}", flush=True)
+
+    def value(self, name: str) -> float:
+        """Of a figure that was taken before."""
+        return float(next(figure["value"] for figure in self.figures if figure["name"] == name))
+
+    def write(self, topic: str, machine: dict[str, Any], *, also: str | None = None) -> None:
+        """As a table and as JSON into the folder of results; the JSON to the file `also`, too."""
+        text = json.dumps({"machine": machine, "figures": self.figures}, indent=1) + "\n"
+        name = f"{topic}-{machine_slug(machine)}"
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+        lines = [f"# {topic.capitalize()}", ""]
+        lines += [f"- {key}: {value}" for key, value in machine.items()]
+        lines += ["", "| figure | value | | wanted | |", "|---|---:|---|---|---|"]
+        lines += [
+            f"| {f['name']} | {f['value']:,.2f} | {f['unit']} | {f['wanted']} | {f['note']} |"
+            for f in self.figures
+        ]
+        (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        if also:
+            Path(also).write_text(text, encoding="utf-8")
