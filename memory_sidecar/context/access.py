@@ -58,7 +58,7 @@ def accesses_of_event(
     """What a tool call read; empty for a tool, a file or a form that is none of ours."""
     given = event.get("tool_input")
     given = given if isinstance(given, dict) else {}
-    cwd = cwd / str(event.get("cwd") or "")
+    cwd = _path(event.get("cwd"), cwd)
     if event.get("tool_name") == "Read":
         path = _path(given.get("file_path"), cwd)
         return accesses_of_paths([path] if path.is_file() else [], only=only)
@@ -94,7 +94,7 @@ def _accesses_of_search(
     accesses = [
         Access(project, _shown(path), "Grep", matches)
         for path, matches in hits.items()
-        if (project := _project_of_atom(path, only)) is not None
+        if matches and (project := _project_of_atom(path, only)) is not None
     ]
     project = _project_of(searched, only)
     if not accesses and project is not None:

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.context.layout import Root, is_root, root_around
+from memory_sidecar.errors import NotFound, UsageError
+from memory_sidecar.handlers.context import find_root, init
+from memory_sidecar.settings import Settings
+
+
+def shape(path):
+    return sorted(each.relative_to(path).as_posix() for each in path.rglob("*"))
+
+
+def test_a_new_root_has_its_shape(tmp_path):
+    made = init(tmp_path / "root", project=None)
+    assert is_root(tmp_path / "root")
+    assert shape(tmp_path / "root") == [
+        *("CORTEX.md", "OVERVIEW.md", "decisions", "ideas", "projects", "scans", "user"),
+        "user/USER.md",
+    ]
+    assert {path.name for path in made} == {"CORTEX.md", "OVERVIEW.md", "USER.md"}
+
+
+def test_a_new_project_has_its_shape(project):
+    assert shape(project.path) == [
+        *("CORTEX.md", "ISSUES.md", "STATUS.md", "TASKS.yaml", "_meta"),
+        *("_meta/access-counts.json", "_meta/access-log.jsonl", "decisions"),
+        *("experiments", "experiments/index.md", "knowledge", "knowledge/index.md"),
+        *("mission.md", "patterns", "patterns/index.md", "roadmap.md", "tasks-archive.md"),
+    ]
+    assert "# p\n" in (project.path / "CORTEX.md").read_text()
+
+
+def test_what_is_there_stays_as_it_is(root, project):
+    (project.path / "mission.md").write_text("ours")
+    (project.path / "roadmap.md").unlink()
+    assert [root.shown(path) for path in init(root.path, project="p")] == ["projects/p/roadmap.md"]
+    assert (project.path / "mission.md").read_text() == "ours"
+
+
+def test_a_folder_with_other_files_becomes_a_root(tmp_path):
+    (tmp_path / "CORTEX.md").write_text("# Mine\n")
+    (tmp_path / "notes.md").write_text("# Notes on it\n")
+    init(tmp_path, project=None)
+    text = (tmp_path / "CORTEX.md").read_text()
+    assert text.startswith("# Mine\n\n## Files\n")
+    assert "- `notes.md`: Notes on it\n" in text
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "-x", ".git", "x" * 65, "a b", "ä"])
+def test_a_project_cannot_be_called_anything(tmp_path, name):
+    with pytest.raises(UsageError):
+        init(tmp_path / "root", project=name)
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_file_cannot_become_a_root(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError):
+        init(tmp_path / "file", project=None)
+
+
+def test_a_root_is_found_upwards(root, project):
+    deep = project.path / "experiments"
+    assert root_around(deep) == root
+    assert root.project_around(deep) == project
+    assert root.project_around(root.path) is None
+    assert root_around(root.path.parent) is None
+
+
+def test_what_is_named_comes_before_what_lies_around(root, tmp_path):
+    for name in ("option", "variable", "setting"):
+        init(tmp_path / name, project=None)
+    environ = {"MEMORY_SIDECAR_CONTEXT": "variable"}
+    found = [
+        find_root(option, cwd=cwd, environ=given, configured=configured).path
+        for option, cwd, given, configured in (
+            (tmp_path / "option", tmp_path, environ, tmp_path / "setting"),
+            (None, tmp_path, environ, tmp_path / "setting"),
+            (None, root.path, {}, tmp_path / "setting"),
+            (None, root.path, {}, None),
+        )
+    ]
+    assert [path.name for path in found] == ["option", "variable", "setting", "root"]
+
+
+def test_no_root_is_an_error_that_says_what_to_do(tmp_path):
+    for option in (None, tmp_path):
+        with pytest.raises(NotFound) as caught:
+            find_root(option, cwd=tmp_path, environ={}, configured=None)
+        assert "context init" in caught.value.hint
+
+
+def test_an_unknown_project_is_an_error_that_names_the_known_ones(root):
+    with pytest.raises(NotFound) as caught:
+        root.project("q")
+    assert "p;" in caught.value.hint
+    with pytest.raises(UsageError):
+        Root(root.path).project("../p")
+
+
+def test_nothing_is_on_unless_it_is_set():
+    settings = Settings()
+    assert not settings.context_regen
+    assert not settings.context_commit
+    assert not settings.context_count_reads
