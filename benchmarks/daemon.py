@@ -75,10 +75,8 @@ def measure_queries(results: Results, tree: Path, folder: Path) -> None:
             taken = [
                 daemon.ask_ms("search", next(questions), "--mode", mode) for _ in range(QUERIES)
             ]
-            is_promised = mode == "hybrid"
-            _add_spread(
-                results, f"query, {mode}, idle", taken, ("≤ 10", "≤ 20") if wanted else None
-            )
+            promised = ("≤ 10", "≤ 20") if mode == "hybrid" else None
+            _add_spread(results, f"query, {mode}, idle", taken, promised)
         _measure_during_index(results, daemon, tree, half.name, questions)
 
 
