@@ -107,7 +107,9 @@ def test_whatever_happens_to_a_log_the_count_is_right():
     """Reads, merges, rotations and lost counts in any order, as long as a count lies between."""
     chance = random.Random(3)
     for _ in range(300):
-        known, had, log, total, minute = Counts(), {}, [], 0, 0
+        known, total, minute = Counts(), 0, 0
+        had: dict[str, Refs] = {}
+        log: list[Read] = []
         for _ in range(12):
             match chance.choice(["read", "read", "merge", "rotate", "lose the counts"]):
                 case "read":

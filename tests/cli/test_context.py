@@ -1,0 +1,224 @@
+"""The `context` commands as callers see them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from memory_sidecar.sources.frontmatter import parse_page
+
+
+@pytest.fixture
+def context(run, tmp_path):
+    """Runs `context …` in a root that has the project `fly`."""
+    root = tmp_path / "root"
+    assert run("context", "init", root, "--project", "fly").status == 0
+
+    def context(*arguments, **made):
+        return run("context", *arguments, **{"cwd": root, **made})
+
+    return context
+
+
+@pytest.fixture
+def fly(context, tmp_path):
+    """The folder of a project with one atom of each kind."""
+    for arguments in (
+        ("experiment", "Pool sizes from 8 to 64"),
+        ("knowledge", "A pool of 32 is best", "--evidence", "EXP-001"),
+        ("pattern", "Bigger is slower", "--source-experiment", "EXP-001"),
+    ):
+        assert context("new", *arguments).status == 0
+    assert context("regen").status == 0
+    return tmp_path / "root" / "projects" / "fly"
+
+
+def test_init_tells_what_it_made(run, tmp_path):
+    made = run("context", "init", tmp_path / "r", "--project", "p", "--json").json
+    assert made["root"] == (tmp_path / "r").as_posix()
+    assert {"CORTEX.md", "OVERVIEW.md", "projects/p/TASKS.yaml"} <= set(made["created"])
+    again = run("context", "init", tmp_path / "r", "--project", "p", "--json").json
+    assert again["created"] == []
+
+
+def test_a_project_is_added_to_the_root_around(context, tmp_path):
+    assert context("init", "--project", "swim").status == 0
+    assert (tmp_path / "root" / "projects" / "swim" / "STATUS.md").is_file()
+    assert "- [swim]" in (tmp_path / "root" / "OVERVIEW.md").read_text()
+
+
+def test_new_makes_an_atom(context, tmp_path):
+    made = context(
+        "new", "experiment", "Pool", "sizes", "--tag", "pool,io", "--tag", "cpu",
+        "--executor", "lab2", "--body", "-", "--json", stdin=b"In my words.\n",
+    )  # fmt: skip
+    path = tmp_path / "root" / "projects" / "fly" / "experiments" / "EXP-001.md"
+    assert made.json == {
+        "id": "EXP-001", "kind": "experiment", "project": "fly", "path": path.as_posix(),
+    }  # fmt: skip
+    page = parse_page(path.read_text())
+    assert page.meta["summary"] == "Pool sizes"
+    assert page.meta["tags"] == ["pool", "io", "cpu"]
+    assert page.body == "\nIn my words.\n"
+
+
+def test_the_project_is_that_of_the_folder(run, context, tmp_path):
+    context("init", "--project", "swim")
+    unclear = context("new", "experiment", "x", "--json")
+    assert (unclear.status, unclear.error["code"]) == (2, "usage")
+    assert "fly, swim" in unclear.error["hint"]
+    inside = tmp_path / "root" / "projects" / "swim" / "experiments"
+    assert context("new", "experiment", "x", "--json", cwd=inside).json["project"] == "swim"
+
+
+def test_regen_tells_what_it_found_and_wrote(context, fly):
+    (fly / "experiments" / "EXP-002.md").write_text("---\nid: [\n---\n")
+    done = context("regen", "--all", "--json")
+    assert done.status == 0
+    assert done.json["projects"] == [
+        {"project": "fly", "experiments": 2, "knowledge": 1, "patterns": 1}
+    ]
+    assert done.json["written"] == ["projects/fly/experiments/index.md"]
+    (problem,) = done.json["problems"]
+    assert (problem["file"], problem["line"]) == ("projects/fly/experiments/EXP-002.md", 3)
+    assert done.err.startswith("note: projects/fly/experiments/EXP-002.md:3: ")
+    assert context("regen", "--all", "--json").json["written"] == []
+
+
+def test_check_prints_findings_and_fails(context, fly):
+    assert context("check").out == "nothing is wrong\n"
+    (fly / "knowledge" / "K-001.md").write_text(
+        (fly / "knowledge" / "K-001.md").read_text().replace("EXP-001]", "EXP-404]")
+    )
+    done = context("check", "--skip", "merge", "--skip", "index", "--json")
+    assert done.status == 1
+    (finding,) = done.json
+    assert finding.keys() == {"rule", "file", "line", "text", "remedy", "fixable"}
+    assert (finding["rule"], finding["file"], finding["line"]) == (
+        "link", "projects/fly/knowledge/K-001.md", 7,
+    )  # fmt: skip
+    assert json.loads(done.err)["error"]["code"] == "failed"
+    text = context("check", "--only", "link")
+    assert (text.status, text.out.count("\n")) == (1, 1)
+    assert text.out.startswith("projects/fly/knowledge/K-001.md:7: [link] evidence names EXP-404")
+
+
+def test_check_fixes_what_is_safe(context, fly):
+    (fly / "roadmap.md").unlink()
+    (fly / "experiments" / "index.md").unlink()
+    assert context("check", "--skip", "merge").status == 1
+    assert context("check", "--skip", "merge", "--fix").status == 0
+    assert (fly / "roadmap.md").is_file()
+
+
+def test_check_finds_near_duplicates_with_the_model(context, fly):
+    context("new", "experiment", "Pool sizes between 8 and 64")
+    done = context("check", "--only", "merge", "--json")
+    (finding,) = done.json
+    assert finding["file"] == "projects/fly/experiments/EXP-002.md"
+    assert "EXP-001" in finding["text"]
+
+
+def test_a_tool_call_on_standard_input_counts(context, fly):
+    path = fly / "experiments" / "EXP-001.md"
+    event = {"tool_name": "Read", "tool_input": {"file_path": str(path)}, "tool_response": {}}
+    for _ in range(2):
+        done = context("access", "--json", stdin=json.dumps(event).encode())
+        assert done.json == [
+            {"project": "fly", "file": "experiments/EXP-001.md", "tool": "Read", "matches": None}
+        ]
+    context("access", path, fly / "mission.md")
+    (used,) = (each for each in context("refs", "--json").json if each["refs"])
+    assert (used["id"], used["refs"], used["hot"]) == ("EXP-001", 3, False)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]{12}Z", used["last_ref"])
+    context("regen")
+    assert parse_page(path.read_text()).meta["refs"] == 3
+    assert context("refs", "--rotate").status == 0
+    assert context("refs", "--json").json[0]["refs"] == 3
+
+
+@pytest.mark.parametrize("stdin", [b"", b"{", b"[1]", b'{"a": ' + b"[" * 100_000])
+def test_what_is_no_tool_call_is_wrong_usage(context, stdin):
+    done = context("access", "--json", stdin=stdin)
+    assert (done.status, done.error["code"]) == (2, "usage")
+
+
+def test_a_tool_call_of_something_else_counts_nothing(context):
+    done = context("access", "--json", stdin=b'{"tool_name": "Bash"}')
+    assert (done.status, done.json) == (0, [])
+
+
+def test_a_missing_file_counts_none_of_the_call(context, fly):
+    done = context("access", fly / "experiments" / "EXP-001.md", "gone.md", "--json")
+    assert (done.status, done.error["code"]) == (3, "not_found")
+    assert (fly / "_meta" / "access-log.jsonl").read_text() == ""
+
+
+def test_an_access_may_be_committed(context, fly, tmp_path):
+    root = tmp_path / "root"
+    identity = {
+        f"GIT_{who}_{what}": "t@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
+    environ = {**identity, "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data")}
+    path = fly / "experiments" / "EXP-001.md"
+    assert context("access", path, "--commit", environ=environ).status == 0
+    command = ["git", "log", "--format=%s"]
+    subjects = subprocess.check_output(command, cwd=root, text=True)
+    assert subjects == "chore: update access log\n"
+    settings = environ | {"MEMORY_SIDECAR_CONTEXT_COMMIT": "yes"}
+    assert context("access", path, environ=settings).status == 0
+    assert subprocess.check_output(command, cwd=root, text=True).count("\n") == 2
+
+
+def test_tasks_are_listed_and_archived(context, fly):
+    (fly / "TASKS.yaml").write_text(
+        "tasks:\n- {id: a, text: One, status: done}\n- {id: b, text: Two}  # next\n"
+    )
+    assert [task["id"] for task in context("tasks", "--json").json] == ["a", "b"]
+    assert context("tasks").out == "[x] fly: a: One [done]\n[ ] fly: b: Two [open]\n"
+    (moved,) = context("tasks", "--archive", "--json").json
+    assert (moved["id"], moved["done"], moved["line"]) == ("a", True, 2)
+    assert (fly / "TASKS.yaml").read_text() == "tasks:\n- {id: b, text: Two}  # next\n"
+
+
+def test_a_setting_names_the_root(run, fly, tmp_path):
+    (tmp_path / "memory-sidecar.toml").write_text('context_root = "root"\n')
+    inside = tmp_path / "deep"
+    inside.mkdir()
+    assert run("context", "tasks", "--json", cwd=inside).json == []
+    other = run("context", "tasks", "--json", "--root", inside, cwd=inside)
+    assert (other.status, other.error["code"]) == (3, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("init",), 2),
+        (("init", "r", "--project", "../x"), 2),
+        (("new", "idea", "x"), 2),
+        (("new", "experiment"), 2),
+        (("new", "experiment", "x", "--summary", "y"), 2),
+        (("new", "knowledge", "x"), 2),
+        (("new", "experiment", "x", "--project", "gone"), 3),
+        (("regen", "gone"), 3),
+        (("regen", "fly", "--all"), 2),
+        (("check", "--only", "everything"), 2),
+        (("check", "gone"), 3),
+        (("refs", "gone"), 3),
+        (("tasks", "gone"), 3),
+        (("tasks", "--root", "gone"), 3),
+    ],
+    ids=repr,
+)
+def test_bad_input_is_one_line_and_a_status(context, tmp_path, arguments, status):
+    before = sorted(tmp_path.joinpath("root").rglob("*"))
+    done = context(*arguments, "--json")
+    assert done.status == status
+    assert done.error["message"]
+    assert sorted(tmp_path.joinpath("root").rglob("*")) == before
