@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Caller:
     agent: str
     toolsets: frozenset[Toolset] = frozenset(Toolset)
     is_read_only: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def codebase(self) -> Codebase:

@@ -13,7 +13,7 @@ from memory_sidecar.errors import NoIndex, NotFound
 from memory_sidecar.handlers.files import read_file
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.memories import shown_summary
+from memory_sidecar.mcp.memory_shapes import shown_summary
 from memory_sidecar.mcp.paging import cursor_at, offset_of
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memory_model import MemoryList

@@ -90,9 +90,8 @@ class Tool:
 
     def read(self, given: Mapping[str, Any] | None) -> Arguments:
         """The arguments of a call. Raises UsageError."""
-        stated = {name: value for name, value in (given or {}).items() if value is not None}
         try:
-            return self._arguments.model_validate(stated)
+            return self._arguments.model_validate(_stated(given or {}))
         except ValidationError as error:
             wrong = "; ".join(_words(each) for each in error.errors()[:3])
             known = ", ".join(self._arguments.model_fields)
@@ -108,6 +107,13 @@ class Tool:
     @cached_property
     def _result(self) -> type[Result]:
         return cast("type[Result]", get_type_hints(self.run)["return"])
+
+
+def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
+    """`value` without nulls: models write them for what they leave out."""
+    if isinstance(value, Mapping):
+        return {name: _stated(each) for name, each in value.items() if each is not None}
+    return [_stated(each) for each in value] if isinstance(value, list) else value
 
 
 class _Plain(GenerateJsonSchema):
@@ -132,10 +138,11 @@ def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
     """What may be left out need not be called null as well, which some clients cannot read."""
-    for value in schema.get("properties", {}).values():
-        if alternatives := value.pop("anyOf", None):
-            del value["default"]
-            value.update(next(each for each in alternatives if each["type"] != "null"))
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for value in part.get("properties", {}).values():
+            if alternatives := value.pop("anyOf", None):
+                del value["default"]
+                value.update(next(each for each in alternatives if each.get("type") != "null"))
     return schema
 
 

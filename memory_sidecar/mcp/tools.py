@@ -18,6 +18,12 @@ from memory_sidecar.mcp.memory_changes import (
     store_memory,
     update_memory,
 )
+from memory_sidecar.mcp.sessions import (
+    get_session,
+    promote_session,
+    save_session,
+    search_sessions,
+)
 from memory_sidecar.mcp.status import status
 from memory_sidecar.mcp.tool import Effect, Tool
 
@@ -37,6 +43,10 @@ TOOLS = {
         Tool(remove_memory, "Remove a memory", Effect.REMOVES, Toolset.MEMORIES),
         Tool(move_memory, "Move a memory", Effect.CHANGES, Toolset.MEMORIES),
         Tool(prune_memories, "Prune memories", Effect.REMOVES, Toolset.MEMORIES),
+        Tool(save_session, "Save a session", Effect.ADDS, Toolset.SESSIONS),
+        Tool(search_sessions, "Search sessions", Effect.READS, Toolset.SESSIONS),
+        Tool(get_session, "Read a session", Effect.READS, Toolset.SESSIONS),
+        Tool(promote_session, "Promote a session", Effect.ADDS, Toolset.SESSIONS),
         Tool(status, "Status", Effect.READS),
     )
 }
