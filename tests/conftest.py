@@ -165,6 +165,7 @@ class HashModels:
     def __init__(self, cache: Path, *, version: str = "1") -> None:
         self.cache = VectorCache(cache)
         self.version = version
+        self.reranker = None
         self._embedder: HashEmbedder | None = None
 
     @property

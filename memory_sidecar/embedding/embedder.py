@@ -37,14 +37,19 @@ MAX_THREADS = 8
 class Embedder:
     """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
 
-    def __init__(self, files: ModelFiles, *, threads: int = 0) -> None:
-        """`threads` embed passages in parallel; 0 means one for every core that may be used."""
+    def __init__(
+        self, files: ModelFiles, *, threads: int = 0, gate: QueryGate | None = None
+    ) -> None:
+        """`threads` embed passages in parallel; 0 means one for every core that may be used.
+
+        With `gate`, passages also pause for whatever else goes through it.
+        """
         self.files = files
         self.threads = min(threads or _available_cores(), MAX_THREADS)
         self._loading = threading.Lock()
         self._model: TextEmbedding | None = None
         self.used_at = time.monotonic()
-        self._gate = QueryGate()
+        self._gate = gate or QueryGate()
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="embed")
 
     @property

@@ -2,7 +2,7 @@
 
 A cross-encoder is slower than comparing vectors by orders of magnitude: it is for a handful of
 candidates. One text a call, several threads at once, as in `embedder`; the same pair gives the
-same bits whatever it is judged beside.
+same bits whatever else is judged.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelCorrupt
 
@@ -25,8 +26,10 @@ THREADS = 4
 class Reranker:
     """Judges with the model in `files`, which is loaded by the first call. Thread-safe."""
 
-    def __init__(self, files: ModelFiles) -> None:
+    def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
+        """Passages that are embedded behind `gate` pause while this judges."""
         self.files = files
+        self._gate = gate
         self._loading = threading.Lock()
         self._model: TextCrossEncoder | None = None
         self.used_at = time.monotonic()
@@ -42,7 +45,8 @@ class Reranker:
         Raises ModelCorrupt where the files do not make a model.
         """
         model = self._loaded()
-        return list(self._pool.map(lambda text: _judge(model, question, text), texts))
+        with self._gate.query():
+            return list(self._pool.map(lambda text: _judge(model, question, text), texts))
 
     def load(self) -> None:
         """Load the model now. Raises ModelCorrupt."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.errors import ModelError, NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import OWN_DIRECTORY, MemoryBuilder
 from memory_sidecar.flows.sessions import SESSIONS, SessionBuilder
 from memory_sidecar.flows.source import Builder
@@ -25,6 +25,7 @@ from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.search.memories import Scope, search_memories
 from memory_sidecar.search.memory_hit import MemoryHit
+from memory_sidecar.search.rerank import Judge
 from memory_sidecar.sources.access_log import log_reads, read_part
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.store.agent import AgentStore
@@ -194,7 +195,20 @@ class Agent:
                     reporter, required=query.mode is SearchMode.VECTOR
                 )
             scopes.append(Scope(agent.name, store, embed_query))
-        return search_memories(query, scopes, now=self._clock())
+        judge = self.judge(reporter) if query.rerank else None
+        return search_memories(query, scopes, now=self._clock(), judge=judge)
+
+    def judge(self, reporter: Reporter) -> Judge | None:
+        """What reads the best hits again; `None` where there is no such model."""
+        try:
+            reranker = self.data.models.reranker
+            if reranker is None:
+                return None
+            reranker.load()
+        except ModelError as error:
+            reporter.notice(f"not reranked: {error.message}; {error.hint}")
+            return None
+        return reranker.judge
 
     def list(
         self, wanted: MemoryList, *, with_shared: bool = False, reporter: Reporter

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
 from memory_sidecar.errors import ModelError
@@ -24,6 +25,7 @@ class Models:
         self._files: ModelFiles | None = None
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
+        self._gate = QueryGate()
         self._has_sought_reranker = False
 
     @property
@@ -37,7 +39,9 @@ class Models:
         """Raises ModelMissing, ModelCorrupt."""
         with self._lock:
             if self._embedder is None:
-                self._embedder = Embedder(self._find(), threads=self._settings.embed_threads)
+                self._embedder = Embedder(
+                    self._find(), threads=self._settings.embed_threads, gate=self._gate
+                )
             return self._embedder
 
     @property
@@ -46,7 +50,7 @@ class Models:
         with self._lock:
             if not self._has_sought_reranker:
                 files = find_reranker()
-                self._reranker = Reranker(files) if files else None
+                self._reranker = Reranker(files, gate=self._gate) if files else None
                 self._has_sought_reranker = True
             return self._reranker
 

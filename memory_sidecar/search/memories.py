@@ -24,8 +24,8 @@ from memory_sidecar.memory_model import MemoryQuery
 from memory_sidecar.model import Explanation, SearchMode
 from memory_sidecar.search.arms import Arm, Scores
 from memory_sidecar.search.fusion import keyword_share
-from memory_sidecar.search.memory_hit import MemoryHit, within_budget
-from memory_sidecar.search.rerank import Rerank, reranked
+from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit, within_budget
+from memory_sidecar.search.rerank import Judge, reranked
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
 from memory_sidecar.store.keyword import keyword_scores, keywords_of
@@ -45,7 +45,6 @@ MAX_QUERY_CHARACTERS = 4000  # the model sees no more
 DEPTH = 100  # chunks that are looked at more closely
 CHUNKS_A_HIT = 4  # as many of them at least
 COVERAGE_WEIGHT = 0.3
-NAMED_FROM = 0.9  # the scores that only memories have which the question names
 
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
@@ -64,19 +63,19 @@ class Scope:
 
 
 def search_memories(
-    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, rerank: Rerank | None = None
+    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, judge: Judge | None = None
 ) -> list[MemoryHit]:
     """The best memories for `query` in all of `scopes`, best first, each content once.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
-    invalidated or expired comes last.
+    invalidated or expired comes last. With `judge`, the cross-encoder has the last word.
     """
     query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
     hits = [hit for scope in scopes for hit in _Search(query, scope, now).hits()]
     hits.sort(key=_rank)
     hits = list(_each_content_once(hits))
-    if rerank is not None and query.mode is SearchMode.HYBRID:
-        hits = sorted(reranked(query.text, hits, rerank), key=_rank)
+    if judge is not None and query.mode is SearchMode.HYBRID:
+        hits = reranked(query.text, hits, judge)
     return within_budget(hits[: query.top_k], query.max_tokens)
 
 

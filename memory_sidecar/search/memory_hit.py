@@ -11,6 +11,7 @@ from memory_sidecar.model import Explanation
 from memory_sidecar.paths import SHARED
 from memory_sidecar.store.memories import MemoryChunk
 
+NAMED_FROM = 0.9  # the scores that only memories have which the question names
 TITLE_CHARACTERS = 160
 
 

@@ -1,7 +1,11 @@
 """The best few memories, read once more together with the question, by a cross-encoder.
 
-How many is decided by their length, since that is what it costs: a budget of time would give
-other answers on another day.
+    key = score + 0.035 · what the cross-encoder says of question and passage (about -11 to 6)
+
+So a memory can pass another one that the cross-encoder finds little better only if they were
+close before. On turns of LoCoMo, recall at 1 / 5 / 10 grew from .426/.652/.740 to .456/.694/.740;
+judging 20 instead of 10 was no better. How many are judged is decided by their length, since
+that is what it costs: a budget of time would give other answers on another day.
 """
 
 from __future__ import annotations
@@ -9,17 +13,50 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory_sidecar.search.memory_hit import MemoryHit
+from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit
 
-Rerank = Callable[[str, Sequence[str]], Sequence[float]]
-"""How well each text answers a question: about -11 to 11."""
+Judge = Callable[[str, Sequence[str]], Sequence[float]]
+"""How well each text answers a question."""
 
-MAX_HITS = 20
-MAX_CHARACTERS = 4_000  # of all that are read: 100 ms on two idle cores
-PASSAGE_CHARACTERS = 400  # of one
+MAX_HITS = 10
+PASSAGE_CHARACTERS = 400  # of one, from its beginning
+MAX_CHARACTERS = 3_000  # of all that are judged: about 100 ms on two idle cores
+WEIGHT = 0.035
 
 
-def reranked(question: str, hits: Sequence[MemoryHit], judge: Rerank) -> list[MemoryHit]:
-    """`hits`, the best of them in the order of the cross-encoder, at the scores that they had."""
-    del question, judge
-    return [replace(hit) for hit in hits]
+def reranked(question: str, hits: Sequence[MemoryHit], judge: Judge) -> list[MemoryHit]:
+    """`hits`, best first, the first of them in a better order.
+
+    They share the scores that they had before, so that a score means the same with and without.
+    """
+    chosen, texts = _worth_judging(hits)
+    if len(chosen) < 2:
+        return list(hits)
+    judged = judge(question, texts)
+    keys = [hits[at].score + WEIGHT * value for at, value in zip(chosen, judged, strict=True)]
+    order = sorted(range(len(chosen)), key=lambda n: -keys[n])  # stable: equal ones stay
+    better = list(hits)
+    for place, n in zip(chosen, order, strict=True):
+        hit, score = hits[chosen[n]], hits[place].score
+        boosts = hit.explanation.boosts | {"reranked": score - hit.score}
+        better[place] = replace(
+            hit, score=score, explanation=replace(hit.explanation, boosts=boosts)
+        )
+    return better
+
+
+def _worth_judging(hits: Sequence[MemoryHit]) -> tuple[list[int], list[str]]:
+    """Places and passages of the best hits that nothing puts first or last anyway."""
+    places: list[int] = []
+    texts: list[str] = []
+    left = MAX_CHARACTERS
+    for place, hit in enumerate(hits):
+        if hit.is_last or hit.score >= NAMED_FROM:
+            continue
+        text = hit.passage.embedded_text[:PASSAGE_CHARACTERS]
+        left -= len(text)
+        if len(places) == MAX_HITS or left < 0:
+            break
+        places.append(place)
+        texts.append(text)
+    return places, texts
