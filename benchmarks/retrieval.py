@@ -2,23 +2,29 @@
 
 A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Every document becomes a file,
 goes through the real index and is looked for with the real search, by keyword, by vector and by
-both. A file counts at the rank of its best chunk. Sets of conversations are not code: not yet.
+both. A file counts at the rank of its best chunk. A set of conversations becomes sessions instead:
+see `conversations.py`.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conversations import (
+    lead_over_arms,
+    measure_conversations,
+    print_conversations,
+    read_conversations,
+)
+from judged_sets import holds_conversations, read_lines, read_relevance
 from machine import RESULTS, describe_machine
 from metrics import Judged, mean_metrics
 from trees import cache_folder
@@ -45,23 +51,48 @@ class RetrievalSet:
     relevance: dict[str, dict[str, int]]
 
 
-class NotCode(Exception):
-    """The set holds conversations."""
-
-
 def main() -> None:
     options = _options()
     machine = describe_machine()
     for folder in options.sets:
-        try:
-            judged_set = read_set(folder)
-        except NotCode:
-            print(f"{folder.name}: conversations belong to sessions, which cannot be searched yet")
-            continue
-        results = measure(judged_set, cache=options.cache)
-        print_table(judged_set, results)
+        if holds_conversations(folder):
+            report = report_conversations(folder, cache=options.cache)
+        else:
+            report = report_files(folder, cache=options.cache)
         if not options.no_results:
-            write_results(judged_set, results, machine)
+            write_report(report | {"machine": machine})
+
+
+def report_files(folder: Path, *, cache: Path) -> dict[str, Any]:
+    judged_set = read_set(folder)
+    results = measure(judged_set, cache=cache)
+    print_table(judged_set, results)
+    return {
+        "set": judged_set.name,
+        "files": len(judged_set.documents),
+        "queries": len(judged_set.queries),
+        "modes": {mode: rounded(metrics) for mode, metrics in results.items()},
+        "hybrid_over_better_arm_ndcg@10": round(_lead(results), 4),
+    }
+
+
+def report_conversations(folder: Path, *, cache: Path) -> dict[str, Any]:
+    judged_set = read_conversations(folder)
+    results = measure_conversations(judged_set, cache=cache, reporter=_Progress())
+    print_conversations(judged_set, results)
+    return {
+        "set": judged_set.name,
+        "turns": len(judged_set.turns),
+        "queries": len(judged_set.questions),
+        "modes": {
+            ranking: {name: rounded(metrics) for name, metrics in by_category.items()}
+            for ranking, by_category in results.items()
+        },
+        **{
+            f"hybrid_over_better_arm_{metric}": round(lead_over_arms(results, metric), 4)
+            for metric in ("recall@5", "recall@10")
+        },
+    }
 
 
 def measure(judged_set: RetrievalSet, *, cache: Path) -> dict[str, dict[str, float]]:
@@ -97,20 +128,16 @@ def run_queries(codebase: Codebase, judged_set: RetrievalSet, mode: SearchMode) 
 
 
 def read_set(folder: Path) -> RetrievalSet:
-    """Raises NotCode for a set of conversations."""
     names, documents = {}, {}
-    for document in _lines(folder / "corpus.jsonl"):
-        if "conversation" in document:
-            raise NotCode
+    for document in read_lines(folder / "corpus.jsonl"):
         name = _file_name(document)
         names[document["_id"]] = name
         documents[name] = document["text"]
-    relevance: dict[str, dict[str, int]] = {}
-    with (folder / "qrels.tsv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            if grade := int(row["score"]):
-                relevance.setdefault(row["query-id"], {})[names[row["corpus-id"]]] = grade
-    queries = {q["_id"]: q["text"] for q in _lines(folder / "queries.jsonl")}
+    relevance = {
+        query_id: {names[document]: grade for document, grade in grades.items()}
+        for query_id, grades in read_relevance(folder).items()
+    }
+    queries = {q["_id"]: q["text"] for q in read_lines(folder / "queries.jsonl")}
     judged = {query_id: text for query_id, text in queries.items() if query_id in relevance}
     return RetrievalSet(folder.name, documents, judged, relevance)
 
@@ -130,11 +157,6 @@ def _file_name(document: dict[str, Any]) -> str:
     return name + _ENDINGS.get(document.get("language", ""), "")
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
 def print_table(judged_set: RetrievalSet, results: dict[str, dict[str, float]]) -> None:
     print(
         f"{judged_set.name}: {len(judged_set.documents)} files, {len(judged_set.queries)} queries"
@@ -146,22 +168,13 @@ def print_table(judged_set: RetrievalSet, results: dict[str, dict[str, float]]) 
     print(f"hybrid is {_lead(results):+.4f} NDCG@10 from the better arm\n")
 
 
-def write_results(
-    judged_set: RetrievalSet, results: dict[str, dict[str, float]], machine: dict[str, Any]
-) -> None:
-    report = {
-        "set": judged_set.name,
-        "files": len(judged_set.documents),
-        "queries": len(judged_set.queries),
-        "modes": {
-            mode: {name: round(value, 4) for name, value in metrics.items()}
-            for mode, metrics in results.items()
-        },
-        "hybrid_over_better_arm_ndcg@10": round(_lead(results), 4),
-        "machine": machine,
-    }
+def rounded(metrics: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in metrics.items()}
+
+
+def write_report(report: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
-    target = RESULTS / f"retrieval-{judged_set.name}.json"
+    target = RESULTS / f"retrieval-{report['set']}.json"
     target.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

@@ -114,6 +114,7 @@ class Sessions:
             project_hash=_hash_of(query.filter),
             store=store,
             embed_query=embed_query,
+            judge=self.agent.judge(self._reporter) if query.rerank else None,
         )
 
     def listed(

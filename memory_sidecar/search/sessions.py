@@ -16,26 +16,35 @@ measures the whole. Of words that very many rows hold, only the best candidates 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from memory_sidecar.model import Explanation, SearchMode
-from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.arms import Arm
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.required import Required
+from memory_sidecar.search.rerank import Judge
+from memory_sidecar.search.session_ranking import (
+    COMMON_RANK,
+    COVERAGE_WEIGHT,
+    Rows,
+    best_places,
+    lent_by_neighbours,
+    score_of,
+)
+from memory_sidecar.search.session_rerank import MAX_HITS, judged_order
 from memory_sidecar.session_model import HitKind, SessionHit, SessionQuery
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.derived import DerivedStore
 from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of
-from memory_sidecar.store.postings import held_words, rarest_terms, read_postings
+from memory_sidecar.store.postings import held_words, read_postings
 from memory_sidecar.store.session_lookup import (
     CORPUS_OF,
+    FoundRow,
     allowed_rows,
-    message_places,
     read_heads,
     read_rows,
     rows_with_all,
@@ -43,14 +52,10 @@ from memory_sidecar.store.session_lookup import (
 from memory_sidecar.store.vectors import Ids, Vector
 
 MAX_QUERY_CHARACTERS = 4000
-COVERAGE_WEIGHT = 0.3
-COMMON_RANK = 50  # the row whose relevance is the common level
-NEIGHBOUR_SHARES = ((1, 0.3), (2, 0.2))  # distance, and what a neighbour there lends
-CANDIDATES = 200  # whose average cosine is taken for one that is not known
 JUDGED = 100  # rows that are asked for the words which very many hold
 KEYWORD_DEPTH = 1000
+MAX_ROWS_SCORED = 40_000  # by BM25
 
-Scores = npt.NDArray[np.float64]
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
@@ -58,12 +63,17 @@ _embedding = ThreadPoolExecutor(2, thread_name_prefix="question")
 
 
 def search_sessions(
-    query: SessionQuery, *, project_hash: str, store: DerivedStore, embed_query: EmbedQuery | None
+    query: SessionQuery,
+    *,
+    project_hash: str,
+    store: DerivedStore,
+    embed_query: EmbedQuery | None,
+    judge: Judge | None = None,
 ) -> list[SessionHit]:
     """The best rows of the kinds asked for, best first. Without `embed_query` by words alone.
 
-    Keyword and vector mode are the plain arms: BM25 or cosine alone. `project_hash` is that of
-    the filter's project.
+    Keyword and vector mode are the plain arms: BM25 or cosine alone. `judge` reads the best hits
+    of a hybrid search again. `project_hash` is that of the filter's project.
     """
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
@@ -86,7 +96,12 @@ def search_sessions(
                 search = _Search(connection, store, kind, query.mode, asked.text, vector, allowed)
                 found += search.best(query.top_k)
         found.sort(key=lambda each: (-each.score, each.kind, each.row_id))
-        return _read_hits(connection, found, query.top_k)
+        if query.mode is not SearchMode.HYBRID or judge is None:
+            return _hits(connection, _read(connection, found, query.top_k))
+        read = _read(connection, found, max(query.top_k, MAX_HITS))
+        rows = [(scored.kind, row, scored.relevance) for scored, row in read]
+        order = judged_order(connection, asked.text, rows, judge)
+        return _hits(connection, _reordered(read, order)[: query.top_k])
 
 
 @dataclass(slots=True)
@@ -95,7 +110,8 @@ class _Scored:
 
     kind: HitKind
     row_id: int
-    score: float
+    relevance: float
+    score: float  # 0…1, in the order of relevance
     cosine: float | None
     keyword: float | None
     boosts: dict[str, float] = field(default_factory=dict)
@@ -119,8 +135,7 @@ class _Search:
         keywords = keywords_of(self.connection, corpus, self.text)
         match self.mode:
             case SearchMode.KEYWORD:
-                rarest = rarest_terms(self.connection, corpus, keywords)
-                return self._of_arm(self._bm25(rarest), top_k)
+                return self._of_arm(self._bm25(keywords.rarest(MAX_ROWS_SCORED)), top_k)
             case SearchMode.VECTOR:
                 return self._of_arm(self._cosines(), top_k)
             case SearchMode.HYBRID:
@@ -133,6 +148,7 @@ class _Search:
             _Scored(
                 kind=self.kind,
                 row_id=row_id,
+                relevance=score,
                 score=min(max(score, 0.0), 1.0),
                 cosine=None if is_keyword else score,
                 keyword=score if is_keyword else None,
@@ -154,143 +170,87 @@ class _Search:
     def _hybrid(self, keywords: Keywords, top_k: int) -> list[_Scored]:
         corpus = CORPUS_OF[self.kind]
         postings = read_postings(self.connection, corpus, keywords)
-        rows = _Rows.of(self._cosines(), postings.lists.values(), self.allowed)
+        rows = Rows.of(self._cosines(), postings.lists.values(), self.allowed)
         total = sum(postings.weights.values())
         for stem, ids in postings.lists.items():
             rows.cover(ids, postings.weights[stem] / total)
         relevance = rows.relevance()
         if postings.unread:
-            judged = rows.ids[_best(relevance, max(JUDGED, top_k))]
+            judged = rows.ids[best_places(relevance, max(JUDGED, top_k))]
             held = held_words(self.connection, corpus, judged.tolist(), postings.unread)
             for stem, ids in held.items():
                 rows.cover(ids, postings.weights[stem] / total)
             relevance = rows.relevance()
-        places = _best(relevance, max(COMMON_RANK, top_k))
+        places = best_places(relevance, max(COMMON_RANK, top_k))
         lent: dict[int, float] = {}
         if self.kind is HitKind.MESSAGE:
-            lent = self._lent(rows.ids[places], relevance[places])
+            lent = lent_by_neighbours(self.connection, rows.ids[places], relevance[places])
             places = np.union1d(places, rows.places_of(np.array(list(lent), np.int64)))
+        ids = rows.ids[places].tolist()
+        boosts = [{"neighbours": lent[each]} if each in lent else {} for each in ids]
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
         return [
             _Scored(
                 kind=self.kind,
                 row_id=row_id,
-                score=_score(own + lent.get(row_id, 0.0), full),
+                relevance=own + sum(gained.values()),
+                score=score_of(own + sum(gained.values()), full),
                 cosine=None if math.isnan(cosine) else cosine,
                 keyword=covered,
-                boosts={"neighbours": lent[row_id]} if row_id in lent else {},
+                boosts=gained,
             )
-            for row_id, own, cosine, covered in zip(
-                rows.ids[places].tolist(),
+            for row_id, own, cosine, covered, gained in zip(
+                ids,
                 relevance[places].tolist(),
                 rows.cosine[places].tolist(),
                 rows.coverage[places].tolist(),
+                boosts,
                 strict=True,
             )
         ]
 
-    def _lent(self, best: Ids, relevance: Scores) -> dict[int, float]:
-        """What messages gain from the `best` ones beside them, by id."""
-        if not len(best):
-            return {}
-        level = np.sort(relevance)[-min(COMMON_RANK, len(best))]
-        surplus = dict(zip(best.tolist(), (relevance - level).tolist(), strict=True))
-        where = message_places(
-            self.connection, {row_id + step for row_id in surplus for step in range(-2, 3)}
-        )
-        lent: dict[int, float] = {}
-        for row_id, spare in surplus.items():
-            if spare <= 0 or row_id not in where:
-                continue
-            session, sequence = where[row_id]
-            for distance, share in NEIGHBOUR_SHARES:
-                for step in (-distance, distance):
-                    # The messages of a session have ids in a row.
-                    if where.get(row_id + step) == (session, sequence + step):
-                        lent[row_id + step] = lent.get(row_id + step, 0.0) + share * spare
-        return lent
 
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """All rows that either arm knows, by ascending id, (n,) each."""
-
-    ids: Ids
-    cosine: Scores  # NaN: its vector is still to come
-    coverage: Scores
-
-    @classmethod
-    def of(cls, vector: Arm, lists: Iterable[Ids], allowed: Ids | None) -> _Rows:
-        """Without coverage yet."""
-        listed = [ids[np.isnan(vector.scores_of(ids))] for ids in lists]
-        waiting = [found for ids in listed if len(found := ids[among(ids, allowed)])]
-        if not waiting:
-            return cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
-        ids = np.unique(np.concatenate([vector.ids, *waiting]))
-        return cls(ids, vector.scores_of(ids), np.zeros(len(ids)))
-
-    @property
-    def has_vectors(self) -> bool:
-        return not np.isnan(self.cosine).all()
-
-    def cover(self, ids: Ids, share: float) -> None:
-        """Note that these rows hold a word with that share of the question's weight."""
-        self.coverage[self.places_of(ids)] += share
-
-    def relevance(self) -> Scores:
-        """A row whose vector is still to come is taken for an average candidate."""
-        covered = COVERAGE_WEIGHT * self.coverage
-        waiting = np.isnan(self.cosine)
-        if not waiting.any():
-            return self.cosine + covered
-        known = self.cosine[~waiting]
-        average = float(known[_best(known, CANDIDATES)].mean()) if len(known) else 0.0
-        return np.where(waiting, average, self.cosine) + covered
-
-    def places_of(self, ids: Ids) -> Ids:
-        """Where those of `ids` stand that are here."""
-        if not len(self.ids):
-            return np.empty(0, np.int64)
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        found: Ids = at[self.ids[at] == ids]
-        return found
-
-
-def _best(scores: Scores, count: int) -> Ids:
-    """Places of the highest scores, in no order."""
-    if len(scores) <= count:
-        return np.arange(len(scores))
-    return np.argpartition(scores, -count)[-count:]
-
-
-def _score(relevance: float, full: float) -> float:
-    """Relevance as 0…1: 0.75 for a full match."""
-    return 0.9 * (1 - math.exp(-1.8 * max(relevance, 0.0) / full))
-
-
-def _read_hits(connection: Connection, found: Sequence[_Scored], top_k: int) -> list[SessionHit]:
+def _read(
+    connection: Connection, found: Sequence[_Scored], count: int
+) -> list[tuple[_Scored, FoundRow]]:
     """The first of `found`. Vectors may be ahead of this snapshot: what it lacks is left out."""
-    hits: list[SessionHit] = []
-    while found and len(hits) < top_k:
-        part, found = found[:top_k], found[top_k:]
+    read: list[tuple[_Scored, FoundRow]] = []
+    while found and len(read) < count:
+        part, found = found[:count], found[count:]
         rows = {
             (kind, row.row_id): row
             for kind in HitKind
             for row in read_rows(connection, kind, [e.row_id for e in part if e.kind is kind])
         }
-        heads = read_heads(connection, {row.session_row for row in rows.values()})
-        hits += [
-            SessionHit(
-                kind=each.kind,
-                session=heads[row.session_row],
-                text=row.text,
-                heading=row.heading,
-                sequence=row.sequence,
-                created_at=row.created_at,
-                score=each.score,
-                explanation=Explanation(each.cosine, each.keyword, each.boosts),
-            )
-            for each in part
-            if (row := rows.get((each.kind, each.row_id)))
-        ]
-    return hits[:top_k]
+        read += [(e, row) for e in part if (row := rows.get((e.kind, e.row_id))) is not None]
+    return read[:count]
+
+
+def _reordered(
+    read: Sequence[tuple[_Scored, FoundRow]], order: Sequence[int]
+) -> list[tuple[_Scored, FoundRow]]:
+    """`read` in another order; the scores stay in theirs, so that one means the same as before."""
+    better = []
+    for place, at in enumerate(order):
+        scored, row = read[at]
+        score = read[place][0].score
+        boosts = scored.boosts | {"reranked": score - scored.score}
+        better.append((replace(scored, score=score, boosts=boosts), row))
+    return better
+
+
+def _hits(connection: Connection, read: Sequence[tuple[_Scored, FoundRow]]) -> list[SessionHit]:
+    heads = read_heads(connection, {row.session_row for _, row in read})
+    return [
+        SessionHit(
+            kind=scored.kind,
+            session=heads[row.session_row],
+            text=row.text,
+            heading=row.heading,
+            sequence=row.sequence,
+            created_at=row.created_at,
+            score=scored.score,
+            explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
+        )
+        for scored, row in read
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,37 +28,20 @@ class Postings:
 
 def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) -> Postings:
     """The lists of the query's rarest words, as many as may be read."""
-    (rows,) = integers(connection.execute(f"SELECT count(*) FROM {corpus.rows}"))
     lists: dict[str, Ids] = {}
-    unread, read = [], 0
+    unread: list[str] = []
+    read = 0
     weights = dict(keywords.idf)
-    for term, stem in sorted(_words(connection, keywords), key=lambda w: -weights.get(w[1], 0)):
-        holding = _rows_holding(weights[stem], rows) if stem in weights else 0
-        if lists and read + holding > MAX_ROWS_READ:
+    words = sorted(_words(connection, keywords), key=lambda word: keywords.rows.get(word[0], 0))
+    for term, stem in words:
+        if lists and read + keywords.rows.get(term, 0) > MAX_ROWS_READ:
             unread.append(stem)
             continue
         lists[stem] = _rows_with(connection, corpus, term)
         read += len(lists[stem])
-        weights.setdefault(stem, _idf(len(lists[stem]), rows))
+        if stem not in weights:
+            weights[stem] = _idf(connection, corpus, len(lists[stem]))
     return Postings(lists, tuple(unread), weights)
-
-
-def rarest_terms(connection: Connection, corpus: Corpus, keywords: Keywords) -> Keywords:
-    """`keywords` without the words that too many rows hold for all of them to be ranked.
-
-    Identifiers stay: as phrases they are rarer than their words.
-    """
-    (rows,) = integers(connection.execute(f"SELECT count(*) FROM {corpus.rows}"))
-    kept: list[str] = []
-    ranked = 0
-    for term, stem in sorted(
-        _words(connection, keywords), key=lambda word: -keywords.idf.get(word[1], 0)
-    ):
-        ranked += _rows_holding(keywords.idf[stem], rows) if stem in keywords.idf else 0
-        if not kept or ranked <= MAX_ROWS_READ:
-            kept.append(term)
-    words = {term for term, _ in _words(connection, keywords)}
-    return replace(keywords, terms=tuple(t for t in keywords.terms if t in kept or t not in words))
 
 
 def held_words(
@@ -102,11 +85,7 @@ def _rows_with(connection: Connection, corpus: Corpus, term: str) -> Ids:
     return np.fromstring(listed, np.int64, sep=",") if listed else np.empty(0, np.int64)
 
 
-def _idf(holding: int, rows: int) -> float:
+def _idf(connection: Connection, corpus: Corpus, holding: int) -> float:
     """As `keywords_of` weighs a word."""
+    (rows,) = integers(connection.execute(f"SELECT count(*) FROM {corpus.rows}"))
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))
-
-
-def _rows_holding(idf: float, rows: int) -> int:
-    """The inverse of `_idf`."""
-    return round((rows + 1) / math.exp(idf) - 0.5)
