@@ -11,6 +11,12 @@ from typing import Any
 
 import pytest
 
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.paths import DataDir
+from memory_sidecar.settings import Settings
+from tests.conftest import HashModels
 from tests.e2e.home import Home
 from tests.mcp.host import Host
 
@@ -50,3 +56,26 @@ def host(start: Callable[..., Host]) -> Host:
     host = start()
     host.open()
     return host
+
+
+@pytest.fixture
+def services(data_dir: Path) -> Iterator[Services]:
+    """An empty data directory, with a model that costs nothing."""
+    services = Services(DataDir(data_dir), Settings())
+    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    services.models = models
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def caller(services: Services, project: Path) -> Caller:
+    """Somebody who works in a project that is indexed."""
+    services.codebase().index([project], reporter=Silent())
+    return Caller(services=services, cwd=project / "shop", agent="alice")
+
+
+@pytest.fixture
+def newcomer(services: Services, tmp_path: Path) -> Caller:
+    """Somebody for whom nothing was ever indexed or stored."""
+    return Caller(services=services, cwd=tmp_path, agent="alice")

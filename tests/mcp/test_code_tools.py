@@ -1,0 +1,196 @@
+"""The tools about code: what they find and read, and what they do not let out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.mcp.caller import Caller
+from tests.mcp.talk import call, given, refused, text_of
+
+KEY = "ghp_" + "x7" * 18
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A file beside the project."""
+    file = tmp_path / "outside.py"
+    file.write_text("SECRET_OF_SOMEBODY_ELSE = 1\n")
+    return file
+
+
+def test_search_gives_path_lines_and_code(caller: Caller) -> None:
+    first = given(caller, "search_code", query="add_item")["hits"][0]
+    assert (first["filename"], first["source"]) == ("shop/cart.py", "project")
+    assert "def add_item" in first["code"]
+    assert first["uri"] == "source://project/shop/cart.py"
+
+
+def test_text_alone_is_enough_to_open_the_place(caller: Caller) -> None:
+    shown = text_of(call(caller, "search_code", query="add_item"))
+    assert shown.startswith("shop/cart.py:")
+    assert "def add_item" in shown
+
+
+def test_search_keeps_to_the_source_that_the_client_works_in(
+    caller: Caller, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "cart.py").write_text("def add_item_elsewhere(): pass\n")
+    caller.codebase.index([other], reporter=Silent())
+
+    def sources(**where: str) -> set[str]:
+        hits = given(caller, "search_code", query="add_item", **where)["hits"]
+        return {hit["source"] for hit in hits}
+
+    assert sources() == {"project"}
+    assert sources(source="other") == {"other"}
+    assert sources(source="*") == {"project", "other"}
+    assert "there are: other, project" in refused(
+        caller, "search_code", query="add_item", source="nope"
+    )
+
+
+def test_cursor_leads_through_all_hits_once(caller: Caller) -> None:
+    whole = given(caller, "search_code", query="price cart order", top_k=6)["hits"]
+    paged, cursor = [], ""
+    for _ in range(3):
+        page = given(caller, "search_code", query="price cart order", top_k=2, cursor=cursor)
+        paged += page["hits"]
+        cursor = page["next_cursor"]
+    assert paged == whole
+
+
+def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller: Caller) -> None:
+    whole = given(caller, "search_code", query="price cart order", top_k=4)["hits"]
+    small = given(caller, "search_code", query="price cart order", top_k=4, max_tokens=1)
+    assert small["hits"] == whole[:1]
+    more = given(
+        caller, "search_code", query="price cart order", top_k=1, cursor=small["next_cursor"]
+    )
+    assert more["hits"] == whole[1:2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "'query' is missing"),
+        ({"query": "x", "limit": 3}, "there is no argument 'limit'"),
+        ({"query": "x", "top_k": 0}, "'top_k'"),
+        ({"query": "x", "languages": ["klingon"]}, "unknown language"),
+        ({"query": "x", "cursor": "12"}, "no cursor"),
+        ({"query": " "}, "the query is empty"),
+    ],
+)
+def test_wrong_arguments_are_named(caller: Caller, arguments: dict[str, object], said: str) -> None:
+    told = refused(caller, "search_code", **arguments)
+    assert told.startswith("usage: ")
+    assert said in told
+
+
+def test_null_means_left_out(caller: Caller) -> None:
+    assert given(caller, "search_code", query="add_item", source=None, top_k=None)["hits"]
+
+
+def test_without_an_index_a_person_is_asked_for_and_no_retry(newcomer: Caller) -> None:
+    for tool, arguments in (
+        ("search_code", {"query": "x"}),
+        ("list_sources", {}),
+        ("read_file", {"path": "x.py"}),
+    ):
+        told = refused(newcomer, tool, **arguments)
+        assert told.startswith("no_index: ")
+        assert "tell the user" in told
+        assert "calling again changes nothing" in told
+
+
+def test_file_is_read_as_it_is_now_and_by_lines(caller: Caller, project: Path) -> None:
+    (project / "new.py").write_text("\n".join(f"line{n} = {n}" for n in range(1, 101)) + "\n")
+    part = given(caller, "read_file", path="new.py", start_line=3, end_line=5)
+    assert (part["content"], part["total_lines"]) == ("line3 = 3\nline4 = 4\nline5 = 5", 100)
+    cut = given(caller, "read_file", path="new.py", max_tokens=10)
+    rest = given(caller, "read_file", path="new.py", start_line=cut["next_start_line"])
+    assert (cut["content"] + "\n" + rest["content"]).count("\n") == 99
+    assert rest["next_start_line"] == 0
+    assert "lines 1-100" in refused(caller, "read_file", path="new.py", start_line=101)
+
+
+def test_absolute_path_inside_of_a_source_is_read(caller: Caller, project: Path) -> None:
+    read = given(caller, "read_file", path=str(project / "shop" / "cart.py"))
+    assert (read["source"], read["filename"]) == ("project", "shop/cart.py")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../outside.py",
+        "shop/../../outside.py",
+        "{outside}",
+        "link.py",
+        "folder_link/outside.py",
+        "shop\0/cart.py",
+        "",
+        ".",
+        "/etc/hosts",
+        "/dev/zero",
+    ],
+)
+def test_no_path_leads_out_of_a_source(
+    caller: Caller, project: Path, outside: Path, path: str
+) -> None:
+    (project / "link.py").symlink_to(outside)
+    (project / "folder_link").symlink_to(outside.parent)
+    told = refused(caller, "read_file", path=path.format(outside=outside))
+    assert told.startswith(("path_refused: ", "not_found: "))
+    assert "SOMEBODY_ELSE" not in told
+
+
+def test_what_is_ignored_binary_or_no_file_is_not_read(caller: Caller, project: Path) -> None:
+    (project / ".sidecarignore").write_text("private/\n")
+    (project / "private").mkdir()
+    (project / "private" / "notes.md").write_text("hidden\n")
+    os.mkfifo(project / "pipe.py")
+    assert refused(caller, "read_file", path="private/notes.md").startswith("not_found: ")
+    for path in ("logo.png", "pipe.py"):
+        assert refused(caller, "read_file", path=path).startswith("path_refused: ")
+
+
+def test_link_inside_of_a_source_leads_to_its_target(caller: Caller, project: Path) -> None:
+    (project / "again").symlink_to(project / "shop")
+    assert given(caller, "read_file", path="again/cart.py")["filename"] == "shop/cart.py"
+
+
+def test_secrets_are_masked_wherever_code_is_shown(caller: Caller, project: Path) -> None:
+    (project / "deploy.py").write_text(f"def deploy():\n    push({KEY!r})\n    restart()\n")
+    caller.codebase.index([project], reporter=Silent())
+    for tool, arguments in (
+        ("search_code", {"query": "deploy"}),
+        ("read_file", {"path": "deploy.py"}),
+    ):
+        result = call(caller, tool, **arguments)
+        assert KEY not in result.model_dump_json()
+        assert "«masked: GitHub token»" in text_of(result)
+        assert "do not write these lines back" in text_of(result)
+
+
+def test_sources_are_listed_with_their_freshness(caller: Caller) -> None:
+    (source,) = given(caller, "list_sources")["sources"]
+    assert (source["name"], source["is_yours"]) == ("project", True)
+    assert source["files"] > 5
+    assert source["state"].startswith("as of ")
+
+
+def test_status_says_what_is_missing(caller: Caller) -> None:
+    broken = caller.services.models
+    assert isinstance(broken.version, str)  # type: ignore[attr-defined]
+    broken.version = ""  # type: ignore[attr-defined]
+    told = given(caller, "status")
+    assert any("no model here" in notice for notice in told["notices"])
+    found = given(replace(caller), "search_code", query="add_item")
+    assert found["hits"]
+    assert any("keyword alone" in notice for notice in found["notices"])
