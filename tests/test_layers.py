@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "the two stories, each told from end to end; saving must not depend on asking",
-        ("flows", "search", "memories", "context", "sessions"),
+        ("flows", "search", "grep", "memories", "context", "sessions"),
     ),
     (
         "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
@@ -65,7 +65,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "sqlite_vec": ("loaded where SQLite is opened", ("sqlite",)),
     "sqlite3": ("may lack extensions; we use apsw", ()),
-    "tree_sitter": ("a syntax tree never leaves its part", ("chunking",)),
+    "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep")),
     "tree_sitter_language_pack": ("the same", ("chunking",)),
     "ignore": ("one reading of git's rules", ("sources",)),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),

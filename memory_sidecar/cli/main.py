@@ -16,7 +16,9 @@ from memory_sidecar.cli.category import category
 from memory_sidecar.cli.context import context
 from memory_sidecar.cli.doctor import doctor
 from memory_sidecar.cli.embed import embed
+from memory_sidecar.cli.episodic import episodic_commit, episodic_put, episodic_search
 from memory_sidecar.cli.form import error_line, wants_json
+from memory_sidecar.cli.grep import grep
 from memory_sidecar.cli.index import index
 from memory_sidecar.cli.mcp import mcp
 from memory_sidecar.cli.model import model
@@ -27,6 +29,7 @@ from memory_sidecar.cli.remove import prune, remove, restore
 from memory_sidecar.cli.search import search
 from memory_sidecar.cli.serve import serve
 from memory_sidecar.cli.service import service
+from memory_sidecar.cli.session import session
 from memory_sidecar.cli.source import source
 from memory_sidecar.cli.status import status
 from memory_sidecar.cli.stop import stop
@@ -64,6 +67,7 @@ def cli() -> None:
 for _command in (
     index,
     search,
+    grep,
     embed,
     store,
     update,
@@ -73,6 +77,10 @@ for _command in (
     prune,
     restore,
     category,
+    session,
+    episodic_put,
+    episodic_search,
+    episodic_commit,
     status,
     reindex,
     source,

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
+from memory_sidecar.errors import UsageError
 
 Command = Callable[..., None]
 
@@ -43,6 +45,19 @@ def with_call(command: Command) -> Command:
         command(call, **given)
 
     return called
+
+
+def prints(shape: object) -> Callable[[Command], Command]:
+    """Say what a command prints as JSON: a type made of lists, dicts and TypedDicts.
+
+    The schemas in `memory_sidecar/schemas` are made from it, and what tests print is checked.
+    """
+
+    def marked(command: Command) -> Command:
+        command.__dict__["prints"] = shape
+        return command
+
+    return marked
 
 
 def with_agent(command: Command) -> Command:
@@ -93,3 +108,13 @@ def text_argument(name: str) -> Callable[[Any], Any]:
 def joined(call: Call, words: tuple[str, ...]) -> str:
     """The text that a `text_argument` stands for."""
     return call.text(" ".join(words))
+
+
+def known_language(name: str) -> str:
+    """What a caller calls a language, as it is stored. Raises UsageError."""
+    known = canonical_language(name)
+    if known is None:
+        raise UsageError(
+            f"unknown language {name!r}", hint="for example python, csharp, typescript"
+        )
+    return known

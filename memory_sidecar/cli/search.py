@@ -6,10 +6,8 @@ from typing import Any
 
 import click
 
-from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import joined, text_argument, with_call
-from memory_sidecar.errors import UsageError
+from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
 from memory_sidecar.handlers.codebase import narrowed
 from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
 
@@ -61,7 +59,7 @@ def search(
         mode=SearchMode(mode),
         filter=CodeFilter(
             sources=sources,
-            languages=tuple(_language(name) for name in languages),
+            languages=tuple(map(known_language, languages)),
             path_globs=globs,
         ),
         max_tokens=max_tokens,
@@ -124,15 +122,6 @@ def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
     if len(lines) > SHOWN_LINES:
         call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
     call.print()
-
-
-def _language(name: str) -> str:
-    known = canonical_language(name)
-    if known is None:
-        raise UsageError(
-            f"unknown language {name!r}", hint="for example python, csharp, typescript"
-        )
-    return known
 
 
 def _rounded(value: float | None) -> float | None:

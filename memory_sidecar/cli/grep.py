@@ -1,0 +1,121 @@
+"""`memory-sidecar grep`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import known_language, prints, with_call
+from memory_sidecar.grep.files import Extent, GrepHit
+from memory_sidecar.handlers import grep as handler
+
+MAX_LIMIT = 1_000_000
+
+
+class Capture(TypedDict):
+    """What stood in a hole of the pattern. Counted from 1; `end_column` is behind it."""
+
+    text: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+class FoundCode(TypedDict):
+    """A place that the pattern matched. Counted from 1; `end_column` is behind it."""
+
+    filename: Annotated[str, "relative to the working directory, absolute outside of it"]
+    location: Annotated[str, "start-end in lines: filename:location opens in an editor"]
+    language: str
+    code: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+    captures: Annotated[dict[str, list[Capture]], "by metavariable; one for $X, any for $$$X"]
+
+
+@click.command()
+@click.argument("pattern")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
+@click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
+@click.option(
+    "--limit", type=click.IntRange(1, MAX_LIMIT), default=1000, show_default=True, metavar="N"
+)
+@with_call
+@prints(list[FoundCode])
+def grep(
+    call: Call,
+    *,
+    pattern: str,
+    paths: tuple[str, ...],
+    languages: tuple[str, ...],
+    globs: tuple[str, ...],
+    limit: int,
+) -> None:
+    """Find code by its structure, in the files as they are now. Needs no index.
+
+    PATTERN is code in which `$X` stands for any one node (the same name again for the same text),
+    `$_` for any and `$$$` for any number of neighbours: 'open($FILE, $$$)', 'def $F($$$): $$$'.
+    What it does not mention the code may have: comments, types, modifiers, decorators, base
+    classes. In parentheses it may also be a tree-sitter query: '(try_statement) @match'.
+
+    Looks below the working directory, or at each PATH.
+    """
+    hits = handler.grep(
+        handler.GrepQuery(
+            pattern=call.text(pattern),
+            languages=tuple(map(known_language, languages)),
+            path_globs=globs,
+            limit=limit,
+        ),
+        [call.path(path) for path in paths] or [call.cwd],
+        registry=call.codebase.registry,
+        max_file_bytes=call.services.settings.max_file_bytes,
+        reporter=call.reporter,
+    )
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json([_hit_json(hit, cwd=call.cwd) for hit in hits])
+        return
+    for hit in hits:
+        where = f"{_shown(hit.file, call.cwd)}:{hit.head[0]}:{hit.head[1]}"
+        if call.is_terminal:
+            where = click.style(where, fg="cyan", bold=True)
+        call.print(f"{where}: {hit.line.rstrip()}")
+    if not hits:
+        call.reporter.notice("no hits")
+
+
+def _hit_json(hit: GrepHit, *, cwd: Path) -> FoundCode:
+    at = hit.extent
+    return {
+        "filename": _shown(hit.file, cwd),
+        "location": f"{at.start_line}-{at.end_line}",
+        "language": hit.language,
+        "code": at.code,
+        "start_line": at.start_line,
+        "start_column": at.start_column,
+        "end_line": at.end_line,
+        "end_column": at.end_column,
+        "captures": {name: list(map(_capture, each)) for name, each in hit.captures.items()},
+    }
+
+
+def _capture(extent: Extent) -> Capture:
+    return {
+        "text": extent.code,
+        "start_line": extent.start_line,
+        "start_column": extent.start_column,
+        "end_line": extent.end_line,
+        "end_column": extent.end_column,
+    }
+
+
+def _shown(file: Path, cwd: Path) -> str:
+    return (file.relative_to(cwd) if file.is_relative_to(cwd) else file).as_posix()

@@ -1,0 +1,102 @@
+"""How a fragment of each language is made to parse: what to put around it, what to put in a hole.
+
+A fragment alone is often no program: C# wants a class around a method, Go a function around a
+call. Every context is tried, also with a `;` behind the fragment. All readings in the first row
+of contexts that gives any count, since `int F() { … }` may be a method or a local function; a
+later row is for what can stand nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+FRAGMENT = "@@"  # where it goes in a context
+
+Row: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One language."""
+
+    contexts: tuple[Row, ...]
+    spellings: tuple[str, ...] = ("{0}",)  # of a hole, `{0}` being a word; the first that parses
+
+
+_NAME_OR_STATEMENT = ("{0}", "{0};", "{0} {0}", "{0} {0};", "case {0}:")
+_SCRIPT = Dialect(
+    (
+        ("@@", "(@@)", "({ @@ })", "<z @@ />"),
+        ("class Z { @@ }", "switch (z) { @@ }", "try {} @@", "@@ class Z {}"),
+    ),
+    ("{0}", "{0};", "case {0}:"),
+)
+_TYPED_SCRIPT = Dialect(
+    (
+        *_SCRIPT.contexts,
+        ("interface Z { @@ }", "type Z = @@", "function z(@@) {}"),
+    ),
+    ("{0}", "{0};", "{0}: {0}", "case {0}:"),
+)
+
+DIALECTS: Mapping[str, Dialect] = MappingProxyType(
+    {
+        "bash": Dialect((("@@",),)),
+        "c": Dialect((("@@", "void z(void) { @@ }"), ("struct z { @@ };",)), _NAME_OR_STATEMENT),
+        "cpp": Dialect((("@@", "void z() { @@ }"), ("class z { @@ };",)), _NAME_OR_STATEMENT),
+        "csharp": Dialect(
+            (
+                (
+                    *("@@", "class Z { @@ }", "@@ class Z {}"),
+                    *("class Z { void z() { @@ } }", "class Z { object z = @@; }"),
+                ),
+                ("class Z { void z() { try {} @@ } }", "enum Z { @@ }", "class Z { int z { @@ } }"),
+            ),
+            _NAME_OR_STATEMENT,
+        ),
+        "css": Dialect((("@@", "z { @@ }"),), ("{0}", "{0};", "{0}: {0};")),
+        "gdscript": Dialect((("@@", "func z():\n\t@@"),)),
+        "go": Dialect(
+            (("@@\n", "func z() { @@ }"), ("type z struct { @@ }", "type z interface { @@ }")),
+            ("{0}", "{0} {0}", "case {0}:"),
+        ),
+        "java": Dialect((("@@", "class Z { @@ }"), ("@@ class Z {}",)), _NAME_OR_STATEMENT),
+        "javascript": _SCRIPT,
+        "json": Dialect((("@@", "{ @@ }"),), ('"{0}"', '"{0}": "{0}"')),
+        "kotlin": Dialect(
+            (("@@",), ("class Z { @@ }", "@@ class Z")), ("{0}", "{0}: {0}", "val {0}")
+        ),
+        "lua": Dialect((("@@",),), ("{0}", "::{0}::")),
+        "php": Dialect(
+            (("<?php @@", "<?php class Z { @@ }"),),
+            ("{0}", "${0}", "{0};", "public ${0};", "case {0}:"),
+        ),
+        "python": Dialect(
+            (
+                ("@@",),
+                ("@@\ndef z(): pass", "try:\n    pass\n@@", "def z(@@): pass", "z(@@)"),
+            )
+        ),
+        "ruby": Dialect((("@@",),), ("{0}", "Z{0}")),
+        "rust": Dialect(
+            (
+                ("@@", "fn z() { @@ }"),
+                ("impl Z { @@ }", "struct Z { @@ }", "match z { @@ }", "fn z(@@) {}"),
+            ),
+            ("{0}", "{0};", "{0}: {0}", "{0}!{{}}", "{0} => {0},"),
+        ),
+        "sql": Dialect((("@@",),)),
+        "swift": Dialect(
+            (("@@",), ("class Z { @@ }", "@@ class Z {}")), ("{0}", "{0}: {0}", "var {0}: {0}")
+        ),
+        "toml": Dialect((("@@\n",),), ("{0}", '"{0}"', '{0} = "{0}"')),
+        "tsx": _TYPED_SCRIPT,
+        "typescript": Dialect(  # `<z …` begins a cast
+            tuple(tuple(c for c in row if "<" not in c) for row in _TYPED_SCRIPT.contexts),
+            _TYPED_SCRIPT.spellings,
+        ),
+    }
+)

@@ -1,0 +1,104 @@
+"""Looks for a pattern in a file, and says where it stands as an editor counts."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from memory_sidecar.chunking.language import TEXT, detect_language
+from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.grep.finder import Finder
+from memory_sidecar.model import SourceFile
+from memory_sidecar.sources.read import ReadFailed, TextRead, read_text
+
+_HEAD = 4096  # characters that tell the language
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where a piece of code stands, counted from 1 in characters; `end_column` is behind it."""
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrepHit:
+    """A place that the pattern matched."""
+
+    file: Path
+    language: str
+    extent: Extent
+    head: tuple[int, int]  # line and column to show: behind attributes, at the definition itself
+    line: str  # the whole line of `head`
+    captures: Mapping[str, tuple[Extent, ...]]  # what stood in each hole
+
+
+def guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
+    """What `file` is by its name if it may be of a wanted language, else `None`."""
+    language = detect_language(file.path)
+    may_be = language in wanted or language == TEXT or (language == "c" and "cpp" in wanted)
+    return language if may_be and not file.skip_reason else None
+
+
+def search_file(
+    root: Path,
+    file: SourceFile,
+    finder: Finder,
+    *,
+    languages: frozenset[str],
+    max_file_bytes: int,
+    on_failure: Callable[[str], None],
+) -> list[GrepHit]:
+    """The hits in `file` below `root`, in order; none where it is no code.
+
+    `on_failure` hears why a file could not be read.
+    """
+    read = read_text(root, file, max_file_bytes=max_file_bytes)
+    if isinstance(read, ReadFailed):
+        on_failure(f"{file.path}: {read.reason}")
+    if not isinstance(read, TextRead):
+        return []
+    language = detect_language(file.path, read.text[:_HEAD])
+    if language not in languages:
+        return []
+    return list(_search_text(root / file.path, read.text, language, finder))
+
+
+def _search_text(file: Path, text: str, language: str, finder: Finder) -> Iterator[GrepHit]:
+    lines = Lines(text)
+    found = finder.find(lines.data, language)
+    if not found:
+        return
+    places = _Places(lines)
+    for match in found:
+        extent = places.extent(match.start, match.stop)
+        captures = {
+            name: tuple(places.extent(*span) for span in spans)
+            for name, spans in match.captures.items()
+        }
+        head = places.place(match.head)
+        yield GrepHit(file, language, extent, head, lines.rows[head[0] - 1], captures)
+
+
+class _Places:
+    """Bytes of a text as lines and columns."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._data = lines.data
+        lengths = (len(row) + 1 for row in lines.data.split(b"\n"))
+        self._starts = list(accumulate(lengths, initial=0))
+
+    def extent(self, start: int, stop: int) -> Extent:
+        code = self._data[start:stop].decode()
+        return Extent(*self.place(start), *self.place(stop), code)
+
+    def place(self, byte: int) -> tuple[int, int]:
+        row = bisect_right(self._starts, byte) - 1
+        return row + 1, len(self._data[self._starts[row] : byte].decode()) + 1

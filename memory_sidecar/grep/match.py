@@ -1,0 +1,274 @@
+"""Compares a reading of a pattern with a syntax tree.
+
+What the pattern does not mention, the code may have: comments, keywords and punctuation
+(`async`, a last comma), modifiers, decorators and attributes, types, type parameters, base
+classes. What the pattern does mention must be there. Quotes are all alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+import tree_sitter
+
+from memory_sidecar.grep.nodes import Child, children_of, has_own_text, is_name
+from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading
+
+Bound: TypeAlias = Mapping[str, tuple[tree_sitter.Node, ...]]
+
+_OPTIONAL_FIELDS = frozenset(
+    """
+    bases decorator interfaces result return_type returns superclass superclasses type
+    type_arguments type_parameters
+    """.split()
+)
+_OPTIONAL_KINDS = frozenset(
+    """
+    abstract_modifier accessibility_modifier annotation annotations attribute_item attribute_list
+    attribute_specifier base_class_clause base_clause base_list class_heritage
+    class_interface_clause decorator delegation_specifier explicit_interface_specifier
+    final_modifier function_modifiers inheritance_modifier inheritance_specifier lifetime
+    marker_annotation member_modifier modifier modifiers mutable_specifier nullable_type
+    override_modifier property_modifier readonly_modifier reference_modifier static_keyword
+    static_modifier storage_class_specifier super_interfaces superclass throws
+    trailing_return_type type_annotation type_argument_list type_arguments type_constraints
+    type_parameter_constraints_clause type_parameter_list type_parameters type_qualifier
+    user_type virtual visibility_modifier where_clause
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Bytes of the code that matched, and of what stood in each hole."""
+
+    start: int
+    stop: int
+    head: int  # where the pattern itself begins: behind attributes that it does not mention
+    captures: Mapping[str, tuple[tuple[int, int], ...]]
+
+
+def find(readings: Sequence[Reading], data: bytes, tree: tree_sitter.Tree) -> list[Found]:
+    """Every place in `tree`, made of `data`, that one of `readings` matches, in order."""
+    found: dict[tuple[int, int], Found] = {}
+    for reading in readings:
+        if reading.may_match(data):
+            for match in _Matcher(reading, data).matches(tree):
+                found.setdefault((match.start, match.stop), match)
+    return sorted(found.values(), key=lambda match: (match.start, -match.stop))
+
+
+class _Matcher:
+    """One reading, and the text that it is looked for in."""
+
+    def __init__(self, reading: Reading, data: bytes) -> None:
+        self._reading = reading
+        self._data = data
+
+    def matches(self, tree: tree_sitter.Tree) -> Iterator[Found]:
+        parts = self._reading.parts
+        anchor = next(part for part in parts if not isinstance(part, Hole))
+        nodes = [node for node in _nodes_like(anchor, tree) if self._may_hold(node)]
+        if len(parts) > 1:
+            for parent in dict.fromkeys(node.parent for node in nodes):
+                if parent is not None:
+                    yield from self._neighbours(list(children_of(parent)))
+            return
+        for node in nodes:
+            bound = self.part(anchor, (node, anchor.field), {})
+            if bound is not None:
+                yield _found([node], self._head(anchor, node), bound)
+
+    def _head(self, part: Part, node: tree_sitter.Node) -> int:
+        """Where the first child begins that the pattern mentions."""
+        if isinstance(part, Branch) and part.parts:
+            for child in children_of(node):
+                if self.part(part.parts[0], child, {}) is not None:
+                    return child[0].start_byte
+        return node.start_byte
+
+    def _neighbours(self, children: Sequence[Child]) -> Iterator[Found]:
+        """Every run of children that matches, none of them in two."""
+        parts = self._reading.parts
+        start = 0
+        while start < len(children):
+            end = None
+            if self.part(parts[0], children[start], {}) is not None:
+                end = _Run(self, parts, children, to_the_end=False).match(start, {})
+            if end is None:
+                start += 1
+            else:
+                nodes = [node for node, _ in children[start : end.at]]
+                yield _found(nodes, nodes[0].start_byte, end.bound)
+                start = end.at
+
+    def _may_hold(self, node: tree_sitter.Node) -> bool:
+        return len(self._reading.parts) > 1 or self._reading.may_match(
+            self._data[node.start_byte : node.end_byte]
+        )
+
+    def part(self, part: Part, child: Child, bound: Bound) -> Bound | None:
+        """`bound` with what `child` adds as `part`, or `None` where it is not that part."""
+        node, field = child
+        if part.field != field:
+            return None
+        if isinstance(part, Hole):
+            # `this` and the like are no named nodes in some grammars, but they fill a field.
+            is_node = node.is_named or field is not None
+            return self.bind(part, (node,), bound) if is_node and not node.is_extra else None
+        if isinstance(part, Leaf):
+            if self._is_leaf(part, node):
+                return bound
+        elif node.type == part.kind:
+            end = _Run(self, part.parts, list(children_of(node)), to_the_end=True).match(0, bound)
+            return end.bound if end and not has_own_text(node, self._data) else None
+        inner = _without_optional(node)
+        return None if inner is None else self.part(part, (inner, field), bound)
+
+    def bind(self, hole: Hole, nodes: tuple[tree_sitter.Node, ...], bound: Bound) -> Bound | None:
+        """`bound` with `nodes` in `hole`, or `None` where that name stands for another text."""
+        if not hole.name:
+            return bound
+        before = bound.get(hole.name)
+        if before is None:
+            return {**bound, hole.name: nodes}
+        return bound if self._text(before) == self._text(nodes) else None
+
+    def bound_again(self, bound: Bound) -> tuple[object, ...]:
+        """All of `bound` that can still make a part fail."""
+        return tuple(bound.get(name) for name in self._reading.repeated)
+
+    def _is_leaf(self, part: Leaf, node: tree_sitter.Node) -> bool:
+        if node.is_named != part.is_named:
+            return False
+        text = self._data[node.start_byte : node.end_byte]
+        if text == part.text:
+            return node.type == part.kind or (is_name(node.type) and is_name(part.kind))
+        return text.replace(b"'", b'"') == part.text.replace(b"'", b'"') and _is_quoted(text)
+
+    def _text(self, nodes: tuple[tree_sitter.Node, ...]) -> bytes:
+        if not nodes:
+            return b""
+        return b" ".join(self._data[nodes[0].start_byte : nodes[-1].end_byte].split())
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where the last part ended: the index of the child behind it."""
+
+    at: int
+    bound: Bound
+
+
+class _Run:
+    """Lays parts over children, in order. Tries the fewest siblings for a `$$$` first."""
+
+    def __init__(
+        self,
+        matcher: _Matcher,
+        parts: Sequence[Part],
+        children: Sequence[Child],
+        *,
+        to_the_end: bool,
+    ) -> None:
+        self._matcher = matcher
+        self._parts = parts
+        self._children = children
+        self._to_the_end = to_the_end
+        self._failed: set[object] = set()  # keeps several `$$$` from taking exponential time
+
+    def match(self, at: int, bound: Bound, number: int = 0) -> _End | None:
+        """Lay the parts from `number` on over the children from `at` on."""
+        state = (at, number, self._matcher.bound_again(bound))
+        if state in self._failed:
+            return None
+        end = self._match(at, bound, number)
+        if end is None:
+            self._failed.add(state)
+        return end
+
+    def _match(self, at: int, bound: Bound, first: int) -> _End | None:
+        for number in range(first, len(self._parts)):
+            part = self._parts[number]
+            if isinstance(part, Hole) and part.many:
+                return self._match_many(part, at, bound, number)
+            while True:
+                if at == len(self._children):
+                    return None
+                child, at = self._children[at], at + 1
+                more = self._matcher.part(part, child, bound)
+                if not _is_optional(child):
+                    break
+                if more is not None and (end := self.match(at, more, number + 1)):
+                    return end
+            if more is None:
+                return None
+            bound = more
+        if self._to_the_end and not all(map(_is_optional, self._children[at:])):
+            return None
+        return _End(at, bound)
+
+    def _match_many(self, hole: Hole, at: int, bound: Bound, number: int) -> _End | None:
+        taken: tuple[tree_sitter.Node, ...] = ()
+        while True:
+            more = self._matcher.bind(hole, taken, bound)
+            if more is not None and (end := self.match(at, more, number + 1)):
+                return end
+            if at == len(self._children):
+                return None
+            node, field = child = self._children[at]
+            at += 1
+            if None not in (field, hole.field) and field != hole.field:
+                if not _is_optional(child):
+                    return None  # what stands in a body does not reach into the `else`
+            elif not node.is_extra:
+                taken = (*taken, node)
+
+
+def _nodes_like(part: Leaf | Branch, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
+    """Every node that may be this part, in order."""
+    query = _query_for(tree.language, part.kind)
+    return tree_sitter.QueryCursor(query).captures(tree.root_node).get("node", [])
+
+
+@cache
+def _query_for(language: tree_sitter.Language, kind: str) -> tree_sitter.Query:
+    kinds = {kind}
+    if is_name(kind):
+        kinds |= {
+            language.node_kind_for_id(number) or ""
+            for number in range(language.node_kind_count)
+            if language.node_kind_is_named(number) and language.node_kind_is_visible(number)
+        }
+        kinds = set(filter(is_name, kinds))
+    return tree_sitter.Query(language, f"[{' '.join(f'({kind})' for kind in sorted(kinds))}] @node")
+
+
+def _is_optional(child: Child) -> bool:
+    """Whether code may have it where the pattern has nothing."""
+    node, field = child
+    return (
+        not node.is_named
+        or node.is_extra
+        or field in _OPTIONAL_FIELDS
+        or node.type in _OPTIONAL_KINDS
+    )
+
+
+def _without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """What is left of `request: Request` or `List<T>` without its type, if that is one node."""
+    children = [child for child in children_of(node) if child[0].is_named]
+    needed = [child for child in children if not _is_optional(child)]
+    return needed[0][0] if len(needed) == 1 and len(needed) < len(children) else None
+
+
+def _is_quoted(text: bytes) -> bool:
+    return text[-1:] in (b"'", b'"')
+
+
+def _found(nodes: Sequence[tree_sitter.Node], head: int, bound: Bound) -> Found:
+    captures = {name: tuple(node.byte_range for node in nodes) for name, nodes in bound.items()}
+    return Found(nodes[0].start_byte, nodes[-1].end_byte, head, captures)

@@ -1,0 +1,53 @@
+"""What the nodes of all grammars have in common, as far as patterns care."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import tree_sitter
+
+Child: TypeAlias = tuple[tree_sitter.Node, str | None]  # with the field it fills, if any
+
+SEPARATORS = frozenset({",", ";", "\n"})
+"""Tokens that are left out of every comparison, so that `f($X, $$$)` also finds `f(1)`."""
+
+# Nodes that hold a list and nothing else: `$X` in one is a member of it, never the whole list.
+_LISTS = frozenset(
+    """
+    block body body_statement chunk class_body compilation_unit document expression_list
+    function_body module pattern_list program source source_file statement_list statements
+    stylesheet suite then translation_unit variable_list with_clause
+    """.split()
+)
+
+
+def children_of(node: tree_sitter.Node) -> Iterator[Child]:
+    """All but separators."""
+    cursor = node.walk()
+    more = cursor.goto_first_child()
+    while more:
+        child = cursor.node
+        if child is not None and child.type not in SEPARATORS:
+            yield child, cursor.field_name
+        more = cursor.goto_next_sibling()
+
+
+def is_list(node: tree_sitter.Node) -> bool:
+    """Whether a node is its members, without so much as braces around them."""
+    return node.type in _LISTS and (not node.children or node.children[0].is_named)
+
+
+def is_name(kind: str) -> bool:
+    """Whether nodes of this kind are names; grammars have several kinds, by where they stand."""
+    return kind.endswith("identifier") or kind in ("constant", "name", "word")
+
+
+def has_own_text(node: tree_sitter.Node, data: bytes) -> bool:
+    """Whether a node is more than its children: a token, or a string between two quotes."""
+    last = node.start_byte
+    for child in node.children:
+        if data[last : child.start_byte].strip():
+            return True
+        last = child.end_byte
+    return bool(data[last : node.end_byte].strip())

@@ -1,0 +1,275 @@
+"""Reads a pattern as the trees that it may stand for in one language.
+
+Every hole is spelled as a word that the grammar accepts there, a name, a statement or a typed
+parameter, until a tree without errors comes out; the nodes that cover such a word and nothing
+else are the hole. That is tried in each context of the language, see `dialects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import tree_sitter
+
+from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.chunking.syntax import grammar
+from memory_sidecar.errors import UsageError
+from memory_sidecar.grep.dialects import DIALECTS, FRAGMENT
+from memory_sidecar.grep.nodes import (
+    SEPARATORS,
+    Child,
+    children_of,
+    has_own_text,
+    is_list,
+    is_name,
+)
+from memory_sidecar.grep.pattern import PatternText
+
+MAX_DEPTH = 80  # comparing takes a few Python frames for each level
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A metavariable. `many`: it stands for any number of siblings."""
+
+    name: str  # "" where nothing is to be remembered
+    many: bool
+    field: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A token that must be there."""
+
+    kind: str
+    is_named: bool
+    text: bytes
+    field: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A node of this kind with these parts in this order."""
+
+    kind: str
+    parts: tuple[Part, ...]
+    field: str | None
+
+
+Part: TypeAlias = Hole | Leaf | Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One tree that a pattern may stand for; several parts stand for neighbours."""
+
+    parts: tuple[Part, ...]
+    words: tuple[bytes, ...]  # every text that matches holds each of them
+    repeated: tuple[str, ...]  # names of holes that must be filled with the same text
+
+    @classmethod
+    def of(cls, parts: tuple[Part, ...]) -> Reading:
+        names = list(_names(parts))
+        repeated = dict.fromkeys(name for name in names if names.count(name) > 1)
+        words = sorted(set(_words(parts)), key=len, reverse=True)  # the rarest first, mostly
+        return cls(parts, tuple(words), tuple(repeated))
+
+    @property
+    def is_anything(self) -> bool:
+        return all(isinstance(part, Hole) for part in self.parts)
+
+    def may_match(self, data: bytes) -> bool:
+        """Quickly, and right whenever it is false."""
+        return all(word in data for word in self.words)
+
+
+def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
+    """Every tree of that language that `pattern` may stand for; none where it is no such code.
+
+    Raises UsageError for one that would match everything.
+    """
+    text = PatternText(Lines(pattern.strip()).data.decode())
+    ranked: dict[tuple[int, int], dict[tuple[Part, ...], None]] = {}
+    for number, row in enumerate(DIALECTS[language].contexts):
+        for context in row:
+            spelled = _spelled(text, context, language)
+            if spelled is not None:
+                rank = (spelled.keywords_as_names(), number)
+                ranked.setdefault(rank, {})[spelled.parts()] = None
+    if not ranked:
+        return ()
+    readings = [Reading.of(parts) for parts in ranked[min(ranked)]]
+    telling = [reading for reading in readings if not reading.is_anything]
+    if not telling:
+        raise UsageError("the pattern would match everything", hint="name something beside `$X`")
+    return tuple(telling)
+
+
+def _spelled(text: PatternText, context: str, language: str) -> _Spelled | None:
+    """The pattern in that context, its holes spelled so that nothing is wrong; else `None`."""
+    parser = tree_sitter.Parser(grammar(language))
+    spellings = DIALECTS[language].spellings
+    for ending in ("", ";"):
+        around = context.replace(FRAGMENT, FRAGMENT + ending)
+        chosen = [spellings[0]] * len(text.holes)
+        best = _parsed(text, around, chosen, parser)
+        for number in reversed(range(len(chosen))):  # bodies, the pickiest, come last
+            for spelling in spellings[1:]:
+                if best.faults == 0:
+                    break
+                tried = [*chosen[:number], spelling, *chosen[number + 1 :]]
+                other = _parsed(text, around, tried, parser)
+                if other.faults < best.faults:
+                    best, chosen = other, tried
+        if best.faults == 0 and best.fits():
+            return best
+    return None
+
+
+def _parsed(
+    text: PatternText, context: str, spellings: Sequence[str], parser: tree_sitter.Parser
+) -> _Spelled:
+    before, after = context.split(FRAGMENT)
+    data = before.encode()
+    start = len(data)
+    holes: dict[tuple[int, int], int] = {}
+    for number, piece in enumerate(text.pieces):
+        data += piece.encode()
+        if number < len(spellings):
+            begin = len(data)
+            data += spellings[number].format(f"zq{number}qz").encode()
+            holes[begin, len(data)] = number
+    span = (start, len(data))
+    data += after.encode()
+    return _Spelled(text, data, span, holes, parser.parse(data))
+
+
+class _Spelled:
+    """A pattern parsed in a context, each hole spelled in one way."""
+
+    def __init__(
+        self,
+        text: PatternText,
+        data: bytes,
+        span: tuple[int, int],  # bytes of the pattern
+        holes: dict[tuple[int, int], int],  # bytes of each, and its number
+        tree: tree_sitter.Tree,
+    ) -> None:
+        self._text = text
+        self._data = data
+        self._span = span
+        self._holes = holes
+        self._tree = tree
+        self._nodes = list(_nodes(tree))
+        self.faults = self._count_faults()
+
+    def _count_faults(self) -> int:
+        """Errors of the grammar, and holes that are neither a node nor within a token."""
+        placed = {node.byte_range for node in self._nodes}
+        tokens = [n.byte_range for n in self._nodes if has_own_text(n, self._data)]
+        return sum(node.is_error or node.is_missing for node in self._nodes) + sum(
+            hole not in placed and not any(a <= hole[0] and hole[1] <= b for a, b in tokens)
+            for hole in self._holes
+        )
+
+    def fits(self) -> bool:
+        """Whether no node of the pattern reaches into the context: `f(`, `a) + (b`."""
+        start, stop = self._span
+        return _depth(self._around()) <= MAX_DEPTH and all(
+            start <= child.start_byte and child.end_byte <= stop for child, _ in self._top()
+        )
+
+    def keywords_as_names(self) -> int:
+        """How often a keyword is a name, which is the less likely reading: a method `catch`."""
+        words = (node.byte_range for node in self._nodes if is_name(node.type))
+        return sum(
+            self._tree.language.id_for_node_kind(self._data[a:b].decode(), False) is not None
+            for a, b in words
+        )
+
+    def parts(self) -> tuple[Part, ...]:
+        """What the pattern is made of: mostly one node."""
+        start, stop = self._span
+        node = self._around()
+        others = [c for c in node.children if c.end_byte <= start or c.start_byte >= stop]
+        is_whole = all(child.type in SEPARATORS for child in others)
+        if is_whole and node.parent is not None and not is_list(node):
+            return (self._part(node, None),)
+        found = [self._part(*child) for child in self._top() if _counts(child)]
+        while found and isinstance(found[0], Hole) and found[0].many:
+            del found[0]  # whatever stands before or behind makes no difference
+        while found and isinstance(found[-1], Hole) and found[-1].many:
+            del found[-1]
+        return tuple(found)
+
+    def _around(self) -> tree_sitter.Node:
+        """The smallest node that holds the whole pattern."""
+        node = self._tree.root_node.named_descendant_for_byte_range(*self._span)
+        assert node is not None
+        return node
+
+    def _top(self) -> list[Child]:
+        """Its children that are of the pattern and not of the context; itself if it has none."""
+        start, stop = self._span
+        children = list(children_of(self._around())) or [(self._around(), None)]
+        return [(c, f) for c, f in children if c.end_byte > start and c.start_byte < stop]
+
+    def _part(self, node: tree_sitter.Node, field: str | None) -> Part:
+        number = self._holes.get(node.byte_range)
+        if number is not None:
+            name, many = self._text.holes[number]
+            if many or not is_list(node):
+                return Hole(name, many, field)
+        if has_own_text(node, self._data):
+            return Leaf(node.type, node.is_named, self._literal(node), field)
+        parts = tuple(self._part(*child) for child in children_of(node) if _counts(child))
+        return Branch(node.type, parts, field)
+
+    def _literal(self, node: tree_sitter.Node) -> bytes:
+        """The text of a token; what looks like a hole inside of a string is none."""
+        start, stop = node.byte_range
+        text, last = b"", start
+        for (hole_start, hole_stop), number in sorted(self._holes.items()):
+            if start <= hole_start and hole_stop <= stop:
+                text += self._data[last:hole_start] + self._text.originals[number].encode()
+                last = hole_stop
+        return text + self._data[last:stop]
+
+
+def _counts(child: Child) -> bool:
+    """Comments do not, nor what a grammar sees between two characters."""
+    node, _ = child
+    return not node.is_extra and node.start_byte < node.end_byte
+
+
+def _nodes(tree: tree_sitter.Tree) -> Iterator[tree_sitter.Node]:
+    waiting = [tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.children
+
+
+def _depth(node: tree_sitter.Node) -> int:
+    deepest, row = 0, [node]
+    while row := [child for each in row for child in each.children]:
+        deepest += 1
+    return deepest
+
+
+def _words(parts: Sequence[Part]) -> Iterator[bytes]:
+    for part in parts:
+        if isinstance(part, Branch):
+            yield from _words(part.parts)
+        elif isinstance(part, Leaf) and part.text[:1].isalnum() and b"\n" not in part.text:
+            yield part.text
+
+
+def _names(parts: Sequence[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Branch):
+            yield from _names(part.parts)
+        elif isinstance(part, Hole) and part.name:
+            yield part.name

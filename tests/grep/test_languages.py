@@ -1,0 +1,54 @@
+"""What patterns find in each language, as written down in `cases/`.
+
+A file there is a small source, then questions: `? PATTERN`, `\\n` in it a line break, and below
+it one line for each hit: `line:column`, the end of the line it ends in, and the captures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.grep.dialects import DIALECTS
+from memory_sidecar.grep.finder import Finder
+
+CASES = sorted((Path(__file__).parent / "cases").iterdir())
+
+
+def render(code: str, language: str, pattern: str) -> str:
+    data = code.encode()
+
+    def text(start: int, stop: int) -> str:
+        shown = " ".join(data[start:stop].decode().split())
+        return shown if len(shown) <= 40 else f"{shown[:18]} … {shown[-18:]}"
+
+    shown = []
+    for hit in Finder(pattern).find(data, language):
+        line = data.count(b"\n", 0, hit.start) + 1
+        column = hit.start - data.rfind(b"\n", 0, hit.start)
+        captures = "".join(
+            f"  {name} = {' ; '.join(text(*span) for span in spans)}".rstrip()
+            for name, spans in hit.captures.items()
+        )
+        shown.append(f"    {line}:{column} {text(hit.start, hit.stop)}{captures}\n")
+    return "".join(shown)
+
+
+def sections(case: Path) -> tuple[str, list[tuple[str, str]]]:
+    """The source, and the patterns with what is written below each."""
+    code, *questions = case.read_text(encoding="utf-8").split("\n? ")
+    asked = [question.partition("\n")[::2] for question in questions]
+    return code, [(pattern.replace("\\n", "\n"), answer) for pattern, answer in asked]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_patterns_find_what_is_written_down(case: Path) -> None:
+    code, questions = sections(case)
+    for pattern, expected in questions:
+        found = render(code, case.stem, pattern)
+        assert found.splitlines() == expected.rstrip("\n").splitlines(), pattern
+
+
+def test_every_language_has_a_case() -> None:
+    assert {case.stem for case in CASES} == set(DIALECTS)

@@ -1,0 +1,137 @@
+"""What patterns mean that no single language shows, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.errors import UsageError
+from memory_sidecar.grep.finder import Finder
+
+
+def hits(pattern: str, code: str, language: str = "python") -> list[str]:
+    data = code.encode()
+    return [data[hit.start : hit.stop].decode() for hit in Finder(pattern).find(data, language)]
+
+
+def test_the_same_name_is_the_same_text_however_it_is_broken():
+    assert hits("f($X, $X)", "f(a.b, a.b)\nf(a, b)\nf(g(1,\n  2), g(1, 2))\n") == [
+        "f(a.b, a.b)",
+        "f(g(1,\n  2), g(1, 2))",
+    ]
+
+
+def test_names_that_begin_with_an_underscore_are_not_compared():
+    assert hits("f($_A, $_A, $_)", "f(1, 2, 3)") == ["f(1, 2, 3)"]
+
+
+def test_many_siblings_may_be_none():
+    assert hits("f($$$)", "f()\nf(1)\nf(1, 2)\n") == ["f()", "f(1)", "f(1, 2)"]
+
+
+def test_several_of_many_find_what_is_between():
+    assert hits("f($$$, $X, $$$, $X, $$$)", "f(1, 2, 3, 2, 4)\nf(1, 2, 3)\n") == [
+        "f(1, 2, 3, 2, 4)"
+    ]
+
+
+def test_what_matches_in_many_ways_takes_no_exponential_time():
+    many = ", ".join(["a"] * 200)
+    pattern = f"f({', '.join(['$$$, a'] * 12)}, z)"
+    assert hits(pattern, f"f({many})") == []
+
+
+def test_hits_within_hits_are_hits():
+    assert hits("f($X)", "f(f(f(1)))") == ["f(f(f(1)))", "f(f(1))", "f(1)"]
+
+
+def test_comments_are_in_nobodys_way():
+    assert len(hits("f($A, $B)", "f(\n  1,  # one\n  # two\n  2,\n)")) == 1
+    assert len(hits("f(1)  # as it was", "f(1)")) == 1
+
+
+def test_a_dollar_can_be_meant():
+    assert hits(r"echo \$HOME", "echo $HOME\necho $OTHER\n", "bash") == ["echo $HOME"]
+    assert hits("log('costs $USD')", "log('costs $USD')\nlog('costs $EUR')\n") == [
+        "log('costs $USD')"
+    ]
+
+
+def test_an_empty_string_is_not_any_string():
+    assert hits('f("")', "f('')\nf('a')\n") == ["f('')"]
+    assert hits('f("")', 'func a():\n\tf("")\n\tf("a")\n', "gdscript") == ['f("")']
+
+
+def test_neighbours_are_found_in_any_block():
+    code = "def a():\n    lock()\n    try: pass\n    finally: free()\nlock()\nfree()\n"
+    assert hits("lock()\nfree()", code) == ["lock()\nfree()"]
+    assert hits("lock()\n$NEXT", code) == [
+        "lock()\n    try: pass\n    finally: free()",
+        "lock()\nfree()",
+    ]
+
+
+def test_code_with_errors_elsewhere_is_searched():
+    assert hits("f($X)", "f(1)\nx = = 3\n") == ["f(1)"]
+
+
+def test_data_in_one_endless_line_is_passed_over():
+    assert hits("f($X)", "x = [" + "f(1), " * 10_000 + "]") == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("", "is empty"),
+        ("  \n", "is empty"),
+        ("$X", "match everything"),
+        ("$$$ARGS", "match everything"),
+        ("f(", "no code in python"),
+        ("f(]", "no code in python"),
+        ("f) + (g", "no code in python"),
+        ("f($x)", "no code in python"),
+        ("def test_$NAME(): $$$", "no code in python"),
+        ("(call", "no code in python"),
+        ("(no_such_kind) @match", "no query over python"),
+        ('(call (#eq? @a "b"))', "no query over python"),
+        ("f(" + "$X, " * 31 + ")", "too long"),
+        ("x" * 10_001, "too long"),
+        ("(" * 4_000 + "x" + ")" * 4_000, "no code in python"),
+    ],
+)
+def test_what_is_no_pattern_is_said_in_a_line(pattern, why):
+    with pytest.raises(UsageError, match=why) as raised:
+        Finder(pattern).not_understood_in(["python"])
+    assert "\n" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [("f($x)", "upper case: $X"), ("test_$NAME", "whole name"), ("f(", "must be whole")],
+)
+def test_the_hint_says_what_would_be_right(pattern, hint):
+    with pytest.raises(UsageError) as raised:
+        Finder(pattern).not_understood_in(["python"])
+    assert hint in raised.value.hint
+
+
+def test_one_language_that_understands_is_enough():
+    assert Finder("let $X = $Y;").not_understood_in(["python", "rust"]) == ["python"]
+
+
+def test_a_query_hits_what_it_calls_a_match():
+    code = "open(a)\nclose(b)\nx.open(c)\n"
+    assert hits("(call) @match", code) == ["open(a)", "close(b)", "x.open(c)"]
+    assert hits('(call function: (identifier) @_f (#eq? @_f "open")) @match', code) == ["open(a)"]
+    assert hits('(call function: (identifier) @name (#match? @name "^cl"))', code) == ["close"]
+    assert hits("(argument_list)", code) == ["(a)", "(b)", "(c)"]
+
+
+def test_a_query_captures_by_name():
+    (hit,) = Finder("(call (identifier) @name (argument_list) @_args) @match").find(
+        b"open(a)", "python"
+    )
+    assert hit.captures == {"name": ((0, 4),)}
+
+
+def test_code_may_begin_like_a_query():
+    assert hits("($A, $B) => $C", "f((a, b) => a + b)", "javascript") == ["(a, b) => a + b"]
