@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from memory_sidecar.cli.call import Call
@@ -17,15 +15,8 @@ root_option = click.option("--root", metavar="DIR", help="The root; found upward
 
 def open_context(call: Call, root: str | None) -> Context:
     """The root that a command is about. Raises NotFound."""
-    configured = context_settings(call).context_root
-    beside = find_config(call.cwd)
-    named = (beside.parent if beside else call.cwd) / Path(configured).expanduser()
-    found = find_root(
-        call.path(root) if root else None,
-        cwd=call.cwd,
-        environ=call.environ,
-        configured=named if configured else None,
-    )
+    named = call.path(root) if root else None
+    found = find_root(named, cwd=call.cwd, environ=call.environ)
     return Context(found, models=lambda: call.services.models)
 
 

@@ -15,7 +15,8 @@ from memory_sidecar.cli.context_root import (
 )
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
-from memory_sidecar.errors import UsageError
+from memory_sidecar.errors import SidecarError, UsageError
+from memory_sidecar.handlers.context import commit as commit_reads
 from memory_sidecar.handlers.context import record
 
 
@@ -36,8 +37,11 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
         accesses = accesses_of_paths([call.path(path) for path in paths], only=only)
     else:
         accesses = accesses_of_event(_event(call), cwd=call.cwd, only=only)
-    commits = commit or context_settings(call).context_commit
-    record(accesses, commit=call.environ if commits else None)
+    record(accesses)
+    if commit:
+        commit_reads(accesses, environ=call.environ)
+    elif context_settings(call).context_commit:
+        _commit_if_possible(call, accesses)
     if call.wants_json:
         call.print_json([_access_json(each) for each in accesses])
         return
@@ -97,6 +101,14 @@ def refs(
         last = each.refs.last[:10] or "never"
         name = f"{each.facts.project}/{each.facts.id}"
         call.print(f"{each.refs.count:5}  {last:10}  {name}  {each.facts.summary}")
+
+
+def _commit_if_possible(call: Call, accesses: list[Access]) -> None:
+    """Nobody asked for this very commit, and a merge that is under way is no failure."""
+    try:
+        commit_reads(accesses, environ=call.environ)
+    except SidecarError as error:
+        call.reporter.notice(error.message)
 
 
 def _event(call: Call) -> dict[str, object]:

@@ -49,13 +49,35 @@ class Companion(Protocol):
         """Stop; no command runs any more."""
 
 
-def companions_of(services: Services) -> Sequence[Companion]:
+def companions_of(
+    services: Services, *, cwd: Path, environ: Mapping[str, str]
+) -> Sequence[Companion]:
     """Everything that the daemon does without being asked."""
     from memory_sidecar.clock import system_clock
     from memory_sidecar.handlers.idle import IdleUnload
     from memory_sidecar.handlers.live import Live
 
-    return [IdleUnload(services), Live(services.codebase().data, clock=system_clock)]
+    return [
+        IdleUnload(services),
+        Live(services.codebase().data, clock=system_clock),
+        *_context_companions(services, cwd, environ),
+    ]
+
+
+def _context_companions(
+    services: Services, cwd: Path, environ: Mapping[str, str]
+) -> Sequence[Companion]:
+    from memory_sidecar.handlers.context import Context, find_root
+    from memory_sidecar.handlers.context_live import ContextLive
+
+    if not services.settings.context_regen:
+        return []
+    try:
+        root = find_root(None, cwd=cwd, environ=environ)
+    except SidecarError as error:
+        _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
+        return []
+    return [ContextLive(Context(root, models=lambda: services.models))]
 
 
 class Commands:
@@ -160,15 +182,19 @@ class Commands:
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
-                self._companions = companions_of(services)
+                self._companions = companions_of(services, cwd=self._cwd, environ=self._environ)
                 self._services = services
                 for companion in self._companions:
                     companion.start()
             return self._services
 
 
+# Not the daemon's: each call goes by its own, and a level is no result.
+_OF_EACH_CALL = frozenset({"context_root", "context_commit", "log_level"})
+
+
 def _different(one: Settings, other: Settings) -> list[str]:
-    names = (name for name in Settings.__dataclass_fields__ if name != "log_level")
+    names = (name for name in Settings.__dataclass_fields__ if name not in _OF_EACH_CALL)
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 

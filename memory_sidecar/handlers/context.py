@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.paths import find_config
+from memory_sidecar.settings import load_settings
 from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
 
 ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
@@ -72,15 +75,12 @@ class UsedAtom:
         return self.refs.count >= HOT_REFS
 
 
-def find_root(
-    option: Path | None, *, cwd: Path, environ: Mapping[str, str], configured: Path | None
-) -> Root:
-    """`option`, else the environment, else what is `configured`, else the nearest upwards.
+def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> Root:
+    """`option`, else what the environment or the settings name, else the nearest upwards of `cwd`.
 
-    Raises NotFound where that is no root.
+    Raises NotFound where that is no root, UsageError for settings that cannot be read.
     """
-    variable = environ.get(ROOT_VARIABLE, "")
-    named = option or (cwd / Path(variable).expanduser() if variable else configured)
+    named = option or _configured_root(cwd, environ)
     if named is None:
         if (found := root_around(cwd)) is not None:
             return found
@@ -95,6 +95,18 @@ def find_root(
             hint=f"`memory-sidecar context init {named}` makes it one",
         )
     return Root(named)
+
+
+def _configured_root(cwd: Path, environ: Mapping[str, str]) -> Path | None:
+    config = find_config(cwd)
+    if variable := environ.get(ROOT_VARIABLE):
+        return _resolved(variable, cwd)
+    setting = load_settings(config, environ).context_root
+    return _resolved(setting, config.parent if config else cwd) if setting else None
+
+
+def _resolved(path: str, above: Path) -> Path:
+    return Path(os.path.normpath(above / os.path.expanduser(path)))  # noqa: PTH111  which never fails
 
 
 def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> list[Path]:
@@ -112,26 +124,20 @@ def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> lis
         return list(dict.fromkeys(made + write(plan_root(root))))
 
 
-def record(
-    accesses: Sequence[Access],
-    *,
-    commit: Mapping[str, str] | None = None,
-    clock: Clock = system_clock,
-) -> None:
-    """Count `accesses` in the logs of their projects.
+def record(accesses: Sequence[Access], *, clock: Clock = system_clock) -> None:
+    """Count `accesses` in the logs of their projects."""
+    if accesses:
+        with _named_errors(accesses[0].project.root):
+            append(accesses, at=iso_utc(clock()))
 
-    With an environment to `commit` in, commit the logs with git; raises SidecarError where that
-    fails, with the logs written.
-    """
-    if not accesses:
-        return
-    roots = {access.project.root for access in accesses}
-    with _named_errors(min(roots)):
-        logs = append(accesses, at=iso_utc(clock()))
-    if commit is not None:
-        for root in roots:
-            inside = [log for log in logs if log.is_relative_to(root)]
-            commit_logs(root, inside, environ=commit)
+
+def commit(accesses: Sequence[Access], *, environ: Mapping[str, str]) -> None:
+    """Commit the logs that `accesses` were counted in; raises SidecarError with what git says."""
+    logs: dict[Path, set[Path]] = {}
+    for access in accesses:
+        logs.setdefault(access.project.root, set()).add(access.project.access_log)
+    for root, inside in logs.items():
+        commit_logs(root, sorted(inside), environ=environ)
 
 
 def record_own_reads(paths: Sequence[Path], *, tool: str, clock: Clock = system_clock) -> None:

@@ -176,6 +176,17 @@ def test_an_access_may_be_committed(context, fly, tmp_path):
     assert subprocess.check_output(command, cwd=root, text=True).count("\n") == 2
 
 
+def test_a_commit_that_was_not_asked_for_cannot_fail_a_read(context, fly, tmp_path):
+    environ = {"MEMORY_SIDECAR_DATA_DIR": str(tmp_path), "GIT_CEILING_DIRECTORIES": "/"}
+    path = fly / "experiments" / "EXP-001.md"
+    asked = context("access", path, "--commit", environ=environ)
+    assert (asked.status, asked.out) == (1, "")
+    assert "git could not commit" in asked.err
+    done = context("access", path, environ=environ | {"MEMORY_SIDECAR_CONTEXT_COMMIT": "1"})
+    assert done.status == 0
+    assert done.err.startswith("note: git could not commit")
+
+
 def test_tasks_are_listed_and_archived(context, fly):
     (fly / "TASKS.yaml").write_text(
         "tasks:\n- {id: a, text: One, status: done}\n- {id: b, text: Two}  # next\n"

@@ -72,23 +72,24 @@ def test_a_root_is_found_upwards(root, project):
 def test_what_is_named_comes_before_what_lies_around(root, tmp_path):
     for name in ("option", "variable", "setting"):
         init(tmp_path / name, project=None)
-    environ = {"MEMORY_SIDECAR_CONTEXT": "variable"}
-    found = [
-        find_root(option, cwd=cwd, environ=given, configured=configured).path
-        for option, cwd, given, configured in (
-            (tmp_path / "option", tmp_path, environ, tmp_path / "setting"),
-            (None, tmp_path, environ, tmp_path / "setting"),
-            (None, root.path, {}, tmp_path / "setting"),
-            (None, root.path, {}, None),
-        )
-    ]
-    assert [path.name for path in found] == ["option", "variable", "setting", "root"]
+    (tmp_path / "memory-sidecar.toml").write_text('context_root = "setting"\n')
+    variable = {"MEMORY_SIDECAR_CONTEXT": "variable"}
+    deep = root.path / "projects"
+    assert found(tmp_path / "option", tmp_path, variable) == "option"
+    assert found(None, tmp_path, variable) == "variable"
+    assert found(None, deep, {}) == "setting"
+    (tmp_path / "memory-sidecar.toml").unlink()
+    assert found(None, deep, {}) == "root"
+
+
+def found(option, cwd, environ):
+    return find_root(option, cwd=cwd, environ=environ).path.name
 
 
 def test_no_root_is_an_error_that_says_what_to_do(tmp_path):
     for option in (None, tmp_path):
         with pytest.raises(NotFound) as caught:
-            find_root(option, cwd=tmp_path, environ={}, configured=None)
+            find_root(option, cwd=tmp_path, environ={})
         assert "context init" in caught.value.hint
 
 
