@@ -18,12 +18,16 @@ from memory_sidecar.cli.doctor import doctor
 from memory_sidecar.cli.embed import embed
 from memory_sidecar.cli.episodic import episodic_commit, episodic_put, episodic_search
 from memory_sidecar.cli.form import error_line, wants_json
+from memory_sidecar.cli.get import get
 from memory_sidecar.cli.grep import grep
 from memory_sidecar.cli.index import index
+from memory_sidecar.cli.list import list_memories
 from memory_sidecar.cli.mcp import mcp
 from memory_sidecar.cli.model import model
 from memory_sidecar.cli.move import move, share
 from memory_sidecar.cli.options import with_help
+from memory_sidecar.cli.query import query
+from memory_sidecar.cli.recent import recent
 from memory_sidecar.cli.reindex import reindex
 from memory_sidecar.cli.remove import prune, remove, restore
 from memory_sidecar.cli.search import search
@@ -70,6 +74,10 @@ for _command in (
     grep,
     embed,
     store,
+    query,
+    list_memories,
+    recent,
+    get,
     update,
     move,
     share,

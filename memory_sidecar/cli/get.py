@@ -1,0 +1,28 @@
+"""`memory-sidecar get`"""
+
+from __future__ import annotations
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.memory_form import memory_json
+from memory_sidecar.cli.options import with_agent
+
+
+@click.command()
+@click.argument("path")
+@click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
+@with_agent
+def get(call: Call, *, agent: str, path: str, no_shared: bool) -> None:
+    """Print the memory at PATH, as `query` and `list` name it. Its `.md` may be left out.
+
+    The read is counted: what is used fades more slowly.
+    """
+    owner, stored = call.services.agent(agent, call.db).get(
+        path, with_shared=not no_shared, reporter=call.reporter
+    )
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json({"content": stored.memory.content} | memory_json(owner, stored))
+    else:
+        call.print(stored.memory.content)
