@@ -56,10 +56,12 @@ def companions_of(
     from memory_sidecar.clock import system_clock
     from memory_sidecar.handlers.idle import IdleUnload
     from memory_sidecar.handlers.live import Live
+    from memory_sidecar.handlers.live_agents import LiveAgents
 
     return [
         IdleUnload(services),
         Live(services.codebase().data, clock=system_clock),
+        LiveAgents(services, clock=system_clock),
         *_context_companions(services, cwd, environ),
     ]
 

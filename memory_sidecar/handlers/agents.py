@@ -75,6 +75,14 @@ class Agent:
         """Whether there is anything of this agent, in files or in its database."""
         return self.paths.db.exists() or bool(self.sources())
 
+    @property
+    def last_changed(self) -> float:
+        """When its database was last written to, in seconds since 1970; 0 without one."""
+        try:
+            return self.paths.db.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
     def sources(self) -> list[Source]:
         """What its database is derived from: its own folder, and what is registered besides."""
         own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
