@@ -19,11 +19,13 @@ from typing import Generic, TypeVar
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import ModelError, NotFound, PathRefused, SidecarError, StoreCorrupt
-from memory_sidecar.flows.source import Builder, Refreshed, SourceFlow
+from memory_sidecar.flows.source import Builder, Progress, Refreshed, SourceFlow
 from memory_sidecar.flows.vectors import embed_pending, known_vectors
+from memory_sidecar.handlers.activity import Activity
 from memory_sidecar.handlers.follower import Follower
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter, Silent
+from memory_sidecar.handlers.shared_lock import SharedLock
 from memory_sidecar.handlers.writer_lock import WriterLock
 from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
@@ -90,9 +92,13 @@ class Index(Generic[S]):
         self._flows: dict[str, SourceFlow] = {}
         self._keeps_flows = False
         self._lock = WriterLock(paths.writer_lock)
-        self._changing = threading.RLock()  # one flow at a time; a rebuild replaces the store
+        self._changing = SharedLock()  # shared by flows; a rebuild replaces the store
+        self._making_flow = threading.Lock()
         self._embedding = threading.Lock()
         self._opening = threading.Lock()
+        self._was_outdated = False  # the database, when it was opened
+        self.activity = Activity()
+        self._is_stopped = False
         self.live: Follower | None = None  # whoever watches the sources in this process
 
     def close(self) -> None:
@@ -129,13 +135,35 @@ class Index(Generic[S]):
                 reporter,
             )
 
-    def refresh(self, source: Source, *, under: Collection[str] | None = None) -> Refreshed:
+    def refresh(
+        self,
+        source: Source,
+        *,
+        under: Collection[str] | None = None,
+        full: bool = False,
+        progress: Progress | None = None,
+    ) -> Refreshed:
         """Bring the rows of `source` in line with its files, or with those `under` some paths.
 
-        For whoever holds the lock by `kept_open`; vectors are left for `embed`.
+        For whoever holds the lock by `kept_open`; vectors are left for `embed`. Raises Stopped
+        after `stop`.
         """
-        with self._changing:
-            return self._flow(source).refresh(under=under)
+        with self._flow_of(source) as flow, self.activity.indexing(source.name) as report:
+
+            def both(done: int, total: int) -> None:
+                report(done, total)
+                if progress is not None:
+                    progress(done, total)
+
+            return flow.refresh(under=under, full=full, progress=both)
+
+    def stop(self) -> None:
+        """End every refresh soon; what it has committed stays."""
+        with self._making_flow:
+            self._is_stopped = True
+            flows = list(self._flows.values())
+        for flow in flows:
+            flow.stop()
 
     def take_up(
         self,
@@ -150,12 +178,8 @@ class Index(Generic[S]):
         Vectors are left for later where there is no model, or more texts than `embed_at_most`.
         """
         with self._lock.held(reporter):
-            with self._changing:
-                try:
-                    self.adopt_model()
-                    refreshed = self._flow(source).refresh(under=under)
-                finally:
-                    self._let_go()  # before the next one opens the same state
+            self.adopt_model()
+            refreshed = self.refresh(source, under=under)
             with suppress(ModelError):
                 if embed_at_most is None or self._waiting() <= embed_at_most:
                     self.embed(reporter)
@@ -170,13 +194,21 @@ class Index(Generic[S]):
         waiting = self._waiting()
         if not waiting:
             return 0
+        before = 0
+
+        def progress(done: int) -> None:
+            nonlocal before
+            self.activity.vectors.add(done - before)
+            before = done
+            reporter.progress("vectors", done, max(done, waiting))
+
         return embed_pending(
             self.open(),
             embedder=self.models.embedder,
             cache=self.models.cache,
             turn=self._embedding,
             stop=stop,
-            progress=lambda done: reporter.progress("vectors", done, max(done, waiting)),
+            progress=progress,
         )
 
     @contextmanager
@@ -187,7 +219,7 @@ class Index(Generic[S]):
             try:
                 yield
             finally:
-                self._keeps_flows = False
+                self._keeps_flows = self._is_stopped = False
                 self._close_flows()
 
     def rebuild(
@@ -200,14 +232,14 @@ class Index(Generic[S]):
         with self._lock.held(reporter):
             if all_of_it:
                 self._start_over()
-            with self._changing:
+            with self._changing.alone():
                 for source in sources:
                     self._forget_state(source)
             return self.update(sources, reporter)
 
     def forget(self, source: Source, *, reporter: Reporter) -> None:
         """Remove everything derived from `source`."""
-        with self._lock.held(reporter), self._changing:
+        with self._lock.held(reporter), self._changing.alone():
             self._forget_state(source)
             if self.paths.db.exists():
                 self.recovering(lambda: self.open().forget_source(source.name), reporter)
@@ -218,6 +250,7 @@ class Index(Generic[S]):
         """The store, as it is."""
         with self._opening:
             if self._store is None:
+                self._was_outdated = is_outdated(self.paths.db, self._store_type.SCHEMA)
                 self._store = self._store_type(self.paths.db, clock=self._clock)
             return self._store
 
@@ -260,6 +293,8 @@ class Index(Generic[S]):
         if pending == rows:
             if required and problem:
                 raise problem
+            if rows and problem:
+                reporter.notice(f"ranking by keyword alone: {problem.message}; {problem.hint}")
             return None
         try:
             if store.model != self.models.files.sha256:
@@ -295,17 +330,10 @@ class Index(Generic[S]):
         passes = []
         absent: dict[str, SidecarError] = {}
         for source in sources:
-            with self._changing:
-                try:
-                    refreshed = self._flow(source).refresh(
-                        full=full,
-                        progress=lambda done, total: reporter.progress("files", done, total),
-                    )
-                    passes.append(refreshed)
-                except (NotFound, PathRefused) as error:
-                    absent[source.name] = error
-                finally:
-                    self._let_go()
+            try:
+                passes.append(self._pass_over(source, reporter, full=full))
+            except (NotFound, PathRefused) as error:
+                absent[source.name] = error
         if absent and not passes:
             raise next(iter(absent.values()))
         for why in absent.values():
@@ -336,9 +364,32 @@ class Index(Generic[S]):
                 seconds=time.monotonic() - started,
             )
 
-    def _flow(self, source: Source) -> SourceFlow:
-        if source.name in self._flows:
-            return self._flows[source.name]
+    def _pass_over(self, source: Source, reporter: Reporter, *, full: bool) -> Refreshed:
+        """By whoever watches `source`, if it is watched, and beside nobody."""
+
+        def progress(done: int, total: int) -> None:
+            reporter.progress("files", done, total)
+
+        if self.live is not None:
+            return self.live.index(source, full=full, progress=progress)
+        return self.refresh(source, full=full, progress=progress)
+
+    @contextmanager
+    def _flow_of(self, source: Source) -> Iterator[SourceFlow]:
+        """The flow of `source`, for several threads where flows are kept, and else for one."""
+        with self._changing.shared() if self._keeps_flows else self._changing.alone():
+            try:
+                with self._making_flow:
+                    flow = self._flows.get(source.name)
+                    if flow is None or flow.source != source:
+                        self._close_flows(source.name)
+                        flow = self._flows[source.name] = self._make_flow(source)
+                yield flow
+            finally:
+                if not self._keeps_flows:
+                    self._close_flows()
+
+    def _make_flow(self, source: Source) -> SourceFlow:
         known = None
         if self.models.problem is None:
             known = known_vectors(self.models.cache, self.models.files.sha256)
@@ -350,12 +401,9 @@ class Index(Generic[S]):
             known_vectors=known or (lambda _texts: {}),
             threads=2 * processors(),  # some of them wait for other processes
         )
-        self._flows[source.name] = flow
+        if self._is_stopped:
+            flow.stop()
         return flow
-
-    def _let_go(self) -> None:
-        if not self._keeps_flows:
-            self._close_flows()
 
     def _close_flows(self, name: str | None = None) -> None:
         """Let go of the CocoIndex state of all sources, or of one."""
@@ -373,9 +421,11 @@ class Index(Generic[S]):
 
         It was deleted, damaged or of an older schema, or making it was interrupted.
         """
-        if self._store is None and is_outdated(self.paths.db, self._store_type.SCHEMA):
+        store = self.open()
+        if self._was_outdated:
+            self._was_outdated = False
             reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
-        with self.open().reading() as connection:
+        with store.reading() as connection:
             known = set(source_names(connection))
         asked_names = {source.name for source in asked}
         lost = [s for s in self.sources() if s.name not in known | asked_names]
@@ -386,7 +436,7 @@ class Index(Generic[S]):
 
     def _start_over(self) -> None:
         """Raises StoreForeign and StoreNewer for what is not ours to set aside."""
-        with self._changing, named_errors(self.paths.db):
+        with self._changing.alone(), named_errors(self.paths.db):
             self.close()
             with suppress(StoreCorrupt):
                 is_outdated(self.paths.db, self._store_type.SCHEMA)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -87,9 +89,10 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
             path_globs=tuple(asked.paths),
         ),
     )
-    if asked.wait_fresh_ms:
-        codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
-    found = codebase.search(query, reporter=report)[offset:]
+    with _left_to_a_person():
+        if asked.wait_fresh_ms:
+            codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
+        found = codebase.search(query, reporter=report)[offset:]
     shown = within_tokens(
         found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.chunk.code)
     )
@@ -129,11 +132,10 @@ class FileLines(Result):
 
 def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
     """Read lines of a file of an indexed source, as it is on the disk now."""
-    file = read_source_file(
-        _searched(caller, asked.source),
-        asked.path,
-        max_file_bytes=caller.services.settings.max_file_bytes,
-    )
+    with _left_to_a_person():
+        sources = _searched(caller, asked.source)
+    limit_bytes = caller.services.settings.max_file_bytes
+    file = read_source_file(sources, asked.path, max_file_bytes=limit_bytes)
     lines = file.text.split("\n")
     if lines[-1] == "":
         lines.pop()  # what ends with a line break has no line behind it
@@ -185,7 +187,8 @@ class Sources(Result):
 
 def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sources:
     """List the source trees that are indexed, with how fresh each index is."""
-    return Sources(sources=source_states(caller))
+    with _left_to_a_person():
+        return Sources(sources=source_states(caller))
 
 
 def source_states(caller: Caller) -> list[SourceState]:
@@ -219,6 +222,19 @@ def source_states(caller: Caller) -> list[SourceState]:
             )
         )
     return states
+
+
+@contextmanager
+def _left_to_a_person() -> Iterator[None]:
+    """What no agent can mend by calling again, and should not mend by itself."""
+    try:
+        yield
+    except NoIndex as error:
+        raise NoIndex(
+            error.message,
+            hint="tell the user to run `memory-sidecar index PATH` once; until then work with your "
+            "own file tools, since calling again changes nothing",
+        ) from error
 
 
 def _chosen(caller: Caller, name: str) -> tuple[str, ...]:

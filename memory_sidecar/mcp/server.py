@@ -37,8 +37,6 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
 
 # An agent that is told to index again does, and again: what it cannot mend, a person has to.
 _HINTS = {
-    "no_index": "tell the user to run `memory-sidecar index PATH` once; until then work with your "
-    "own file tools, since calling again changes nothing",
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
     "secret_refused": "leave it out; pass allow_secrets only if the user wants it stored",
