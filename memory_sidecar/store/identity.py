@@ -19,6 +19,7 @@ from memory_sidecar.sqlite import (
     connect,
     integers,
     named_errors,
+    snapshot,
     transaction,
 )
 from memory_sidecar.store.corpus import Corpus
@@ -87,7 +88,7 @@ def set_aside(path: Path) -> None:
 
 def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
     """0 for a new file."""
-    with named_errors(path):
+    with named_errors(path), snapshot(connection):  # another process may be making it now
         application, version = (
             connection.pragma("application_id"),
             connection.pragma("user_version"),
@@ -112,6 +113,8 @@ def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
 def _create(connection: apsw.Connection, schema: Schema) -> None:
     sql = resources.files(__package__).joinpath("sql")
     with transaction(connection):
+        if connection.pragma("user_version") == schema.version:
+            return  # another process was faster
         for script in ("derived.sql", *schema.scripts):
             connection.execute(sql.joinpath(script).read_text("utf-8"))
         for corpus in schema.corpora:
