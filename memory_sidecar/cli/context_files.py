@@ -132,8 +132,8 @@ def regen(call: Call, *, project: str | None, every: bool, root: str | None) -> 
         return
     atoms = sum(sum(counts.values()) for counts in done.atoms.values())
     call.print(
-        f"{len(done.atoms)} projects, {atoms:,} atoms: {len(done.written)} files written"
-        + (f", {len(done.problems)} problems" if done.problems else "")
+        f"projects: {len(done.atoms)}, atoms: {atoms:,}, files written: {len(done.written)}"
+        + (f", problems: {len(done.problems)}" if done.problems else "")
     )
 
 

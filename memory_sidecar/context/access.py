@@ -161,8 +161,9 @@ def _project_of(path: Path, only: Root | None) -> Project | None:
     """The project that `path` is or lies in: a folder in `projects` of a root."""
     for folder in (path, *path.parents):
         root = folder.parent.parent
-        if folder.parent.name == PROJECTS and is_root(root) and (only is None or only.path == root):
-            return Project(root, folder.name)
+        if folder.parent.name == PROJECTS and is_root(root):
+            is_meant = only is None or only.path.resolve() == root.resolve()
+            return Project(root, folder.name) if is_meant else None
     return None
 
 

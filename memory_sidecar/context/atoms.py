@@ -38,7 +38,6 @@ class Atom:
     facts: AtomFacts
     text: str  # the whole file
     meta: Mapping[str, object]
-    body: str
     problem: str = ""  # of the frontmatter, of which `meta` then has what could be read
     problem_line: int = 1
 
@@ -160,7 +159,7 @@ def _read(project: Project, kind: AtomKind, entry: os.DirEntry[str]) -> Atom | S
         line, problem = int(found[1] or 1), found[2]
     facts = atom_facts(f"{project.name}/{kind.folder}/{entry.name}", page.meta)
     assert facts is not None
-    return Atom(project, name, facts, text, page.meta, page.body, problem, line)
+    return Atom(project, name, facts, text, page.meta, problem, line)
 
 
 def _lies_in(root: Path, path: Path) -> bool:

@@ -85,14 +85,14 @@ class Root:
 
     def project(self, name: str) -> Project:
         """Raises UsageError for what cannot be a name, NotFound where there is no such project."""
-        project = Project(self.path, checked_name(name))
-        if not project.path.is_dir():
-            known = ", ".join(each.name for each in self.projects()) or "none yet"
+        projects = {project.name: project for project in self.projects()}
+        if name not in projects:
+            known = ", ".join(projects) or "none yet"
             raise NotFound(
-                f"there is no project {name!r} in {self.path}",
+                f"there is no project {checked_name(name)!r} in {self.path}",
                 hint=f"there are: {known}; `memory-sidecar context init --project {name}` makes it",
             )
-        return project
+        return projects[name]
 
     def project_around(self, path: Path) -> Project | None:
         """The project that `path` lies in."""

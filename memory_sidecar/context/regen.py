@@ -125,7 +125,11 @@ def _had(shelves: Sequence[Shelf], indexes: Iterable[str]) -> dict[str, Refs]:
 
 
 def _with_refs(atom: Atom, refs: Refs) -> list[Change]:
-    if atom.problem or (refs.count, refs.last) == (atom.facts.refs, atom.facts.last_ref):
+    if (
+        atom.problem
+        or not atom.meta
+        or (refs.count, refs.last) == (atom.facts.refs, atom.facts.last_ref)
+    ):
         return []
     text = edit_page(atom.text, {"refs": refs.count, "last-ref": refs.last or None})
     return [Change(atom.path, atom.text.encode(), text.encode())]

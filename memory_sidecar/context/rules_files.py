@@ -51,7 +51,7 @@ def whole(survey: Survey) -> Iterator[Finding]:
         if not (path := survey.root.path / name).is_file():
             fix = partial(make_root, survey.root.path)
             yield Finding(path, 1, "it is missing", "run `memory-sidecar context init`", fix=fix)
-    for project in survey.project_files():
+    for project in survey.projects:
         for name in (CORTEX, "mission.md", "roadmap.md", STATUS, ISSUES, TASKS):
             if not (path := project.path / name).is_file():
                 remedy = f"run `memory-sidecar context init --project {project.name}`"
@@ -61,7 +61,7 @@ def whole(survey: Survey) -> Iterator[Finding]:
 
 def short(survey: Survey) -> Iterator[Finding]:
     """What is read at every start stays short."""
-    for project in survey.project_files():
+    for project in survey.projects:
         yield from _too_long(project.path / STATUS, MAX_STATUS_LINES, "keep what holds now")
         yield from _too_long(project.path / ISSUES, MAX_ISSUES_LINES, "delete what is resolved")
     user = survey.root.path / USER
@@ -73,7 +73,7 @@ def short(survey: Survey) -> Iterator[Finding]:
 
 def status_has_sections(survey: Survey) -> Iterator[Finding]:
     """STATUS.md says where things stand, what is under way, what blocks, and what is next."""
-    for project in survey.project_files():
+    for project in survey.projects:
         path = project.path / STATUS
         headings = [
             found[1].lower() for line in _lines(path) if (found := _HEADING.fullmatch(line))
@@ -107,7 +107,7 @@ def listed(survey: Survey) -> Iterator[Finding]:
 
 def tasks_readable(survey: Survey) -> Iterator[Finding]:
     """TASKS.yaml is a list of tasks."""
-    for project in survey.project_files():
+    for project in survey.projects:
         path = project.path / TASKS
         try:
             read_tasks(project)
@@ -119,7 +119,7 @@ def tasks_readable(survey: Survey) -> Iterator[Finding]:
 
 def log_readable(survey: Survey) -> Iterator[Finding]:
     """Every line of the access log is JSON; others count nothing."""
-    for project in survey.project_files():
+    for project in survey.projects:
         for path, line in broken_lines(project):
             yield Finding(path, line, "this line is no JSON and counts nothing", "delete it")
 
@@ -151,8 +151,12 @@ def _unlisted(page: Path, wanted: Sequence[Listed], changes: Sequence[Change]) -
         )  # fmt: skip
     fix = partial(write, [change for change in changes if change.path == page])
     for each in wanted:
-        if page.is_file() and each.path not in text:
+        if page.is_file() and not _names(text, each.path):
             yield Finding(page, 1, f"it does not name {each.path}", REGEN, fix=fix)
+
+
+def _names(text: str, path: str) -> bool:
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w-])", text) is not None
 
 
 def _lines(path: Path) -> list[str]:

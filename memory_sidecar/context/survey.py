@@ -89,9 +89,9 @@ class Survey:
         referrers = self.referrers.get((atom.project.name, atom.name), ())
         return sorted({a.path: a for a in referrers if is_newer(a, atom)}.values(), key=_by_id)
 
-    def project_files(self) -> Iterator[Project]:
-        for plan in self.plans:
-            yield plan.project
+    @property
+    def projects(self) -> list[Project]:
+        return [plan.project for plan in self.plans]
 
 
 def is_newer(one: Atom, other: Atom) -> bool:

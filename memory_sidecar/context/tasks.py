@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_sidecar.context.layout import ARCHIVE, TASKS, Project, template
-from memory_sidecar.errors import PageBroken
+from memory_sidecar.errors import Conflict, PageBroken
 from memory_sidecar.sources.atomic import replace_file
 from memory_sidecar.sources.atoms import text_of
 from memory_sidecar.sources.yaml_lines import BrokenYaml, Node, read_yaml
@@ -61,10 +61,12 @@ def read_tasks(project: Project) -> list[Task]:
 def archive_tasks(project: Project) -> list[Task]:
     """Move what is done to the archive; returns it.
 
-    Raises PageBroken, and changes nothing, where a task cannot be cut out without touching others.
+    Raises PageBroken, and changes nothing, where a task cannot be cut out without touching others;
+    Conflict where someone else writes to the file meanwhile.
     """
     path, archive = project.path / TASKS, project.path / ARCHIVE
-    file = _parse(project, _text(path))
+    before = _text(path)
+    file = _parse(project, before)
     done = [task for task in file.tasks if task.is_done]
     if not done:
         return []
@@ -73,6 +75,8 @@ def archive_tasks(project: Project) -> list[Task]:
     longer = _with_entries(archived, [_entry(task, file.lines) for task in done])
     if longer != archived:
         replace_file(archive, longer.encode())
+    if _text(path) != before:
+        raise Conflict(f"{path} was changed meanwhile", hint="do it again")
     replace_file(path, left.encode())
     return done
 
