@@ -8,6 +8,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call, with_help
+from memory_sidecar.errors import UsageError
 from memory_sidecar.sources.registry import Source
 
 
@@ -21,10 +22,22 @@ def source() -> None:
 @click.argument("path")
 @click.option("--name", help="What to call it; the folder's name otherwise.")
 @click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
+@click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
 @with_call
-def add(call: Call, path: str, name: str | None, excludes: tuple[str, ...]) -> None:
-    """Register the folder PATH without indexing it yet."""
-    added = call.codebase.registry.add(call.path(path), name=name, excludes=excludes)
+def add(
+    call: Call, path: str, name: str | None, excludes: tuple[str, ...], agent: str | None
+) -> None:
+    """Register the folder PATH without indexing it yet.
+
+    With --agent, the Markdown files in PATH become memories of that agent, or of all agents where
+    it is `shared`. The daemon indexes them at once, without one the next query does.
+    """
+    if agent is None:
+        added = call.codebase.registry.add(call.path(path), name=name, excludes=excludes)
+    elif excludes:
+        raise UsageError("--exclude is for code", hint="register the folders inside one by one")
+    else:
+        added = call.services.agent(agent, call.db).register(call.path(path), name=name)
     if call.wants_json:
         call.print_json(_source_json(added))
     else:
@@ -32,10 +45,14 @@ def add(call: Call, path: str, name: str | None, excludes: tuple[str, ...]) -> N
 
 
 @source.command(name="list")
+@click.option("--agent", metavar="A", help="The knowledge directories of this agent instead.")
 @with_call
-def list_sources(call: Call) -> None:
+def list_sources(call: Call, agent: str | None) -> None:
     """Show the registered sources."""
-    sources = call.codebase.registry.all()
+    if agent is None:
+        sources = call.codebase.registry.all()
+    else:
+        sources = call.services.agent(agent, call.db).registry.all()
     if call.wants_json:
         call.print_json([_source_json(each) for each in sources])
         return
@@ -46,10 +63,15 @@ def list_sources(call: Call) -> None:
 
 @source.command()
 @click.argument("name")
+@click.option("--agent", metavar="A", help="A knowledge directory of this agent.")
 @with_call
-def remove(call: Call, name: str) -> None:
+def remove(call: Call, name: str, agent: str | None) -> None:
     """Forget the source NAME and its index. Its files stay as they are."""
-    removed = call.codebase.remove(name, reporter=call.reporter)
+    if agent is None:
+        removed = call.codebase.remove(name, reporter=call.reporter)
+    else:
+        its = call.services.agent(agent, call.db)
+        removed = its.unregister(name, reporter=call.reporter)
     if call.wants_json:
         call.print_json(_source_json(removed))
     else:

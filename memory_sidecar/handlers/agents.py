@@ -150,10 +150,11 @@ class Agent:
         self.on_use(self)
         return report
 
-    def register(self, root: Path, *, name: str | None, reporter: Reporter) -> Source:
-        """Have the folder `root` as one more knowledge directory, indexed when this returns.
+    def register(self, root: Path, *, name: str | None = None) -> Source:
+        """Have the folder `root` as one more knowledge directory.
 
-        Raises PathRefused for a folder of an agent's own, as no agent may read another's.
+        Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
+        for a folder of the agents' own, as none may read another's.
         """
         real, knowledge = root.resolve(), self.paths.db.parent.resolve()
         if real == knowledge or knowledge in real.parents or real in knowledge.parents:
@@ -162,7 +163,6 @@ class Agent:
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
         source = self.registry.add(root, name=name)
-        self.data.update([source], reporter)
         if self.data.live is not None:
             self.data.live.follow(source)
         self.on_use(self)
