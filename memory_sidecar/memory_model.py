@@ -45,6 +45,7 @@ class Memory:
     is_pinned: bool = False
     relations: tuple[tuple[Relation, str], ...] = ()
     problem: str = ""  # what is wrong with the file, in one line
+    declared_id: str = ""  # its frontmatter's `id`
 
     kind: str = ""  # of an atom: experiment, knowledge or pattern; "" for any other memory
     atom_id: str = ""  # EXP-042

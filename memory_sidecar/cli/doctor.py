@@ -7,7 +7,8 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.errors import SidecarError
-from memory_sidecar.handlers.doctor import Finding, examine, repair
+from memory_sidecar.handlers.doctor import examine, repair
+from memory_sidecar.handlers.finding import Finding
 
 
 @click.command()
@@ -17,7 +18,7 @@ def doctor(call: Call, fix: bool) -> None:
     """Check the installation, the model and the index. Exit status 1 when something is wrong."""
     findings = examine(call.services, call.codebase)
     if fix and any(finding.remedy for finding in findings):
-        repair(findings, call.codebase, reporter=call.reporter)
+        repair(findings, call.services, call.codebase, reporter=call.reporter)
         call.reporter.close()
         findings = examine(call.services, call.codebase)
     if call.wants_json:
@@ -42,4 +43,5 @@ def _finding_json(finding: Finding) -> dict[str, object]:
         "ok": finding.ok,
         "text": finding.text,
         "hint": finding.hint,
+        "agent": finding.agent,
     }

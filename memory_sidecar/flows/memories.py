@@ -16,7 +16,7 @@ from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint,
 from memory_sidecar.memory_model import Memory, Relation, address, estimate_tokens
 from memory_sidecar.model import Document, FileStatus, SourceFile
 from memory_sidecar.sources import reasons
-from memory_sidecar.sources.atoms import STANDINGS, AtomFacts, AtomId, Standing, atom_facts
+from memory_sidecar.sources.atoms import STANDINGS, AtomFacts, AtomId, Standing, atom_facts, text_of
 from memory_sidecar.sources.frontmatter import Page, parse_page
 from memory_sidecar.sources.memory_files import (
     MemoryPage,
@@ -117,7 +117,10 @@ class MemoryBuilder:
     def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:
         mtime_ms = file.mtime_ns // 1_000_000
         read = memory_of(page, mtime_ms=mtime_ms)
-        memory = self._as_memory(file, read, content_hash, atom_facts(file.path, page.meta))
+        memory = replace(
+            self._as_memory(file, read, content_hash, atom_facts(file.path, page.meta)),
+            declared_id=text_of(page.meta.get("id")),
+        )
         chunks = _chunks(memory, read.body_line + _blank_lines_before(page.body))
         # A page that tells its times is the same memory whenever it was copied here.
         times_told = {memory.created_at, memory.updated_at}.isdisjoint({mtime_ms})

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from memory_sidecar.errors import NoIndex, SidecarError
 from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.doctor_agents import examine_agents, repair_agents
+from memory_sidecar.handlers.finding import Finding, damage_of
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
-from memory_sidecar.sqlite import connect, named_errors, sqlite_version
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check. `remedy` is what `repair` does about it: "rebuild", "index" or ""."""
-
-    check: str
-    ok: bool
-    text: str
-    hint: str = ""
-    remedy: str = ""
+from memory_sidecar.sqlite import sqlite_version
 
 
 def examine(services: Services, codebase: Codebase) -> list[Finding]:
@@ -42,16 +32,19 @@ def examine(services: Services, codebase: Codebase) -> list[Finding]:
         except SidecarError as error:
             remedy = "rebuild" if error.code == "store_corrupt" else ""
             findings.append(Finding(name, False, error.message, error.hint, remedy))
-    return findings
+    return findings + examine_agents(services)
 
 
-def repair(findings: Sequence[Finding], codebase: Codebase, *, reporter: Reporter) -> None:
+def repair(
+    findings: Sequence[Finding], services: Services, codebase: Codebase, *, reporter: Reporter
+) -> None:
     """Do what the remedies of `findings` say, the most thorough one first."""
-    remedies = {finding.remedy for finding in findings}
+    remedies = {finding.remedy for finding in findings if not finding.agent}
     if "rebuild" in remedies:
         codebase.rebuild((), reporter=reporter)
     elif "index" in remedies:
         codebase.index((), reporter=reporter)
+    repair_agents(findings, services, reporter=reporter)
 
 
 def _runtime() -> Finding:
@@ -67,15 +60,9 @@ def _model(services: Services) -> Finding:
 
 def _database(codebase: Codebase) -> Finding:
     status = codebase.status()
-    connection = connect(status.db, read_only=True)
-    try:
-        with named_errors(status.db):
-            problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
-    finally:
-        connection.close()
-    if problems != ["ok"]:
+    if damage := damage_of(status.db):
         return Finding(
-            "database", False, f"{status.db} is damaged: {problems[0]}",
+            "database", False, f"{status.db} is damaged: {damage}",
             "`memory-sidecar reindex --all` makes it again", "rebuild",
         )  # fmt: skip
     return Finding("database", True, f"{status.db}, {status.chunks:,} chunks")

@@ -200,6 +200,7 @@ def _insert_row(connection: Connection, document: MemoryDocument) -> int:
         "refs": memory.refs,
         "last_ref": memory.last_ref,
         "problem": memory.problem,
+        "declared_id": memory.declared_id,
     }
     connection.execute(
         f"INSERT INTO memories ({', '.join(columns)}, superseded, uses, used_at)"

@@ -235,6 +235,7 @@ _COLUMNS = {
     "relations": "(SELECT json_group_array(json_array(relation, target)) FROM (SELECT relation,"
     " target FROM memory_relations WHERE memory = key ORDER BY relation, target))",
     "problem": "problem",
+    "declared_id": "declared_id",
     "kind": "kind",
     "atom_id": "atom_id",
     "project": "project",

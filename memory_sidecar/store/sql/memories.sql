@@ -30,6 +30,7 @@ CREATE TABLE memories (
     refs           INTEGER NOT NULL DEFAULT 0,      -- reads that its file knows of
     last_ref       TEXT NOT NULL DEFAULT '',
     problem        TEXT NOT NULL DEFAULT '',        -- what is wrong with the file
+    declared_id    TEXT NOT NULL DEFAULT '',        -- the id that its frontmatter gives
     UNIQUE (directory, file)
 );
 
@@ -42,6 +43,7 @@ CREATE INDEX memories_by_expiry ON memories (expires_at) WHERE expires_at IS NOT
 CREATE INDEX memories_by_project ON memories (project, kind) WHERE project <> '' OR kind <> '';
 CREATE INDEX memories_by_atom ON memories (atom_id) WHERE atom_id <> '';
 CREATE INDEX memories_by_status ON memories (status) WHERE status <> '';
+CREATE INDEX memories_by_declared_id ON memories (declared_id) WHERE declared_id <> '';
 CREATE INDEX memories_not_current ON memories (key) WHERE standing <> 'active' OR superseded;
 CREATE INDEX memories_broken ON memories (path) WHERE problem <> '';
 
