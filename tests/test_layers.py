@@ -45,7 +45,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
         (
             *("errors", "credentials", "model", "session_model", "memory_model", "strength", "clock", "locate"),
-            "cocoindex_env",
+            *("outputs", "cocoindex_env"),
         ),
     ),
 )

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypedDict
 
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import known_language, prints, with_call
+from memory_sidecar.cli.options import known_language, with_call
 from memory_sidecar.grep.files import Extent, GrepHit
 from memory_sidecar.handlers import grep as handler
+from memory_sidecar.outputs.code import Capture, FoundCode
 
 MAX_LIMIT = 1_000_000
-
-
-class Capture(TypedDict):
-    """What stood in a hole of the pattern. Counted from 1; `end_column` is behind it."""
-
-    text: str
-    start_line: int
-    start_column: int
-    end_line: int
-    end_column: int
-
-
-class FoundCode(TypedDict):
-    """A place that the pattern matched. Counted from 1; `end_column` is behind it."""
-
-    filename: Annotated[str, "relative to the working directory, absolute outside of it"]
-    location: Annotated[str, "start-end in lines: filename:location opens in an editor"]
-    language: str
-    code: str
-    start_line: int
-    start_column: int
-    end_line: int
-    end_column: int
-    captures: Annotated[dict[str, list[Capture]], "by metavariable; one for $X, any for $$$X"]
 
 
 @click.command()
@@ -48,7 +24,6 @@ class FoundCode(TypedDict):
     "--limit", type=click.IntRange(1, MAX_LIMIT), default=1000, show_default=True, metavar="N"
 )
 @with_call
-@prints(list[FoundCode])
 def grep(
     call: Call,
     *,

@@ -47,19 +47,6 @@ def with_call(command: Command) -> Command:
     return called
 
 
-def prints(shape: object) -> Callable[[Command], Command]:
-    """Say what a command prints as JSON: a type made of lists, dicts and TypedDicts.
-
-    The schemas in `memory_sidecar/schemas` are made from it, and what tests print is checked.
-    """
-
-    def marked(command: Command) -> Command:
-        command.__dict__["prints"] = shape
-        return command
-
-    return marked
-
-
 def with_agent(command: Command) -> Command:
     """Like `with_call`, with the name of the agent after the `Call`."""
     option = click.option(

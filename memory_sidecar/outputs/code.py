@@ -1,0 +1,139 @@
+"""What the commands about sources and their code print."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired, TypedDict
+
+from memory_sidecar.outputs.common import ErrorText, Explanation, Score, Time
+
+
+class File(TypedDict):
+    """A file that was left out or could not be indexed, and why."""
+
+    source: str
+    path: Annotated[str, "relative to its source"]
+    reason: str
+
+
+class IndexReport(TypedDict):
+    """What an index run did."""
+
+    sources: Annotated[list[str], "those that were looked at"]
+    sources_absent: Annotated[list[str], "not there; what was indexed of them stays"]
+    files_total: Annotated[int, "all that the sources have"]
+    files_processed: Annotated[int, "those (re)indexed by this call"]
+    files_deleted: int
+    files_skipped: list[File]
+    files_failed: Annotated[list[File], "tried again next time"]
+    folders_unreadable: Annotated[list[str], "left as they were"]
+    chunks_indexed: int
+    chunks_deleted: int
+    chunks_total: int
+    vectors_embedded: int
+    vectors_pending: Annotated[int, "chunks that wait for their vector"]
+    seconds: float
+
+
+class AgentReport(IndexReport):
+    """What was done for the memories and sessions of an agent: its chunks are theirs."""
+
+    agent: str
+
+
+class AgentReports(TypedDict):
+    """What `reindex --all` did where no source is registered."""
+
+    agents: list[AgentReport]
+
+
+class AllReports(IndexReport):
+    """What `reindex --all` did: for the sources, and for each agent."""
+
+    agents: list[AgentReport]
+
+
+class CodeHit(TypedDict):
+    """A ranked chunk of code."""
+
+    filename: Annotated[str, "relative to its source"]
+    location: Annotated[str, "start-end in lines: filename:location opens in an editor"]
+    language: str
+    code: Annotated[str, "those lines"]
+    score: Score
+    source: str
+    start_line: Annotated[int, "from 1"]
+    end_line: Annotated[int, "inclusive"]
+    symbols: Annotated[list[str], "names defined in it"]
+    scope: Annotated[str, "what encloses its first line: Cart.add, or Setup > Linux"]
+    signature: Annotated[str, "of the definition that it lies in or begins"]
+    explain: NotRequired[Annotated[Explanation, "with --explain"]]
+
+
+class Capture(TypedDict):
+    """What stood in a hole of a pattern. Counted from 1 in characters."""
+
+    text: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: Annotated[int, "behind its last character"]
+
+
+class FoundCode(TypedDict):
+    """A place that a pattern matched. Counted from 1 in characters."""
+
+    filename: Annotated[str, "relative to the working directory, absolute outside of it"]
+    location: Annotated[str, "start-end in lines: filename:location opens in an editor"]
+    language: str
+    code: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: Annotated[int, "behind its last character"]
+    captures: Annotated[dict[str, list[Capture]], "by name: one for $X, any number for $$$X"]
+
+
+class Source(TypedDict):
+    """A registered folder."""
+
+    name: str
+    root: Annotated[str, "absolute"]
+    excludes: Annotated[list[str], "globs as in a .gitignore"]
+
+
+class LiveState(TypedDict):
+    """How the watch of a source is doing."""
+
+    is_current: Annotated[bool, "nothing saved up to now waits to be indexed"]
+    refreshed_at: Time | None
+    error: Annotated[str, "why it does not follow, or empty"]
+    polled: Annotated[list[str], "folders that the system does not watch"]
+    notice: str
+
+
+class SourceStatus(TypedDict):
+    """What is indexed of a source."""
+
+    name: str
+    root: Annotated[str, "absolute"]
+    files_indexed: int
+    files_skipped: int
+    files_failed: int
+    chunks: int
+    scanned_at: Time | None
+    live: Annotated[LiveState | None, "null where nothing watches it"]
+
+
+class Status(TypedDict):
+    """What is indexed, and how fresh it is."""
+
+    data_dir: str
+    db: str
+    db_bytes: int
+    sources: list[SourceStatus]
+    chunks: int
+    vectors: int
+    vectors_pending: int
+    model: str | None
+    model_problem: ErrorText | None
+    files: NotRequired[Annotated[list[File], "with --skipped or --failed"]]

@@ -1,0 +1,30 @@
+"""What several outputs hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+Time = Annotated[str, "ISO 8601 in UTC"]
+Score = Annotated[float, "0 to 1, falls with rank"]
+
+
+class Explanation(TypedDict):
+    """What a score is made of."""
+
+    cosine: Annotated[float | None, "likeness to the question; null where that arm had no opinion"]
+    keyword: Annotated[float | None, "share of the question's weight that the words match"]
+    boosts: Annotated[dict[str, float], "what was added, by name"]
+
+
+class ErrorText(TypedDict):
+    """What is wrong, and what would be right."""
+
+    code: Annotated[str, "stable, such as no_index"]
+    message: str
+    hint: Annotated[str, "a next step, or empty"]
+
+
+class Error(TypedDict):
+    """The last line on standard error when a command fails and JSON was asked for."""
+
+    error: ErrorText

@@ -1,0 +1,43 @@
+"""What the commands about the installation print."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+Vector = Annotated[list[float], "384 numbers of length 1; with `-`, such an array a line"]
+
+
+class Finding(TypedDict):
+    """One check of the doctor."""
+
+    check: str
+    agent: Annotated[str, "whose database it is about; empty for the code's"]
+    ok: bool
+    text: str
+    hint: Annotated[str, "a next step, or empty"]
+    agent: Annotated[str, "whose database it is about, or empty"]
+
+
+class Model(TypedDict):
+    """The embedding model in use."""
+
+    name: str
+    origin: str
+    folder: str
+    sha256: str
+    dimension: int
+
+
+class Stopped(TypedDict):
+    """Whether a daemon ran, and which."""
+
+    stopped: bool
+    pid: int | None
+
+
+class Skill(TypedDict):
+    """A skill for coding agents."""
+
+    name: str
+    description: str
+    path: str
