@@ -11,7 +11,6 @@ class Finding(TypedDict):
     """One check of the doctor."""
 
     check: str
-    agent: Annotated[str, "whose database it is about; empty for the code's"]
     ok: bool
     text: str
     hint: Annotated[str, "a next step, or empty"]
