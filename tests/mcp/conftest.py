@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,21 @@ if sys.platform == "win32":
     collect_ignore_glob = ["*"]  # Unix sockets and signals
 
 
-@pytest.fixture
-def home(tmp_path: Path, indexed: Path) -> Iterator[Home]:
-    """A data directory with a project that is indexed, not to be changed; no daemon runs yet."""
+@contextmanager
+def served_home(folder: Path) -> Iterator[Home]:
+    """The data directory in `folder`, whose daemon ends with the block."""
     runtime_dir = Path(tempfile.mkdtemp(dir="/tmp"))  # short enough for a socket
-    home = Home(tmp_path, runtime_dir)
+    home = Home(folder, runtime_dir)
     yield home
     home.end()
     shutil.rmtree(runtime_dir)
+
+
+@pytest.fixture
+def home(tmp_path: Path, indexed: Path) -> Iterator[Home]:
+    """A data directory with a project that is indexed, not to be changed; no daemon runs yet."""
+    with served_home(tmp_path) as home:
+        yield home
 
 
 @pytest.fixture
