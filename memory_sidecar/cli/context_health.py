@@ -10,6 +10,7 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.context.findings import Finding
 from memory_sidecar.context.health import RULES
 from memory_sidecar.errors import SidecarError
+from memory_sidecar.outputs import context as out
 
 _rule = click.Choice(list(RULES))
 
@@ -94,7 +95,7 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
         call.print(f"[{mark}] {task.project}: {name}{task.text} [{task.status}]{priority}")
 
 
-def _finding_json(finding: Finding, file: str) -> dict[str, object]:
+def _finding_json(finding: Finding, file: str) -> out.ContextFinding:
     return {
         "rule": finding.rule,
         "file": file,

@@ -18,6 +18,7 @@ from memory_sidecar.context.access import Access, accesses_of_event, accesses_of
 from memory_sidecar.errors import SidecarError, UsageError
 from memory_sidecar.handlers.context import commit as commit_reads
 from memory_sidecar.handlers.context import record
+from memory_sidecar.outputs import context as out
 
 
 @click.command()
@@ -128,7 +129,7 @@ def _event(call: Call) -> dict[str, object]:
     return event
 
 
-def _access_json(each: Access) -> dict[str, object]:
+def _access_json(each: Access) -> out.Access:
     return {
         "project": each.project.name,
         "file": each.file,

@@ -9,6 +9,7 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.doctor import examine, repair
 from memory_sidecar.handlers.finding import Finding
+from memory_sidecar.outputs import upkeep as out
 
 
 @click.command()
@@ -37,7 +38,7 @@ def doctor(call: Call, fix: bool) -> None:
         )
 
 
-def _finding_json(finding: Finding) -> dict[str, object]:
+def _finding_json(finding: Finding) -> out.Finding:
     return {
         "check": finding.check,
         "ok": finding.ok,

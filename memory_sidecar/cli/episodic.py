@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
@@ -11,6 +9,7 @@ from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.journal import agent_of, put, sessions_of
+from memory_sidecar.outputs import sessions as out
 from memory_sidecar.session_model import SessionHit, SessionQuery
 from memory_sidecar.sessions.journal import Entry
 
@@ -91,7 +90,7 @@ def episodic_commit(call: Call, *, file: str) -> None:
         call.print("everything is on the disk already")
 
 
-def _hit_json(hit: SessionHit) -> dict[str, Any]:
+def _hit_json(hit: SessionHit) -> out.JournalHit:
     return {
         "text": hit.text,
         "title": hit.session.title,

@@ -13,6 +13,7 @@ from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.memories.draft import parse_age
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, StoredMemory
+from memory_sidecar.outputs import memories as out
 from memory_sidecar.paths import SHARED
 from memory_sidecar.search.memory_hit import title_of
 from memory_sidecar.sources.atoms import AtomKind
@@ -78,7 +79,7 @@ def moment(text: str) -> int:
         ) from error
 
 
-def memory_json(agent: str, stored: StoredMemory) -> dict[str, Any]:
+def memory_json(agent: str, stored: StoredMemory) -> out.Facts:
     """A memory as the contract has it, without its content."""
     memory = stored.memory
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import click
 
@@ -15,6 +14,7 @@ from memory_sidecar.handlers.memories import Pruned
 from memory_sidecar.memories.archive import Archived
 from memory_sidecar.memories.draft import parse_age
 from memory_sidecar.memories.remove import Doomed, PruneRule
+from memory_sidecar.outputs import memories as out
 
 
 @click.command()
@@ -109,7 +109,7 @@ def _print_archived(call: Call, archived: list[Archived]) -> None:
         call.print(f"{each.batch}  {each.path}")
 
 
-def _pruned_json(agent: str, pruned: Pruned, *, dry_run: bool) -> dict[str, Any]:
+def _pruned_json(agent: str, pruned: Pruned, *, dry_run: bool) -> out.Pruned:
     return {
         "agent": agent,
         "dry_run": dry_run,
@@ -119,7 +119,7 @@ def _pruned_json(agent: str, pruned: Pruned, *, dry_run: bool) -> dict[str, Any]
     }
 
 
-def _doomed_json(doomed: Doomed) -> dict[str, Any]:
+def _doomed_json(doomed: Doomed) -> out.Doomed:
     stored = doomed.memory
     return {
         "id": stored.memory.memory_id,

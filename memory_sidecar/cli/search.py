@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
 from memory_sidecar.handlers.codebase import narrowed
 from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.outputs import code as out
 
 MAX_TOP_K = 1000
 SHOWN_LINES = 12
@@ -80,9 +79,9 @@ def search(
         call.reporter.notice("no hits")
 
 
-def hit_json(hit: CodeHit, *, explain: bool) -> dict[str, Any]:
+def hit_json(hit: CodeHit, *, explain: bool) -> out.CodeHit:
     """A hit as the contract has it."""
-    shown: dict[str, Any] = {
+    shown: out.CodeHit = {
         "filename": hit.filename,
         "location": hit.chunk.location,
         "language": hit.language,

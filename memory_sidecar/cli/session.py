@@ -13,6 +13,7 @@ from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import SessionInvalid, UsageError
 from memory_sidecar.handlers.promotion import Fate, Judged, Promoter, Promotion
 from memory_sidecar.handlers.sessions import Saved
+from memory_sidecar.outputs import sessions as out
 from memory_sidecar.session_model import Session
 from memory_sidecar.sessions.retention import Retention
 from memory_sidecar.sources.session_json import parse_document, read_session
@@ -239,7 +240,7 @@ def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
     return {"promotion": shown}
 
 
-def _saved_json(saved: Saved, agent: str) -> dict[str, Any]:
+def _saved_json(saved: Saved, agent: str) -> out.Saved:
     session = saved.session
     return {
         "session_id": session.session_id,

@@ -14,6 +14,7 @@ from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.sessions import Sessions
 from memory_sidecar.memories.draft import parse_age
 from memory_sidecar.model import SearchMode
+from memory_sidecar.outputs import sessions as out
 from memory_sidecar.session_model import (
     TIERS,
     HitKind,
@@ -142,8 +143,8 @@ def chosen_filter(
     )
 
 
-def hit_json(hit: SessionHit, *, explain: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+def hit_json(hit: SessionHit, *, explain: bool) -> out.SessionHit:
+    shown: out.SessionHit = {
         "kind": hit.kind.value,
         "session_id": hit.session.session_id,
         "title": hit.session.title,
@@ -166,7 +167,7 @@ def hit_json(hit: SessionHit, *, explain: bool) -> dict[str, Any]:
     return shown
 
 
-def head_json(head: SessionHead) -> dict[str, Any]:
+def head_json(head: SessionHead) -> out.Head:
     return {
         "session_id": head.session_id,
         "title": head.title,

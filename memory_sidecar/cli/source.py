@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call, with_help
 from memory_sidecar.errors import UsageError
+from memory_sidecar.outputs import code as out
 from memory_sidecar.sources.registry import Source
 
 
@@ -78,5 +77,5 @@ def remove(call: Call, name: str, agent: str | None) -> None:
         call.print(f"forgot {removed.name}: {removed.root}")
 
 
-def _source_json(each: Source) -> dict[str, Any]:
+def _source_json(each: Source) -> out.Source:
     return {"name": each.name, "root": each.root.as_posix(), "excludes": list(each.excludes)}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.errors import ModelError
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.model import FileStatus
+from memory_sidecar.outputs import code as out
+from memory_sidecar.outputs.common import ErrorText
 
 
 @click.command()
@@ -27,7 +28,7 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
     ]
     counted = {source.name: source for source in found.sources}
     live = {state.name: state for state in found.live}
-    sources: list[dict[str, Any]] = []
+    sources: list[out.SourceStatus] = []
     for source in found.registered:
         counts = counted.get(source.name)
         scanned_at = counts.scanned_at if counts else None
@@ -44,7 +45,7 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
             }
         )
     if call.wants_json:
-        shown: dict[str, Any] = {
+        shown: out.Status = {
             "data_dir": call.services.data_dir.root.as_posix(),
             "db": found.db.as_posix(),
             "db_bytes": found.db_bytes,
@@ -53,7 +54,7 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
             "vectors": found.chunks - found.vectors_pending,
             "vectors_pending": found.vectors_pending,
             "model": None if problem else call.services.models.files.name,
-            "model_problem": problem.as_json()["error"] if problem else None,
+            "model_problem": _problem_json(problem) if problem else None,
         }
         if skipped or failed:
             shown["files"] = [
@@ -77,7 +78,11 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
         call.print(f"{file.source}: {file.path}: {file.reason}")
 
 
-def _live_json(state: LiveState) -> dict[str, Any]:
+def _problem_json(problem: ModelError) -> ErrorText:
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
+
+
+def _live_json(state: LiveState) -> out.LiveState:
     return {
         "is_current": state.is_current,
         "refreshed_at": iso_utc(state.refreshed_at) if state.refreshed_at else None,
@@ -87,7 +92,7 @@ def _live_json(state: LiveState) -> dict[str, Any]:
     }
 
 
-def _freshness(source: dict[str, Any]) -> str:
+def _freshness(source: out.SourceStatus) -> str:
     live = source["live"]
     if live is None:
         return f"scanned {source['scanned_at'] or 'not yet'}"

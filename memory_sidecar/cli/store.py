@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
@@ -13,6 +11,7 @@ from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import Memories, Remembered
 from memory_sidecar.memories.draft import Draft, parse_expiry
 from memory_sidecar.memories.write import Changes
+from memory_sidecar.outputs import memories as out
 from memory_sidecar.sources.memory_files import tags_by_key
 
 EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
@@ -159,7 +158,7 @@ def print_remembered(call: Call, remembered: Remembered, verb: str) -> None:
         call.print(f"nearly the same: {near.path} ({near.cosine:.2f}) {near.summary}".rstrip())
 
 
-def remembered_json(remembered: Remembered) -> dict[str, Any]:
+def remembered_json(remembered: Remembered) -> out.Remembered:
     """A memory after a change, as the contract has it."""
     file = remembered.written.file
     page = file.page

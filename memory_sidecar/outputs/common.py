@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 Time = Annotated[str, "ISO 8601 in UTC"]
 Score = Annotated[float, "0 to 1, falls with rank"]
@@ -22,6 +22,9 @@ class ErrorText(TypedDict):
     code: Annotated[str, "stable, such as no_index"]
     message: str
     hint: Annotated[str, "a next step, or empty"]
+    current: NotRequired[
+        Annotated[dict[str, Any], "what is there, where another change came first"]
+    ]
 
 
 class Error(TypedDict):
