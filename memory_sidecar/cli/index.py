@@ -18,14 +18,13 @@ from memory_sidecar.store.report import ListedFile
 @click.option(
     "--wait",
     type=click.Choice(["dense", "keyword"]),
-    default="dense",
-    show_default=True,
-    help="Return when vectors are done, or as soon as keywords are.",
+    help="Return when vectors are done, or as soon as keywords are. By default keyword where a "
+    "daemon embeds behind, and dense without one.",
 )
 @click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
 @with_call
 def index(
-    call: Call, paths: tuple[str, ...], full: bool, wait: str, excludes: tuple[str, ...]
+    call: Call, paths: tuple[str, ...], full: bool, wait: str | None, excludes: tuple[str, ...]
 ) -> None:
     """Register folders and index what changed in them.
 
@@ -37,7 +36,7 @@ def index(
         reporter=call.reporter,
         excludes=excludes,
         full=full,
-        embed=wait == "dense",
+        embed=wait == "dense" if wait else None,
     )
     print_report(call, report)
 

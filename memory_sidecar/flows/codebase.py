@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,6 +12,8 @@ from memory_sidecar.flows.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.model import Document, SourceFile
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
+
+_many = threading.Lock()  # one source at a time has processes; a few saved files wait for none
 
 
 class CodeBuilder:
@@ -45,17 +48,18 @@ class CodeBuilder:
         if len(files) < WORTH_PROCESSES:
             yield
             return
-        self._workers = Workers(
-            self._source,
-            files,
-            max_file_bytes=self._max_file_bytes,
-            processes=self._processes,
-        )
-        try:
-            yield
-        finally:
-            self._workers.close()
-            self._workers = None
+        with _many:
+            self._workers = Workers(
+                self._source,
+                files,
+                max_file_bytes=self._max_file_bytes,
+                processes=self._processes,
+            )
+            try:
+                yield
+            finally:
+                self._workers.close()
+                self._workers = None
 
     def build(self, file: SourceFile) -> Document:
         if self._workers is not None:

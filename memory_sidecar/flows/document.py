@@ -20,6 +20,10 @@ class FileVanished(BuildError):
     """It was deleted since it was listed. The next scan finds it gone."""
 
 
+class Stopped(BuildError):
+    """It was left as it is, because the pass was ended early."""
+
+
 def skipped_document(source: Source, file: SourceFile, reason: str, *, version: str) -> Document:
     """The document of a file that is left out on purpose."""
     return Document(

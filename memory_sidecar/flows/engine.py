@@ -15,7 +15,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +28,9 @@ from memory_sidecar.flows.document import BuildError
 from memory_sidecar.model import SourceFile
 
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
+BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
+BEAT_S = 0.1
 _SLICE = 1024  # changes handed to CocoIndex at once
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
@@ -83,6 +85,7 @@ class _Root:
     writer: ThreadPoolExecutor
     batches: asyncio.Queue[tuple[Batch, asyncio.Future[None]] | None]
     failed: asyncio.Future[None]  # holds the first error of the writer or of the state, if any
+    is_stopped: threading.Event
 
 
 _ROOT: coco.ContextKey[_Root] = coco.ContextKey("memory_sidecar/root")
@@ -92,17 +95,25 @@ class Engine:
     """One root's engine, running in a thread of its own from `start` to `close`.
 
     `state` is CocoIndex's folder; one engine at a time may use it, and the caller sees to that.
-    `on_error` hears of each exception that `build` raised, by path.
+    Once `is_stopped` is set, `apply` returns soon, with files left as they were.
     """
 
     def __init__(
-        self, state: Path, *, name: str, build: Build, write: WriteAll, threads: int
+        self,
+        state: Path,
+        *,
+        name: str,
+        build: Build,
+        write: WriteAll,
+        threads: int,
+        is_stopped: threading.Event,
     ) -> None:
         self._state = state
         self._name = name
         self._build = build
         self._write = write
         self._threads = threads
+        self._is_stopped = is_stopped
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"flow {name}")
 
@@ -115,13 +126,14 @@ class Engine:
             self._stop_thread()
             raise
 
-    def apply(self, batch: Batch) -> None:
+    def apply(self, batch: Batch, *, beat: Callable[[], None]) -> None:
         """Bring the database in line with `batch`; returns when it is committed.
 
-        Raises what the writer raised, and OSError and StateBroken for the state; after that this
-        engine is only good for closing. Files that `build` failed on are left as they were.
+        Calls `beat` now and then from this thread, and gives up with what that raises. Raises what
+        the writer raised, and OSError and StateBroken for the state; after any of it this engine
+        is only good for closing. Files that `build` failed on are left as they were.
         """
-        self._call(self._apply(batch))
+        self._call(self._apply(batch), beat=beat)
 
     def close(self) -> None:
         """Finish what is under way and let go of the state."""
@@ -135,13 +147,18 @@ class Engine:
         self._thread.join()
         self._loop.close()
 
-    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def _call(
+        self, coroutine: Coroutine[Any, Any, T], *, beat: Callable[[], None] = lambda: None
+    ) -> T:
         future: Future[T] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
-            return future.result()
-        except KeyboardInterrupt:
+            while not wait([future], timeout=BEAT_S).done:
+                beat()
+        except BaseException:
             future.cancel()
             raise
+        try:
+            return future.result()
         except RuntimeError as error:
             raise _named(error) from error
 
@@ -153,6 +170,7 @@ class Engine:
             writer=ThreadPoolExecutor(1, thread_name_prefix="write"),
             batches=asyncio.Queue(),
             failed=self._loop.create_future(),
+            is_stopped=self._is_stopped,
         )
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
@@ -219,7 +237,7 @@ class _Feed:
         await subscriber.mark_ready()
         while (next_batch := await self._root.batches.get()) is not None:
             batch, done = next_batch
-            sending = asyncio.ensure_future(_send(subscriber, batch))
+            sending = asyncio.ensure_future(_send(subscriber, batch, self._root.is_stopped))
             await asyncio.wait((sending, self._root.failed), return_when=asyncio.FIRST_COMPLETED)
             if not sending.done():
                 # CocoIndex never answers for what was under way when the disk of its state failed.
@@ -230,7 +248,9 @@ class _Feed:
 
 
 async def _send(
-    subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile], batch: Batch
+    subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile],
+    batch: Batch,
+    is_stopped: threading.Event,
 ) -> None:
     async def update(file: SourceFile) -> None:
         await (await subscriber.update(file.path, file)).ready()
@@ -239,9 +259,11 @@ async def _send(
         await (await subscriber.delete(path)).ready()
 
     changes = [*map(delete, batch.gone), *map(update, batch.changed)]
-    while changes:
+    while changes and not is_stopped.is_set():
         await asyncio.gather(*changes[:_SLICE])
         del changes[:_SLICE]
+    for unsent in changes:
+        unsent.close()
 
 
 @coco.fn

@@ -23,6 +23,7 @@ from memory_sidecar.flows.document import (
     BuildCrashed,
     BuildError,
     FileVanished,
+    Stopped,
     skipped_document,
 )
 from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
@@ -42,7 +43,8 @@ KnownVectors = Callable[[Collection[str]], Mapping[str, Vector]]
 """The vectors that are at hand for these texts, by text; never computes one."""
 
 Progress = Callable[[int, int], None]
-"""Called with files done and files to do, from several threads."""
+"""Called now and then with files done and files to do, in the thread that called `refresh`. What
+it raises ends the pass."""
 
 
 class Builder(Protocol):
@@ -100,13 +102,15 @@ class SourceFlow:
         known_vectors: KnownVectors,
         threads: int,
     ) -> None:
-        self._source = source
+        self.source = source
         self._builder = builder
         self._store = store
         self._state = state
         self._known_vectors = known_vectors
         self._threads = threads
         self._refreshing = threading.Lock()
+        self._is_stopped = threading.Event()
+        self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
         self._has_scanned = False  # a part is enough only after the whole has been seen
         self._engine: Engine | None = None
         self._journal: CrashJournal | None = None
@@ -124,7 +128,7 @@ class SourceFlow:
         `under` scans these paths alone, with what lies below them. `full` reads every file again,
         whatever its times say, and believes a root without any file. Raises NotFound where the
         root is not there or has lost every file, PathRefused where it cannot be read: its rows
-        stay.
+        stay. Raises Stopped after `stop`, with what was committed before.
         """
         with self._refreshing:
             try:
@@ -149,13 +153,13 @@ class SourceFlow:
         if under is None and not scan.files and not full and not self._builder.believes_empty:
             self._require_rows_unneeded(changed)
         made_by = self._pair_state()
-        manifest = self._store.manifest(self._source.name, under=under)
+        manifest = self._store.manifest(self.source.name, under=under)
         batch = changes(scan, manifest, everything=full or made_by != version)
         self._pass = _Pass(manifest, progress, len(batch.changed) + len(batch.gone))
         if batch.changed or batch.gone:
             self._apply(batch)
         if under is None:
-            self._store.end_scan(self._source.name, chunker=version)
+            self._store.end_scan(self.source.name, chunker=version)
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),
@@ -167,6 +171,11 @@ class SourceFlow:
             unreadable=scan.unreadable,
         )
 
+    def stop(self) -> None:
+        """End a refresh that is under way, soon, and any later one. Any thread may call this."""
+        self._is_stopped.set()
+        self._is_ending.set()
+
     def close(self) -> None:
         with self._refreshing:
             self._close_engine()
@@ -174,10 +183,12 @@ class SourceFlow:
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
         journal, self._journal = self._journal, None
-        if journal is not None:
-            journal.close()
-        if engine is not None:
-            engine.close()
+        try:
+            if engine is not None:
+                engine.close()
+        finally:
+            if journal is not None:  # not before: what is in flight would count as a crash
+                journal.close()
 
     def _apply(self, batch: Batch) -> None:
         with named_errors(self._state):
@@ -190,12 +201,14 @@ class SourceFlow:
 
     def _run_engine(self, batch: Batch) -> None:
         if self._engine is None:
+            self._is_ending = threading.Event()
             engine = Engine(
                 self._state / _ENGINE_FOLDER,
-                name=self._source.name,
+                name=self.source.name,
                 build=self._build,
                 write=self._write,
                 threads=self._threads,
+                is_stopped=self._is_ending,
             )
             engine.start()
             self._engine = engine
@@ -206,7 +219,12 @@ class SourceFlow:
         to_build = [file for file in batch.changed if not file.skip_reason]
         no_target = [*batch.gone, *(file.path for file in left_out)]
         with self._builder.preparing(to_build):
-            self._engine.apply(Batch(changed=to_build, gone=no_target))
+            try:
+                self._engine.apply(Batch(changed=to_build, gone=no_target), beat=self._beat)
+            except BaseException:
+                self._is_ending.set()  # before what builds is taken away
+                raise
+        self._beat()
         # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
         # does not know of, and so would not delete.
         self._write(
@@ -214,23 +232,28 @@ class SourceFlow:
             + [Write(file.path, self._skipped(file, file.skip_reason)) for file in left_out]
         )
         if self._pass.failures:
-            self._store.fail(self._source.name, self._pass.failures)
+            self._store.fail(self.source.name, self._pass.failures)
         if self._pass.unchanged:
-            self._store.touch(self._source.name, self._pass.unchanged)
+            self._store.touch(self.source.name, self._pass.unchanged)
+
+    def _beat(self) -> None:
+        if self._is_stopped.is_set():
+            raise Stopped("the pass was ended early")
+        self._pass.report()
 
     def _require_rows_unneeded(self, changed: Collection[str] | None) -> None:
         """A mount point without its disk is an empty folder: that is no reason to forget files.
 
         Those that the caller says `changed` may be gone: it knows that they were there just now.
         """
-        known = len(self._store.manifest(self._source.name))
+        known = len(self._store.manifest(self.source.name))
         if changed is not None:
-            known -= len(self._store.manifest(self._source.name, under=changed))
+            known -= len(self._store.manifest(self.source.name, under=changed))
         if known:
             raise NotFound(
-                f"{self._source.root} holds no files any more, but {known} are indexed",
+                f"{self.source.root} holds no files any more, but {known} are indexed",
                 hint="mount its disk again, or, if they are gone for good, run "
-                f"`memory-sidecar index --full` or `source remove {self._source.name}`",
+                f"`memory-sidecar index --full` or `source remove {self.source.name}`",
             )
 
     def _pair_state(self) -> str:
@@ -238,18 +261,18 @@ class SourceFlow:
 
         Returns the builder's version that made the rows.
         """
-        known = self._store.source_state(self._source.name)
+        known = self._store.source_state(self.source.name)
         id_file = self._state / _STATE_ID_FILE
         paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
-        if known and known.state_id == paired and known.root == self._source.root:
+        if known and known.state_id == paired and known.root == self.source.root:
             return known.chunker
         with named_errors(self._state):
             shutil.rmtree(self._state, ignore_errors=True)
             self._state.mkdir(parents=True)
             state_id = new_state_id()
             self._store.begin_source(
-                self._source.name,
-                root=self._source.root,
+                self.source.name,
+                root=self.source.root,
                 state_id=state_id,
                 chunker=self._builder.version,
             )
@@ -263,6 +286,8 @@ class SourceFlow:
         return Built(document.fingerprint, document)
 
     def _document(self, file: SourceFile) -> Document:
+        if self._is_ending.is_set():
+            raise Stopped
         assert self._journal
         if self._journal.is_barred(file):
             return self._skipped(file, "crashed the indexer three times")
@@ -273,14 +298,17 @@ class SourceFlow:
                 return self._builder.build(file)
         except FileVanished:
             raise
-        except BuildError as error:
+        except Exception as error:
+            if self._is_ending.is_set():
+                raise Stopped from error
             if isinstance(error, BuildCrashed):
                 self._journal.count_crash(file)
-            self._pass.failures.append((file, str(error)))
+            if isinstance(error, BuildError):
+                self._pass.failures.append((file, str(error)))
             raise
 
     def _skipped(self, file: SourceFile, reason: str) -> Document:
-        return skipped_document(self._source, file, reason, version=self._builder.version)
+        return skipped_document(self.source, file, reason, version=self._builder.version)
 
     def _write(self, writes: Sequence[Write]) -> None:
         """CocoIndex's sink: one transaction."""
@@ -288,7 +316,7 @@ class SourceFlow:
         # One question to the cache for all texts of a transaction.
         vectors = self._known_vectors([text for d in documents for text in d.embedded_texts])
         changes: list[Replacement | Removal] = [
-            Removal(self._source.name, write.path) for write in writes if write.payload is None
+            Removal(self.source.name, write.path) for write in writes if write.payload is None
         ]
         changes += [Replacement(document, vectors) for document in documents]
         counts = self._store.write(changes)
@@ -349,5 +377,7 @@ class _Pass:
 
     def _advance(self, files: int) -> None:
         self._done = min(self._done + files, self._total)
+
+    def report(self) -> None:
         if self._progress is not None:
             self._progress(self._done, self._total)

@@ -91,22 +91,21 @@ class Codebase:
         reporter: Reporter,
         excludes: tuple[str, ...] = (),
         full: bool = False,
-        embed: bool = True,
+        embed: bool | None = None,
     ) -> IndexReport:
         """Register `roots`, if they are new, and bring their rows in line with their files.
 
         No roots means every registered source. A root inside of a registered source means that
-        source. See `Index.update` for the rest.
+        source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
+        otherwise. See `Index.update` for the rest.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
         sources = [self._registered(root, excludes, reporter) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
-        report = self.data.update(sources, reporter, full=full, embed=embed)
-        if self.data.live is not None:
-            for source in sources:
-                self.data.live.follow(source)
-        return report
+        if embed is None:
+            embed = self.data.live is None
+        return self.data.update(sources, reporter, full=full, embed=embed)
 
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
         """Derive the rows of the sources called `names`, or of all, again from their files."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from memory_sidecar.flows.source import Progress, Refreshed
 from memory_sidecar.sources.registry import Source
 
 
@@ -15,6 +16,7 @@ class LiveState:
 
     name: str
     is_current: bool  # every change that was heard of is indexed
+    waiting: int  # files and folders that are heard to have changed, and not looked at yet
     refreshed_at: int | None  # epoch ms
     error: str  # of the last refresh, "" when it went well
     polled: tuple[str, ...]  # folders that are polled, because the system's watch limit is reached
@@ -23,6 +25,13 @@ class LiveState:
 
 class Follower(Protocol):
     """Keeps sources up to date by itself."""
+
+    def index(self, source: Source, *, full: bool, progress: Progress) -> Refreshed:
+        """Watch `source` from now on, and return when it is indexed as it is now.
+
+        `progress` is called now and then; what it raises ends the waiting, not the indexing.
+        Raises what stood in the way.
+        """
 
     def follow(self, source: Source) -> None:
         """Watch `source` from now on."""

@@ -255,11 +255,14 @@ class Index(Generic[S]):
             return self._store
 
     def complete(self, reporter: Reporter) -> S:
-        """The store, with rows of every source; those that were lost are made again."""
+        """The store, with rows of every source; those that were lost are made again.
+
+        It does not wait for their vectors where somebody embeds behind.
+        """
         if self._with_lost([], reporter):
             with self._lock.held(reporter):
                 if lost := self._with_lost([], Silent()):  # whoever held the lock may have done it
-                    self._update(lost, reporter, full=False, embed=True)
+                    self._update(lost, reporter, full=False, embed=self.live is None)
         return self.open()
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:

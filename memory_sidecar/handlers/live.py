@@ -11,12 +11,17 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.errors import ModelError, SidecarError
+from memory_sidecar.errors import ModelError, NotFound, SidecarError
+from memory_sidecar.flows.document import Stopped
+from memory_sidecar.flows.engine import BEAT_S
+from memory_sidecar.flows.source import Progress, Refreshed
+from memory_sidecar.handlers.activity import Failure
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.handlers.index import Index
 from memory_sidecar.handlers.reporter import Silent
@@ -40,6 +45,7 @@ class Live:
         self._sources: dict[str, _LiveSource] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._is_open = threading.Event()  # the database is ours to change
         self._wake = threading.Event()  # there are new chunks, or it is time to stop
         self._said = ""  # the last problem with the model, logged once
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
@@ -50,13 +56,36 @@ class Live:
         self._thread.start()
 
     def follow(self, source: Source) -> None:
-        """Watch `source` from now on; nothing changes if it is watched already."""
+        """Watch `source` from now on; nothing changes if it is watched already, as it is now."""
         with self._lock:
-            if source.name in self._sources or self._stop.is_set():
+            if not self._is_open.is_set() or self._stop.is_set():
+                return
+            before = self._sources.get(source.name)
+            if before is not None and before.source == source:
                 return
             live = _LiveSource(source, self._index, self._clock, self._wake.set)
             self._sources[source.name] = live
+        if before is not None:
+            before.close()
         live.start()
+
+    def index(self, source: Source, *, full: bool, progress: Progress) -> Refreshed:
+        """As `Follower.index`. Whoever stops waiting leaves it to us."""
+        while not self._is_open.wait(BEAT_S):
+            progress(0, 0)
+        self.follow(source)
+        with self._lock:
+            live = self._sources.get(source.name)
+        if live is None:
+            raise _unwatched(source)
+        asked = live.ask_for(EVERYTHING, full=full)
+        while not wait([asked], timeout=BEAT_S).done:
+            under_way = self._index.activity.files(source.name)
+            progress(*(under_way.done, under_way.total) if under_way else (0, 0))
+        try:
+            return asked.result()
+        except Stopped as error:
+            raise _unwatched(source) from error
 
     def forget(self, name: str) -> None:
         """Watch the source called `name` no longer."""
@@ -81,20 +110,23 @@ class Live:
         with self._lock:
             sources = list(self._sources.values())
         deadline = time.monotonic() + timeout_ms / 1000
-        waits = [live.ask_for(EVERYTHING) for live in sources]
-        return all(done.wait(max(deadline - time.monotonic(), 0)) for done in waits)
+        asked = [live.ask_for(EVERYTHING) for live in sources]
+        done, late = wait(asked, timeout=max(deadline - time.monotonic(), 0))
+        return not late and all(each.exception() is None for each in done)
 
     def close(self) -> None:
-        """Stop watching; what is being indexed is finished first."""
+        """Stop watching. What is being indexed is left where it is: the next one goes on."""
         self._index.live = None
         self._stop.set()
         self._wake.set()
+        self._index.stop()
         self._thread.join()
 
     def _run(self) -> None:
         """Hold the database for as long as its sources are watched, and embed behind them."""
         try:
             with self._index.kept_open(_Logged()):
+                self._is_open.set()
                 for source in self._index.sources():
                     self.follow(source)
                 self._wake.set()
@@ -115,8 +147,10 @@ class Live:
         except ModelError as error:
             if error.message != self._said:
                 self._said = error.message
+                self._index.activity.last_failure = Failure(self._clock(), error.message)
                 _log.warning("no vectors: %s; %s", error.message, error.hint)
-        except SidecarError:
+        except Exception as error:  # the thread must outlive whatever one batch meets
+            self._index.activity.last_failure = Failure(self._clock(), str(error))
             _log.exception("vectors are left for later")
 
 
@@ -127,45 +161,57 @@ class _Logged(Silent):
         _log.info("%s", text)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A scan that somebody wants, and where its outcome goes."""
+
+    settled: Settled
+    full: bool = False
+    done: Future[Refreshed] = field(default_factory=Future)
+
+
 class _LiveSource:
     """One source: its watch, and the thread that answers it."""
 
     def __init__(
         self, source: Source, index: Index[Any], clock: Clock, on_indexed: Callable[[], None]
     ) -> None:
-        self._source = source
+        self.source = source
         self._index = index
         self._clock = clock
         self._on_indexed = on_indexed
-        self._asked: queue.Queue[tuple[Settled, threading.Event] | None] = queue.Queue()
+        self._asked: queue.Queue[_Asked | None] = queue.Queue()
         self._folders: set[str] = set()
         self._retry_s = 0.0
-        self._state = LiveState(source.name, False, None, "", (), "")
+        self._state = LiveState(source.name, False, 0, None, "", (), "")
         self._watch = Watch(source.root, on_settled=self._hear)
         self._thread = threading.Thread(target=self._run, name=f"live {source.name}", daemon=True)
 
     @property
     def state(self) -> LiveState:
+        waiting = [each.settled for each in list(self._asked.queue) if each is not None]
         return replace(
             self._state,
-            is_current=self._state.is_current and self._asked.empty(),
+            is_current=self._state.is_current and not waiting,
+            waiting=sum(len(settled.paths) or 1 for settled in waiting),
             polled=self._watch.unwatched,
             notice=self._watch.limit_notice,
         )
 
     def start(self) -> None:
+        self.ask_for(EVERYTHING)
         self._thread.start()
 
     def close(self) -> None:
         self._asked.put(None)
         self._thread.join()
 
-    def ask_for(self, settled: Settled) -> threading.Event:
-        """Have `settled` scanned; the event is set when what the scan found is indexed."""
-        done = threading.Event()
+    def ask_for(self, settled: Settled, *, full: bool = False) -> Future[Refreshed]:
+        """Have `settled` scanned; the future is done when what the scan found is indexed."""
+        asked = _Asked(settled, full)
         self._state = replace(self._state, is_current=False)
-        self._asked.put((settled, done))
-        return done
+        self._asked.put(asked)
+        return asked.done
 
     def _hear(self, settled: Settled) -> None:
         self.ask_for(settled)
@@ -173,43 +219,45 @@ class _LiveSource:
     def _run(self) -> None:
         # The watch comes before the scan, so that no save falls between them. It begins with the
         # folders of the last scan: after a restart that is nearly all of them.
-        self._folders = self._index.known_folders(self._source)
-        self._watch.start(self._folders)
         try:
-            self._answer(EVERYTHING, [])
-            while (asked := self._next()) is not None:
-                self._answer(*asked)
+            self._folders = self._index.known_folders(self.source)
+            self._watch.start(self._folders)
+            while asked := self._next():
+                self._answer(asked)
+        except Exception:
+            _log.exception("%s is not watched any more", self.source.name)
         finally:
             self._watch.stop()
 
-    def _next(self) -> tuple[Settled, list[threading.Event]] | None:
-        """Everything that has been asked for by now, as one; waits for the first of it."""
+    def _next(self) -> list[_Asked]:
+        """Everything that has been asked for by now; waits for the first of it. Nothing: end."""
         try:
             first = self._asked.get(timeout=self._retry_s or RESCAN_S)
         except queue.Empty:
-            return EVERYTHING, []
+            return [_Asked(EVERYTHING)]
         asked = [first]
         while not self._asked.empty():
             asked.append(self._asked.get_nowait())
-        if None in asked:
-            return None
         known = [each for each in asked if each is not None]
-        settled = Settled(
-            paths=frozenset().union(*(each.paths for each, _ in known)),
-            everything=any(each.everything for each, _ in known),
-        )
-        return settled, [done for _, done in known]
+        if len(known) < len(asked):
+            _give_up(known)
+            return []
+        return known
 
-    def _answer(self, settled: Settled, waiting: Iterable[threading.Event]) -> None:
-        under = None if settled.everything else settled.paths
+    def _answer(self, asked: Sequence[_Asked]) -> None:
+        everything = any(each.settled.everything for each in asked)
+        under = None if everything else frozenset[str]().union(*(a.settled.paths for a in asked))
         try:
-            refreshed = self._index.refresh(self._source, under=under)
+            refreshed = self._index.refresh(
+                self.source, under=under, full=any(each.full for each in asked)
+            )
+        except Stopped:
+            _give_up(asked)
+            return
         except Exception as error:  # the thread must outlive whatever one refresh meets
-            message = error.message if isinstance(error, SidecarError) else str(error)
-            if message != self._state.error:
-                _log.warning("%s: %s", self._source.name, message, exc_info=True)
-            self._state = replace(self._state, error=message)
-            self._back_off()
+            self._note(error)
+            for each in asked:
+                each.done.set_exception(error)
             return
         self._follow_folders(refreshed.folders, under)
         if refreshed.files_failed:
@@ -217,10 +265,19 @@ class _LiveSource:
         elif under is None:
             self._retry_s = 0.0
         self._state = replace(self._state, is_current=True, refreshed_at=self._clock(), error="")
-        for done in waiting:
-            done.set()
+        for each in asked:
+            each.done.set_result(refreshed)
         if refreshed.chunks_indexed:
             self._on_indexed()
+
+    def _note(self, error: Exception) -> None:
+        """Remember what went wrong, say it once, and try again later."""
+        message = error.message if isinstance(error, SidecarError) else str(error)
+        if message != self._state.error:
+            _log.warning("%s: %s", self.source.name, message, exc_info=True)
+        self._state = replace(self._state, error=message)
+        self._index.activity.last_failure = Failure(self._clock(), f"{self.source.name}: {message}")
+        self._back_off()
 
     def _back_off(self) -> None:
         self._retry_s = min(max(self._retry_s * 2, RETRY_FIRST_S), RETRY_LONGEST_S)
@@ -239,3 +296,14 @@ class _LiveSource:
         # event tells.
         if under is None or self._folders != before:
             self._watch.follow(self._folders)
+
+
+def _unwatched(source: Source) -> NotFound:
+    return NotFound(
+        f"{source.name} is not watched any more", hint="see `memory-sidecar source list`"
+    )
+
+
+def _give_up(asked: Iterable[_Asked]) -> None:
+    for each in asked:
+        each.done.set_exception(Stopped("the pass was ended early"))
