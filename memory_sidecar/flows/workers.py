@@ -3,18 +3,21 @@
 Parsing holds Python's lock, so a second thread gains nothing (4,634 chunks a second against
 4,600), and contends for that lock with the one that writes. With processes the whole way is 1.9
 times as fast on two cores (3,130 chunks a second over Django, 1,650 without). They also keep a
-grammar that crashes on a file from taking this process with it.
+grammar that crashes on a file from taking this process with it. Where the system lets no process
+start, this one builds.
 """
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import TypeAlias
 
@@ -26,11 +29,12 @@ from memory_sidecar.sources.registry import Source
 WORTH_PROCESSES = 200  # files; a process takes 0.5 s to start
 MAX_PROCESSES = 4  # 80 MB each; the one that writes keeps no more than these busy
 _GROUP = 16  # files sent to a process at once: a message costs as much as building a small one
-
-
 _AHEAD = 3  # groups begun before they are asked for, for each process
 
 _GroupResult: TypeAlias = dict[str, Document | BuildError]  # by path
+
+_starting = threading.Lock()  # of the environment, while a process is started
+_log = logging.getLogger(__name__)
 
 
 class Workers:
@@ -49,12 +53,14 @@ class Workers:
         self._executor = _executor(processes)
         self._isolating = threading.Lock()
         self._isolated: ProcessPoolExecutor | None = None
+        self._is_in_vain = False  # no process can be started
 
     def build(self, file: SourceFile) -> Document:
         """As `build_document`; raises BuildCrashed for a file that ended its process."""
-        future = self._begun(self._group_of[file.path])
+        if self._is_in_vain:
+            return build_document(self._source, file, self._max_file_bytes)
         try:
-            built = future.result().pop(file.path)
+            built = self._begun(self._group_of[file.path]).result().pop(file.path)
         except BrokenProcessPool:
             built = self._alone(file)
         if isinstance(built, BuildError):
@@ -88,17 +94,31 @@ class Workers:
         """
         with self._isolating:
             if self._isolated is None:
-                self._isolated = _executor(1)
+                self._isolated = self._start_isolated()
+            if self._is_in_vain:
+                return _build_group(self._source, [file], self._max_file_bytes)[file.path]
             try:
                 return self._send(self._isolated, [file]).result()[file.path]
             except BrokenProcessPool:
                 self._isolated = None
                 return BuildCrashed("crashed the chunker")
 
+    def _start_isolated(self) -> ProcessPoolExecutor:
+        executor = _executor(1)
+        try:
+            with _importing_nothing_from_here():
+                started = executor.submit(os.getpid)
+            started.result()
+        except BrokenProcessPool:
+            _log.warning("processes end as soon as they are started: building in this one")
+            self._is_in_vain = True
+        return executor
+
     def _send(
         self, executor: ProcessPoolExecutor, files: Sequence[SourceFile]
     ) -> Future[_GroupResult]:
-        return executor.submit(_build_group, self._source, files, self._max_file_bytes)
+        with _importing_nothing_from_here():
+            return executor.submit(_build_group, self._source, files, self._max_file_bytes)
 
 
 def _build_group(source: Source, files: Sequence[SourceFile], max_file_bytes: int) -> _GroupResult:
@@ -112,12 +132,32 @@ def _build_group(source: Source, files: Sequence[SourceFile], max_file_bytes: in
 
 
 def _executor(processes: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(
-        processes,
-        # A fork would copy locks that other threads hold.
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_begin_worker,
-    )
+    with _importing_nothing_from_here():
+        return ProcessPoolExecutor(
+            processes,
+            # A fork would copy locks that other threads hold.
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin_worker,
+        )
+
+
+@contextmanager
+def _importing_nothing_from_here() -> Iterator[None]:
+    """Around whatever starts a process, as `submit` does.
+
+    Python looks for modules in the working directory first, which may be the tree that is
+    indexed: a `signal.py` there would be run.
+    """
+    with _starting:
+        before = os.environ.get("PYTHONSAFEPATH")
+        os.environ["PYTHONSAFEPATH"] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PYTHONSAFEPATH"]
+            else:
+                os.environ["PYTHONSAFEPATH"] = before
 
 
 def _begin_worker() -> None:

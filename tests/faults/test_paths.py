@@ -147,3 +147,16 @@ def test_any_name_is_found_or_skipped_with_its_reason(run, tmp_path):
     assert found == {"new\nline.py", "tab\t'\"quote.py", "-x.py", "ünï コード.py"}
     shown = run("status", "--skipped")
     assert r"bad\xff.py" in shown.out
+
+
+@pytest.mark.parametrize("files", [1, 250])
+def test_nothing_of_an_indexed_folder_is_run(sidecar, tmp_path, files):
+    root = tmp_path / "source"
+    root.mkdir()
+    for number in range(files):
+        (root / f"m{number}.py").write_text(f"def function_{number}(): pass\n")
+    for name in ("signal", "selectors", "random", "html", "sitecustomize"):
+        (root / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    done = sidecar("index", root, "--wait", "keyword", cwd=root)
+    assert (done.status, done.json["files_processed"]) == (0, files + 5)
+    assert not (tmp_path / "ran").exists()

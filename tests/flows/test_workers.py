@@ -73,3 +73,21 @@ def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
                 assert workers.build(file).file == file
     finally:
         workers.close()
+
+
+def end_at_once() -> None:
+    os._exit(1)
+
+
+def test_without_processes_documents_are_built_here(source, monkeypatch, caplog):
+    monkeypatch.setattr(module, "_begin_worker", end_at_once)
+    files = files_of(source)
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
+    try:
+        for file in files:
+            assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
+    finally:
+        workers.close()
+    assert [record.message for record in caplog.records] == [
+        "processes end as soon as they are started: building in this one"
+    ]
