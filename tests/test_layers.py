@@ -42,11 +42,12 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
     ("what can be set", ("settings",)),
     (
+        "what memories and sessions are, and what looks like a secret in them",
+        ("memory_model", "session_model", "credentials"),
+    ),
+    (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        (
-            *("errors", "credentials", "model", "session_model", "memory_model", "strength", "clock", "locate"),
-            *("outputs", "cocoindex_env"),
-        ),
+        ("errors", "model", "outputs", "strength", "clock", "locate", "cocoindex_env"),
     ),
 )
 
