@@ -20,6 +20,7 @@ import psutil
 
 _COMMAND = (
     sys.executable,
+    "-P",  # the working directory is a source tree, with modules of its own
     "-c",
     "import sys; from memory_sidecar.cli.main import main; sys.exit(main())",
 )
