@@ -37,11 +37,11 @@ class Memvid:
         program = shutil.which(COMMAND, path=environ.get("PATH", ""))
         return cls(program, environ) if program else None
 
-    def put(self, file: Path, entry: Entry) -> None:
+    def put(self, file: Path, entry: Entry, *, timeout_s: int = PUT_TIMEOUT_S) -> None:
         """Append `entry` to `file`, which is made if missing. Raises MemvidFailed."""
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._run("create", file, timeout_s=PUT_TIMEOUT_S)
+            self._run("create", file, timeout_s=timeout_s)
         options = ["--raw", "--timestamp", str(entry.created_at // 1000)]
         # Nothing that would change the text, guess at it, or fetch a model for that.
         options += ["--no-embedding", "--no-enrich", "--no-auto-tag"]
@@ -51,7 +51,7 @@ class Memvid:
             options += ["--title", entry.title]
         for key, value in entry.tags.items():
             options += ["--tag", f"{key}={value}"]
-        self._run("put", file, *options, timeout_s=PUT_TIMEOUT_S, text=entry.text)
+        self._run("put", file, *options, timeout_s=timeout_s, text=entry.text)
 
     def entries(self, file: Path) -> Iterator[Entry]:
         """Everything in `file`, the oldest first. Raises MemvidFailed."""

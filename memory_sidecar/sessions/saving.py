@@ -59,12 +59,13 @@ def completed(
         "created_at": document.get("created_at") or began_at,
         **{key: value for key, value in document.items() if key not in _OF_SAVING},
     }
-    is_changed = known is None or {**known, "updated_at": None} != {**full, "updated_at": None}
     if known is not None:
-        full["updated_at"] = iso_utc(now) if is_changed else known.get("updated_at")
+        if {**known, "updated_at": None} == {**full, "updated_at": None}:
+            return Completed(dict(known), read_session(dict(known)), is_changed=False)
+        full["updated_at"] = iso_utc(now)
     elif document.get("updated_at"):
         full["updated_at"] = document["updated_at"]
-    return Completed(full, read_session(full), is_changed)
+    return Completed(full, read_session(full), is_changed=True)
 
 
 def _began_at(document: Mapping[str, Any], now: int) -> int:

@@ -1,0 +1,50 @@
+"""What a session suggests to remember."""
+
+from __future__ import annotations
+
+from memory_sidecar.sessions.promotion import candidates
+from tests.sessions.conftest import session_of
+
+SUMMARY = {
+    "brief": "Fixed the token refresh of payments",
+    "key_decisions": ["Use JWT for auth", "JWT"],
+    "problems_solved": ["Fixed the token refresh race"],
+    "user_note": "Always write a test first",
+    "outcome": "success",
+}
+
+
+def suggested(**change):
+    session = session_of(
+        project_path="/src/shop", topics=["error handling"], summary=SUMMARY | change
+    )
+    return candidates(session, session.summary)
+
+
+def test_each_part_becomes_its_kind_of_memory():
+    assert [(each.category, each.text) for each in suggested()] == [
+        ("pattern", "Use JWT for auth"),
+        ("pitfall", "Fixed the token refresh race"),
+        ("preference", "Always write a test first"),
+        ("outcome", "Fixed the token refresh of payments"),
+    ]
+
+
+def test_each_points_back_and_has_topics_and_project():
+    pattern, *_, outcome = suggested()
+    assert pattern.evidence == outcome.evidence == ("session:s",)
+    assert pattern.tags == ("error-handling", "project:shop")
+    assert outcome.tags == ("error-handling", "project:shop", "outcome:success")
+
+
+def test_the_same_text_is_suggested_once():
+    twice = suggested(problems_solved=["use  JWT for Auth"], user_note="")
+    assert [each.category for each in twice] == ["pattern", "outcome"]
+
+
+def test_recalled_memories_are_not_promoted_again():
+    recalled = "<memory path='a.md'>Use JWT for auth</memory>"
+    assert [e.category for e in suggested(key_decisions=[recalled], user_note=recalled)] == [
+        "pitfall",
+        "outcome",
+    ]

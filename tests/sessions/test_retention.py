@@ -1,0 +1,52 @@
+"""Retention is decided before anything is touched."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.session_model import SessionHead
+from memory_sidecar.sessions.retention import Retention, expired
+from tests.sessions.conftest import DAY_MS, NOW
+
+
+def head(session_id, *, days_ago, is_pinned=False):
+    return SessionHead(
+        session_id=session_id,
+        title="",
+        brief="",
+        project_path="",
+        created_at=0,
+        updated_at=NOW - days_ago * DAY_MS,
+        message_count=0,
+        topics=(),
+        outcome=None,
+        is_pinned=is_pinned,
+    )
+
+
+SESSIONS = [
+    head("old", days_ago=100),
+    head("new", days_ago=1),
+    head("pinned", days_ago=200, is_pinned=True),
+    head("middle", days_ago=30),
+]
+
+
+@pytest.mark.parametrize(
+    ("keep", "gone"),
+    [
+        (Retention(), []),
+        (Retention(keep_days=30), ["old"]),
+        (Retention(keep_days=0), ["new", "middle", "old"]),
+        (Retention(keep_count=1), ["middle", "old"]),
+        (Retention(keep_count=0), ["new", "middle", "old"]),
+        (Retention(keep_days=365, keep_count=2), ["old"]),
+    ],
+)
+def test_the_old_and_the_many_go_and_pinned_ones_stay(keep, gone):
+    assert [each.session.session_id for each in expired(SESSIONS, keep, now=NOW)] == gone
+
+
+def test_every_one_has_a_reason():
+    (one,) = expired(SESSIONS, Retention(keep_days=30), now=NOW)
+    assert one.reason == "not updated for 30 days"

@@ -1,0 +1,57 @@
+"""A document is completed for its file, and the same again is the same session."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.errors import SessionInvalid
+from memory_sidecar.sessions.saving import completed, identified
+from tests.sessions.conftest import DAY_MS, NOW, said
+
+
+def complete(document, known=None, *, now=NOW):
+    return completed(document, known, session_id=identified(document, now=now), now=now)
+
+
+def test_an_id_and_a_beginning_are_added():
+    done = complete({"messages": said("hello")})
+    assert done.document["session_id"].startswith("2026-03-01-")
+    assert done.document["created_at"] == "2026-03-01T09:12:00.000Z"
+    assert done.is_changed
+
+
+def test_a_session_begins_with_its_first_message():
+    message = {"role": "user", "content": "x", "created_at": "2025-01-02T03:04:05Z"}
+    assert complete({"messages": [message]}).document["created_at"].startswith("2025-01-02")
+
+
+def test_the_same_content_on_the_same_day_has_the_same_id():
+    first, later = (identified({"messages": said("a")}, now=now) for now in (NOW, NOW + 1000))
+    assert first == later
+    assert first != identified({"messages": said("b")}, now=NOW)
+    assert first != identified({"messages": said("a")}, now=NOW + DAY_MS)
+
+
+def test_saving_again_changes_nothing():
+    first = complete({"messages": said("a")})
+    again = complete({"messages": said("a")}, first.document, now=NOW + 1000)
+    assert not again.is_changed
+    assert again.document == first.document
+
+
+def test_a_change_moves_the_update_and_keeps_the_beginning():
+    first = complete({"session_id": "s", "messages": said("a")})
+    changed = complete({"session_id": "s", "messages": said("b")}, first.document, now=NOW + 5000)
+    assert changed.is_changed
+    assert changed.session.created_at == NOW
+    assert changed.session.updated_at == NOW + 5000
+
+
+def test_what_this_version_does_not_know_is_kept():
+    done = complete({"messages": said("a"), "future": {"x": 1}})
+    assert done.document["future"] == {"x": 1}
+
+
+def test_an_id_of_another_kind_is_refused():
+    with pytest.raises(SessionInvalid, match="session_id: must be a text"):
+        identified({"session_id": 7}, now=NOW)
