@@ -62,6 +62,7 @@ class Agent:
         self._has_looked = False  # at the files, since this process began
         self._is_own = False  # the database, as far as it was looked at
         self.on_use: Callable[[Agent], None] = lambda _agent: None
+        self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
 
     def close(self) -> None:
         self.data.close()
@@ -247,17 +248,18 @@ class Agent:
             with store.reading() as connection:
                 found = find_memory(connection, path, now=self._clock())
             if found is not None:
-                agent.count_read(found.memory.path, tool="get")
+                agent.count_read(found, tool="get")
                 return agent.name, found
         raise NotFound(
             f"{self.name} has no memory {path!r}",
             hint=f"`memory-sidecar list --agent {self.name}` shows the paths",
         )
 
-    def count_read(self, path: str, *, tool: str) -> None:
-        """Note in the access log that the memory at `path` was read."""
-        log_reads(self.paths.access_log, [path], tool=tool, at_ms=self._clock())
+    def count_read(self, read: StoredMemory, *, tool: str) -> None:
+        """Note in the access log that `tool` read a memory of this agent."""
+        log_reads(self.paths.access_log, [read.memory.path], tool=tool, at_ms=self._clock())
         self._count_uses()
+        self.on_read(self.source(read.directory).root / read.file, tool)
 
     def _readable(
         self, reporter: Reporter, *, with_shared: bool

@@ -140,9 +140,10 @@ def commit(accesses: Sequence[Access], *, environ: Mapping[str, str]) -> None:
         commit_logs(root, sorted(inside), environ=environ)
 
 
-def record_own_reads(paths: Sequence[Path], *, tool: str, clock: Clock = system_clock) -> None:
-    """Count those of `paths` that are atoms of a root: answers of the sidecar itself."""
-    record(accesses_of_paths([path for path in paths if path.is_file()], tool=tool), clock=clock)
+def record_own_read(file: Path, tool: str) -> None:
+    """Count that the sidecar itself gave out `file`, if that is an atom of a root."""
+    if file.is_file():
+        record(accesses_of_paths([file], tool=tool))
 
 
 class Context:

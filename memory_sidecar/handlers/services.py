@@ -10,6 +10,7 @@ from memory_sidecar.clock import Clock, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.context import record_own_read
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.paths import (
     SHARED,
@@ -85,6 +86,8 @@ class Services:
     def _agent(self, paths: AgentPaths, shared: Agent | None) -> Agent:
         if paths not in self._agents:
             agent = Agent(paths, models=self.models, clock=self._clock, shared=shared)
+            if self.settings.context_count_reads:
+                agent.on_read = record_own_read
             agent.on_use = lambda used: self.on_agent_use(used)  # noqa: PLW0108  it may be set later
             self._agents[paths] = agent
         return self._agents[paths]

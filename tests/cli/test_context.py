@@ -187,6 +187,21 @@ def test_a_commit_that_was_not_asked_for_cannot_fail_a_read(context, fly, tmp_pa
     assert done.err.startswith("note: git could not commit")
 
 
+@pytest.mark.parametrize(("setting", "refs"), [("1", 1), ("0", 0)])
+def test_what_the_sidecar_gives_out_counts_when_wanted(run, fly, tmp_path, setting, refs):
+    environ = {
+        "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"),
+        "MEMORY_SIDECAR_CONTEXT_COUNT_READS": setting,
+        "MEMORY_SIDECAR_MODEL_DIR": "/nowhere",
+    }
+    agents = {"environ": environ, "cwd": tmp_path}
+    assert run("source", "add", tmp_path / "root", "--agent", "a", **agents).status == 0
+    got = run("get", "root:projects/fly/knowledge/K-001", "--agent", "a", **agents)
+    assert (got.status, "A pool of 32" in got.out) == (0, True)
+    log = (fly / "_meta" / "access-log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["tool"] for line in log] == ["get"] * refs
+
+
 def test_tasks_are_listed_and_archived(context, fly):
     (fly / "TASKS.yaml").write_text(
         "tasks:\n- {id: a, text: One, status: done}\n- {id: b, text: Two}  # next\n"
