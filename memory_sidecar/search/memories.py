@@ -18,11 +18,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from memory_sidecar.memory_model import MemoryQuery
 from memory_sidecar.model import Explanation, SearchMode
-from memory_sidecar.search.arms import Arm, Scores
+from memory_sidecar.search.arms import Arm, Scores, among
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit, within_budget
 from memory_sidecar.search.rerank import Judge, reranked
@@ -30,13 +29,14 @@ from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
 from memory_sidecar.store.keyword import keyword_scores, keywords_of
 from memory_sidecar.store.memories import MEMORY_CHUNKS
-from memory_sidecar.store.memory_lists import (
-    allowed_chunks,
+from memory_sidecar.store.memory_chunks import (
+    ChunkPlace,
     first_by_path,
-    named_memories,
-    read_memories,
+    named_chunks,
     read_passages,
+    read_places,
 )
+from memory_sidecar.store.memory_lists import allowed_chunks, read_memories
 from memory_sidecar.store.postings import read_postings
 from memory_sidecar.store.vectors import Ids, Vector
 from memory_sidecar.strength import faded
@@ -44,6 +44,7 @@ from memory_sidecar.strength import faded
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more
 DEPTH = 100  # chunks that are looked at more closely
 CHUNKS_A_HIT = 4  # as many of them at least
+SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking may lift one
 COVERAGE_WEIGHT = 0.3
 
 EmbedQuery = Callable[[str], Vector]
@@ -123,7 +124,7 @@ class _Search:
         postings = read_postings(connection, MEMORY_CHUNKS, keywords)
         if not postings.lists:
             return Arm.silent()
-        ids = np.unique(np.concatenate(list(postings.lists.values())))
+        ids = _union(*postings.lists.values())
         held = np.zeros(len(ids))
         for stem, rows in postings.lists.items():
             held[np.searchsorted(ids, rows)] += postings.weights[stem]
@@ -131,30 +132,37 @@ class _Search:
         return Arm.of(ids, coverage.astype(np.float32), allowed)
 
     def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
-        rows = self._best_rows(connection, judged)
-        passages = read_passages(connection, judged.ids[rows])
-        best: dict[int, int] = {}  # by memory, the row of its best chunk
-        for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
-            if passage := passages.get(int(judged.ids[row])):
-                best.setdefault(passage.memory, row)
-        named = set()
-        if self.query.mode is SearchMode.HYBRID:
-            named = named_memories(connection, _NAME.findall(self.query.text))
-        memories = read_memories(connection, list(best), now=self.now)
+        """Hits of the best memories; of all others only as much is read as ranks them."""
+        ranked = self._ranked(connection, judged)[: self.query.top_k + SPARE_HITS]
+        passages = read_passages(connection, [each.place.chunk for each in ranked])
+        memories = read_memories(connection, [each.place.memory for each in ranked], now=self.now)
         return [
             MemoryHit(
                 agent=self.scope.agent,
-                found=memories[key],
-                passage=passages[int(judged.ids[row])].chunk,
-                text=memories[key].memory.content,
-                score=judged.score(row, memories[key].strength, is_named=key in named),
-                explanation=judged.explain(row, memories[key].strength, is_named=key in named),
+                found=memories[each.place.memory],
+                passage=passages[each.place.chunk],
+                text=memories[each.place.memory].memory.content,
+                score=each.score,
+                explanation=judged.explain(each),
             )
-            for key, row in best.items()
-            if key in memories
+            for each in ranked
         ]
 
-    def _best_rows(self, connection: Connection, judged: _Judged) -> npt.NDArray[np.int64]:
+    def _ranked(self, connection: Connection, judged: _Judged) -> list[_Candidate]:
+        """The memories of the best chunks, and those that the question names, best first."""
+        rows, named = self._best_rows(connection, judged), []
+        if self.query.mode is SearchMode.HYBRID:
+            named = named_chunks(connection, _NAME.findall(self.query.text))
+            rows = np.union1d(rows, judged.rows_of(named))
+        places = read_places(connection, judged.ids[rows], now=self.now)
+        best: dict[int, _Candidate] = {}  # by memory
+        for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
+            place = places.get(int(judged.ids[row]))
+            if place is not None and place.memory not in best:
+                best[place.memory] = judged.candidate(row, place, is_named=place.chunk in named)
+        return sorted(best.values(), key=lambda c: (c.place.is_last, -c.score, c.place.path))
+
+    def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
         """Rows of the best chunks; of those that are equally good, the first by path."""
         depth = max(DEPTH, CHUNKS_A_HIT * self.query.top_k)
         if len(judged.ids) <= depth:
@@ -162,8 +170,20 @@ class _Search:
         limit = np.partition(judged.scores, -depth)[-depth]
         above = np.flatnonzero(judged.scores > limit)
         equal = judged.ids[judged.scores == limit]
+        if len(above) + len(equal) == depth:
+            return np.concatenate([above, judged.rows_of(equal)])
         first = first_by_path(connection, equal, limit=depth - len(above))
-        return np.concatenate([above, np.searchsorted(judged.ids, first)])
+        return np.concatenate([above, judged.rows_of(first)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A memory by its best chunk."""
+
+    row: int  # of that chunk among those that were judged
+    place: ChunkPlace
+    score: float
+    is_named: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +197,7 @@ class _Judged:
 
     @classmethod
     def of(cls, mode: SearchMode, words: Arm, meaning: Arm) -> _Judged:
-        ids = np.union1d(words.ids, meaning.ids)
+        ids = _union(words.ids, meaning.ids)
         cosine, keyword = meaning.scores_of(ids), words.scores_of(ids)
         match mode:
             case SearchMode.KEYWORD:
@@ -194,17 +214,32 @@ class _Judged:
                 relevance /= COVERAGE_WEIGHT + (1.0 if len(meaning.ids) else 0.0)
         return cls(ids, cosine, keyword, np.clip(relevance, 0.0, 1.0))
 
-    def score(self, row: int, strength: float, *, is_named: bool) -> float:
-        share = faded(float(self.scores[row]), strength)
-        return NAMED_FROM + (1 - NAMED_FROM) * share if is_named else NAMED_FROM * share
+    def rows_of(self, ids: Sequence[int] | Ids) -> Ids:
+        """Where those of `ids` stand that are here."""
+        wanted = np.asarray(ids, np.int64)
+        return np.searchsorted(self.ids, wanted[among(wanted, self.ids)])
 
-    def explain(self, row: int, strength: float, *, is_named: bool) -> Explanation:
-        boosts = {"strength": faded(1.0, strength) - 1.0, "named": float(is_named)}
+    def candidate(self, row: int, place: ChunkPlace, *, is_named: bool) -> _Candidate:
+        share = faded(float(self.scores[row]), place.strength)
+        score = NAMED_FROM + (1 - NAMED_FROM) * share if is_named else NAMED_FROM * share
+        return _Candidate(row, place, score, is_named)
+
+    def explain(self, candidate: _Candidate) -> Explanation:
+        boosts = {
+            "strength": faded(1.0, candidate.place.strength) - 1.0,
+            "named": float(candidate.is_named),
+        }
         return Explanation(
-            cosine=_number(self.cosine[row]),
-            keyword=_number(self.keyword[row]),
+            cosine=_number(self.cosine[candidate.row]),
+            keyword=_number(self.keyword[candidate.row]),
             boosts={name: value for name, value in boosts.items() if value},
         )
+
+
+def _union(*parts: Ids) -> Ids:
+    """All of these sorted ids, each once. Merging what is sorted is faster than `np.unique`."""
+    merged = np.sort(np.concatenate(parts), kind="stable")
+    return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged
 
 
 def _number(value: np.float64) -> float | None:

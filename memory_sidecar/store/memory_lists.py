@@ -6,8 +6,9 @@ Every list is ordered down to the path, so that it is the same after the databas
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,8 @@ from memory_sidecar.memory_model import (
     StoredMemory,
 )
 from memory_sidecar.sqlite import Connection, integers
-from memory_sidecar.store.memories import MemoryChunk
 from memory_sidecar.store.vectors import Ids
 from memory_sidecar.strength import STRENGTH_SQL, today
-
-MAX_NAMES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A chunk and the key of the memory that it is a part of."""
-
-    memory: int
-    chunk: MemoryChunk
 
 
 def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> list[StoredMemory]:
@@ -43,13 +33,16 @@ def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> li
     condition, values = _condition(wanted.filter, now)
     direction = "DESC" if wanted.is_descending else "ASC"
     limit = -1 if wanted.limit is None else wanted.limit
-    return _select(
-        connection,
-        f"WHERE {condition} ORDER BY {_ORDER[wanted.sort]} {direction}, path"
-        " LIMIT :limit OFFSET :offset",
-        values | {"limit": limit, "offset": wanted.offset},
-        now,
+    # Keys alone: what else is shown of a memory would be read of all, to be sorted along.
+    keys = integers(
+        connection.execute(
+            f"SELECT key FROM memories WHERE {condition}"
+            f" ORDER BY {_ORDER[wanted.sort]} {direction}, path LIMIT :limit OFFSET :offset",
+            values | {"limit": limit, "offset": wanted.offset},
+        )
     )
+    found = read_memories(connection, keys, now=now)
+    return [found[key] for key in keys]
 
 
 def sort_value(stored: StoredMemory, sort: Sort) -> int | float | str:
@@ -79,15 +72,16 @@ def read_memories(
     connection: Connection, keys: Sequence[int], *, now: int
 ) -> dict[int, StoredMemory]:
     """The memories with these keys; those that are gone are left out."""
-    condition = "WHERE key IN (SELECT value FROM json_each(:keys))"
-    found = _select(connection, condition, {"keys": json.dumps(list(keys))}, now)
-    return {stored.key: stored for stored in found}
+    condition = "key IN (SELECT value FROM json_each(:keys))"
+    values = {"keys": json.dumps(list(keys)), "now": now, "today": today(now)}
+    return {stored.key: stored for stored in _read(connection, condition, values)}
 
 
 def find_memory(connection: Connection, path: str, *, now: int) -> StoredMemory | None:
     """The memory at `path`, with or without its `.md`."""
-    condition = "WHERE path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
-    return next(iter(_select(connection, condition, {"path": path}, now)), None)
+    condition = "path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
+    values = {"path": path, "now": now, "today": today(now)}
+    return next(iter(_read(connection, condition, values)), None)
 
 
 def allowed_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> Ids | None:
@@ -105,43 +99,7 @@ def allowed_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) ->
     return np.sort(np.array(ids, np.int64))
 
 
-def read_passages(connection: Connection, ids: Ids) -> dict[int, Passage]:
-    """The chunks with these ids; those that are gone are left out."""
-    rows: list[Any] = connection.execute(
-        "SELECT id, memory, text, context, heading, start_line, end_line FROM memory_chunks"
-        " WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(ids.tolist()),),
-    ).fetchall()
-    return {row[0]: Passage(row[1], MemoryChunk(*row[2:])) for row in rows}
-
-
-def first_by_path(connection: Connection, ids: Ids, *, limit: int) -> list[int]:
-    """Of the chunks with these ids the first `limit`, by path and line."""
-    return integers(
-        connection.execute(
-            "SELECT c.id FROM memory_chunks c JOIN memories m ON m.key = c.memory"
-            " WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY m.path, c.start_line LIMIT ?",
-            (json.dumps(ids.tolist()), limit),
-        )
-    )
-
-
-def named_memories(connection: Connection, words: Sequence[str]) -> set[int]:
-    """Keys of the memories of which one of `words` is the path or the atom's id."""
-    return set(
-        integers(
-            connection.execute(
-                "SELECT m.key FROM json_each(?) w JOIN memories m ON m.path = w.value"
-                " OR m.path = w.value || '.md' OR m.atom_id = w.value AND m.atom_id <> ''",
-                (json.dumps(list(words)[:MAX_NAMES]),),
-            )
-        )
-    )
-
-
 # Filters
-
-_READS = "CASE WHEN kind <> '' THEN refs ELSE uses END"
 
 _CONDITIONS = {
     # '0' follows '/': the range holds what begins with the category and a slash.
@@ -157,11 +115,13 @@ _CONDITIONS = {
     "created_after": "created_at >= :created_after",
     "created_before": "created_at < :created_before",
     "source": "source = :source",
-    "statuses": "status IN (SELECT value FROM json_each(:statuses))",
-    "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
-    "project": "project = :project",
-    "hot": f"{_READS} >= {HOT_USES}",
-    "cold": f"{_READS} = 0 AND created_at < :now - {COLD_AFTER_MS}",
+    # What is compared with '' is so for the partial index.
+    "statuses": "status <> '' AND status IN (SELECT value FROM json_each(:statuses))",
+    "kinds": "kind <> '' AND kind IN (SELECT value FROM json_each(:kinds))",
+    "project": "project <> '' AND project = :project",
+    "hot": f"uses + refs >= {HOT_USES}",
+    # The plus keeps the index over creation out of it, which nearly all rows would come from.
+    "cold": f"uses + refs = 0 AND +created_at < :now - {COLD_AFTER_MS}",
 }
 """By field of `MemoryFilter`, what a row of `memories` must satisfy when that field is set."""
 
@@ -221,7 +181,7 @@ _COLUMNS = {
     "path": "path",
     "file_hash": "hash",
     "category": "category",
-    "content": "(SELECT content FROM memory_contents WHERE memory = key)",
+    "content": "content",
     "token_estimate": "token_estimate",
     "created_at": "created_at",
     "updated_at": "updated_at",
@@ -232,8 +192,6 @@ _COLUMNS = {
     "status": "status",
     "standing": "standing",
     "is_pinned": "pinned",
-    "relations": "(SELECT json_group_array(json_array(relation, target)) FROM (SELECT relation,"
-    " target FROM memory_relations WHERE memory = key ORDER BY relation, target))",
     "problem": "problem",
     "declared_id": "declared_id",
     "kind": "kind",
@@ -251,24 +209,31 @@ _COLUMNS = {
 }
 """By field of `StoredMemory` and its `Memory`, what it is in SQL."""
 
-_SELECT = f"SELECT {', '.join(_COLUMNS.values())} FROM memories "
 _STORED = {field.name for field in fields(StoredMemory)}
 
 
-def _select(
-    connection: Connection, rest: str, values: dict[str, Any], now: int
-) -> list[StoredMemory]:
-    bound = values | {"now": now, "today": today(now)}
-    return [_stored(row) for row in connection.execute(_SELECT + rest, bound)]
+def _read(connection: Connection, condition: str, values: dict[str, Any]) -> list[StoredMemory]:
+    rows: list[Any] = connection.execute(
+        f"SELECT {', '.join(_COLUMNS.values())} FROM memories"
+        f" JOIN memory_contents ON memory = key WHERE {condition}",
+        values,
+    ).fetchall()
+    keys = json.dumps([row[0] for row in rows])
+    relations: dict[int, list[tuple[Relation, str]]] = defaultdict(list)
+    related: list[Any] = connection.execute(
+        "SELECT memory, relation, target FROM memory_relations"
+        " WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, relation, target",
+        (keys,),
+    ).fetchall()
+    for key, relation, target in related:
+        relations[key].append((Relation(relation), target))
+    return [_stored(row, tuple(relations.get(row[0], ()))) for row in rows]
 
 
-def _stored(row: Sequence[Any]) -> StoredMemory:
+def _stored(row: Sequence[Any], relations: tuple[tuple[Relation, str], ...]) -> StoredMemory:
     columns: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
     columns["tags"] = tuple(json.loads(columns["tags"]))
-    columns["relations"] = tuple(
-        (Relation(name), target) for name, target in json.loads(columns["relations"])
-    )
     for name in ("is_pinned", "is_superseded", "is_expired"):
         columns[name] = bool(columns[name])
     stored = {name: columns.pop(name) for name in list(columns) if name in _STORED}
-    return StoredMemory(memory=Memory(**columns), **stored)
+    return StoredMemory(memory=Memory(**columns, relations=relations), **stored)
