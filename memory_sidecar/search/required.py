@@ -16,13 +16,22 @@ class Required:
     """A query, taken apart."""
 
     text: str  # all of it, without the signs
-    phrases: tuple[str, ...]  # as FTS5 expressions
+    phrases: tuple[str, ...]
+    prefixes: tuple[str, ...]
 
     @classmethod
     def of(cls, query: str) -> Required:
         """A quote without its counterpart, or around no word, is no sign."""
-        phrases = [f'"{phrase}"' for phrase in _PHRASE.findall(query) if _WORD.search(phrase)]
-        prefixes = [f'"{word}"*' for word in _PREFIX.findall(_PHRASE.sub(" ", query))]
+        phrases = [phrase for phrase in _PHRASE.findall(query) if _WORD.search(phrase)]
+        prefixes = _PREFIX.findall(_PHRASE.sub(" ", query))
         text = _PREFIX.sub(r"\1", _PHRASE.sub(r" \1 ", query))
-        found = dict.fromkeys((*phrases, *prefixes))
-        return cls(" ".join(text.split()), tuple(found)[:MAX_REQUIRED])
+        return cls(
+            text=" ".join(text.split()),
+            phrases=tuple(dict.fromkeys(phrases))[:MAX_REQUIRED],
+            prefixes=tuple(dict.fromkeys(prefixes))[:MAX_REQUIRED],
+        )
+
+    @property
+    def is_any(self) -> bool:
+        """Whether the query insists on something."""
+        return bool(self.phrases or self.prefixes)

@@ -89,8 +89,10 @@ def search_sessions(
                 project_hash=project_hash,
                 told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
             )
-            if asked.phrases:
-                matching = rows_with_all(connection, kind, asked.phrases)
+            if asked.is_any:
+                matching = rows_with_all(
+                    connection, kind, phrases=asked.phrases, prefixes=asked.prefixes
+                )
                 allowed = matching if allowed is None else np.intersect1d(matching, allowed)
             if allowed is None or len(allowed):
                 search = _Search(connection, store, kind, query.mode, asked.text, vector, allowed)

@@ -110,7 +110,7 @@ def _entry(view: Mapping[str, Any]) -> Entry:
         # tags follow it.
         searched = frame["search_text"] or ""
         text = searched.partition(f"\ntitle: {title}\nuri: {address}")[0]
-    if address.endswith("/" + title.replace(" ", "-")):
+    if address.lower().endswith("/" + title.lower().replace(" ", "-")):
         title = ""  # memvid made it of the address
     tags = frame["extra_metadata"] or {}
     return Entry(

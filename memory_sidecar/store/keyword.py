@@ -115,12 +115,12 @@ def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
 
 def stems_of(connection: Connection, text: str) -> list[str]:
     """The tokens that FTS5 makes of `text`, in order."""
-    tokenizer = connection.fts5_tokenizer("porter", ["unicode61"])
-    data = index_words(text).encode("utf-8", "replace")
-    tokens: Iterable[Any] = tokenizer(
-        data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-    )
-    return list(tokens)
+    return _tokens(connection, "porter", ["unicode61"], index_words(text))
+
+
+def unstemmed(connection: Connection, text: str) -> list[str]:
+    """The words of `text` as FTS5 has them before it stems them: folded, without accents."""
+    return _tokens(connection, "unicode61", [], text)
 
 
 def match_expression(terms: Iterable[str]) -> str:
@@ -145,6 +145,15 @@ def keyword_scores(
     ).fetchall()
     ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
     return ids, np.fromiter((row[1] for row in rows), np.float32, len(rows))
+
+
+def _tokens(connection: Connection, name: str, arguments: list[str], text: str) -> list[str]:
+    tokenizer = connection.fts5_tokenizer(name, arguments)
+    data = text.encode("utf-8", "replace")
+    tokens: Iterable[Any] = tokenizer(
+        data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
+    return list(tokens)
 
 
 @lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source

@@ -12,7 +12,7 @@ import numpy as np
 from memory_sidecar.session_model import HitKind, Outcome, SessionFilter, SessionHead
 from memory_sidecar.sqlite import Connection, integers
 from memory_sidecar.store.corpus import Corpus
-from memory_sidecar.store.keyword import index_words
+from memory_sidecar.store.keyword import index_words, unstemmed
 from memory_sidecar.store.sessions import MESSAGES, OPENING, SNIPPETS, SUMMARIES
 from memory_sidecar.store.vectors import Ids
 
@@ -93,13 +93,13 @@ def allowed_rows(
     return np.array(ids, np.int64)
 
 
-def rows_with_all(connection: Connection, kind: HitKind, required: Sequence[str]) -> Ids:
-    """Ids of the rows of that kind in which all of the FTS5 phrases `required` occur, sorted."""
-    found: Ids | None = None
-    for phrase in required:
-        ids = np.unique(np.array(_rows_with(connection, kind, phrase), np.int64))
-        found = ids if found is None else np.intersect1d(found, ids, assume_unique=True)
-    return np.empty(0, np.int64) if found is None else found
+def rows_with_all(
+    connection: Connection, kind: HitKind, *, phrases: Sequence[str], prefixes: Sequence[str]
+) -> Ids:
+    """Ids of the rows of that kind in which all of these occur, sorted; not for none of them."""
+    matching = [_rows_with_phrase(connection, kind, phrase) for phrase in phrases]
+    matching += [_rows_with_prefix(connection, kind, prefix) for prefix in prefixes]
+    return np.array(sorted(set.intersection(*matching)), np.int64)
 
 
 def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> list[FoundRow]:
@@ -194,31 +194,53 @@ def _spread(ranges: Sequence[tuple[int, int]]) -> Ids:
     return spread
 
 
-def _rows_with(connection: Connection, kind: HitKind, phrase: str) -> list[int]:
-    match kind:
-        case HitKind.SUMMARY:
-            found = integers(
-                connection.execute(
-                    "SELECT rowid FROM summaries_fts WHERE summaries_fts MATCH ?"
-                    " UNION SELECT u.id FROM summaries u JOIN topics t USING (session_id)"
-                    " WHERE t.id IN (SELECT rowid FROM topics_fts WHERE topics_fts MATCH ?)",
-                    (phrase, phrase),
-                )
-            )
-        case HitKind.MESSAGE:
-            found = integers(
-                connection.execute(
-                    "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?", (phrase,)
-                )
-            )
-        case HitKind.SNIPPET:
-            found = []
+def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set[int]:
+    found = _rows_matching(connection, kind, f'"{phrase}"')
     if kind is HitKind.SNIPPET or not phrase.isascii():
         # Scripts that set no spaces are split in the words alone; snippets have nothing else.
         words = CORPUS_OF[kind].words
-        found += integers(
-            connection.execute(
-                f"SELECT rowid FROM {words} WHERE {words} MATCH ?", (index_words(phrase),)
-            )
+        split = index_words(" ".join(phrase.split())).partition("\n")[0]
+        found |= _set(connection, f"SELECT rowid FROM {words} WHERE {words} MATCH ?", f'"{split}"')
+    return found
+
+
+def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
+    found = _rows_matching(connection, kind, f'"{prefix}"*')
+    tokens = unstemmed(connection, prefix)
+    if len(tokens) == 1:
+        found |= _rows_with_term_from(connection, kind, tokens[0])
+    return found
+
+
+def _rows_matching(connection: Connection, kind: HitKind, expression: str) -> set[int]:
+    """Rows whose text matches an FTS5 expression, a summary's also by one of its topics."""
+    table = _SEARCHED[kind]
+    found = _set(connection, f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)
+    if kind is HitKind.SUMMARY:
+        found |= _set(
+            connection,
+            f"{_BY_TOPIC} (SELECT rowid FROM topics_fts WHERE topics_fts MATCH ?)",
+            expression,
         )
     return found
+
+
+def _rows_with_term_from(connection: Connection, kind: HitKind, beginning: str) -> set[int]:
+    """Rows that hold a term with that beginning."""
+    holding = "SELECT doc FROM {}_terms WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
+    found = _set(connection, holding.format(_SEARCHED[kind]), beginning)
+    if kind is HitKind.SUMMARY:
+        found |= _set(connection, f"{_BY_TOPIC} ({holding.format('topics_fts')})", beginning)
+    return found
+
+
+def _set(connection: Connection, sql: str, value: str) -> set[int]:
+    return set(integers(connection.execute(sql, (value,))))
+
+
+_SEARCHED = {
+    HitKind.SUMMARY: "summaries_fts",
+    HitKind.MESSAGE: "messages_fts",
+    HitKind.SNIPPET: SNIPPETS.words,
+}
+_BY_TOPIC = "SELECT u.id FROM summaries u JOIN topics t USING (session_id) WHERE t.id IN"

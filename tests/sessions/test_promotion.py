@@ -18,6 +18,7 @@ def suggested(**change):
     session = session_of(
         project_path="/src/shop", topics=["error handling"], summary=SUMMARY | change
     )
+    assert session.summary is not None
     return candidates(session, session.summary)
 
 

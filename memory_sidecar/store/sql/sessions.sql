@@ -153,6 +153,13 @@ CREATE TRIGGER topics_fts_update AFTER UPDATE ON topics BEGIN
     INSERT INTO topics_fts (rowid, topic) VALUES (NEW.id, NEW.topic);
 END;
 
+-- Every occurrence of a term, views of the indexes above without rows of their own. FTS5 stems the
+-- prefix of a query as if it were a word (`pay*` becomes `pai*`, which `payment` does not begin
+-- with), so prefixes are looked up here as well.
+CREATE VIRTUAL TABLE summaries_fts_terms USING fts5vocab (summaries_fts, instance);
+CREATE VIRTUAL TABLE messages_fts_terms USING fts5vocab (messages_fts, instance);
+CREATE VIRTUAL TABLE topics_fts_terms USING fts5vocab (topics_fts, instance);
+
 -- What ranks, for each of the three things that can be found: words (contentless: they are drawn
 -- from the text, identifiers split), how many rows hold a word, vectors, and the queue for them.
 -- A row has a vector or waits for one, never both, never neither.
@@ -187,6 +194,7 @@ CREATE VIRTUAL TABLE snippet_words USING fts5 (
     body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
 CREATE VIRTUAL TABLE snippet_vocabulary USING fts5vocab (snippet_words, row);
+CREATE VIRTUAL TABLE snippet_words_terms USING fts5vocab (snippet_words, instance);
 CREATE VIRTUAL TABLE snippet_vectors USING vec0 (
     id INTEGER PRIMARY KEY,
     embedding FLOAT[384] distance_metric=cosine
