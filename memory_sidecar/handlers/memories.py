@@ -18,21 +18,20 @@ from memory_sidecar.memories.archive import Archived
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.move import Moved, move, share
 from memory_sidecar.memories.remove import Doomed, PruneRule, doomed, prune, purge, remove
-from memory_sidecar.memories.write import Changes, Written, store, update
+from memory_sidecar.memories.write import Changes, Written, store, stored_content, update
 from memory_sidecar.memory_model import (
     MemoryFilter,
     MemoryList,
-    estimate_tokens,
     parse_address,
 )
 from memory_sidecar.sources.access_log import log_move
-from memory_sidecar.sources.memory_files import content_of, memory_id
+from memory_sidecar.sources.memory_files import memory_id
 from memory_sidecar.sources.memory_names import MEMORY_SUFFIX
 from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.memory_lookup import (
     Neighbour,
     files_naming,
-    files_of_size,
+    files_saying,
     neighbours,
 )
 
@@ -78,7 +77,7 @@ class Memories:
             self._files.own,
             draft,
             now_ms=self._files.now(),
-            same_content=self._files_as_long(draft),
+            same_content=self._files_saying(draft),
         )
         return self._remembered(OWN_DIRECTORY, written)
 
@@ -224,13 +223,14 @@ class Memories:
             )
         return tuple(found)
 
-    def _files_as_long(self, draft: Draft) -> list[str]:
-        """Where the same content may lie under another name."""
+    def _files_saying(self, draft: Draft) -> list[str]:
+        """Where the same content lies, whatever its file is called."""
         if not self._agent.paths.db.exists():
             return []
-        tokens = estimate_tokens(content_of(draft.content))
         with self._agent.up_to_date(self._files.reporter).reading() as connection:
-            return files_of_size(connection, OWN_DIRECTORY, draft.category, token_estimate=tokens)
+            return files_saying(
+                connection, OWN_DIRECTORY, draft.category, stored_content(draft.content)
+            )
 
     def _files_naming(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from itertools import chain
 
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.errors import PathRefused, UsageError
@@ -48,7 +49,7 @@ def store(
         superseded = _present(directory, draft.supersedes)
         existing = _existing(directory, draft, same_content)
         if existing is None:
-            file = _create(directory, draft, new_page(draft.meta(now_ms), _body(draft.content)))
+            file = _create(directory, draft, new_page(draft.meta(now_ms), _as_body(draft.content)))
             changed = [file.path]
         else:
             file, changed = _said_again(directory, existing, draft, now_ms)
@@ -94,12 +95,17 @@ def update(
         superseded = _present(directory, changes.supersedes)
         text = edit_page(old.text, _changed_meta(old, changes))
         if changes.content is not None:
-            body = _body(changes.content)
+            body = _as_body(changes.content)
             if content_hash(body) != content_hash(old.page.content):
                 text = with_body(edit_page(text, _stamps(old)), body)
         file, changed = _rewritten(directory, old, text, now_ms)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, False, tuple(changed))
+
+
+def stored_content(content: str) -> str:
+    """`content` as it is kept: without blank lines around it, in lines of one kind."""
+    return content_of(content.replace("\r\n", "\n"))
 
 
 def edited(directory: Directory, old: MemoryFile, meta: Meta) -> MemoryFile:
@@ -135,7 +141,7 @@ def _create(directory: Directory, draft: Draft, text: str) -> MemoryFile:
     *_, last = _names(draft)
     stem = last.removesuffix(MEMORY_SUFFIX)
     more = (f"{stem}-{number}{MEMORY_SUFFIX}" for number in range(2, 1000))
-    for path in (*_names(draft), *more):
+    for path in chain(_names(draft), more):
         try:
             return directory.create(path, text)
         except FileExistsError:
@@ -256,5 +262,5 @@ def _link_superseded(directory: Directory, path: str, superseded: Iterable[str])
     return changed
 
 
-def _body(content: str) -> str:
-    return content_of(content.replace("\r\n", "\n")) + "\n"
+def _as_body(content: str) -> str:
+    return stored_content(content) + "\n"

@@ -141,7 +141,7 @@ def slug(text: str, *, max_bytes: int = MAX_SLUG_BYTES) -> str:
 
     Cut between words where that is possible, never within a character.
     """
-    normal = unicodedata.normalize("NFKC", text[:1000]).lower()
+    normal = unicodedata.normalize("NFKC", text[:300]).lower()
     words = "".join(c if _is_word(c) else " " for c in normal).split()
     words = [word for word in words if any(map(str.isalnum, word))]  # a mark needs a letter
     made = ""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from memory_sidecar.memory_model import estimate_tokens
 from memory_sidecar.sqlite import Connection, integers
 from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.vectors import Vector, VectorIndex
@@ -37,15 +38,15 @@ class CategoryRow:
     memories: int  # in it, not below it
 
 
-def files_of_size(
-    connection: Connection, directory: str, category: str, *, token_estimate: int
-) -> list[str]:
-    """Files of a category whose content is as long, at most twenty."""
+def files_saying(connection: Connection, directory: str, category: str, content: str) -> list[str]:
+    """Files of a category with this content."""
     return _column(
         connection,
-        "SELECT file FROM memories WHERE directory = ? AND category = ? AND token_estimate = ?"
+        # The plus leaves the choice to the index of sizes: few contents are as long.
+        "SELECT file FROM memories JOIN memory_contents ON memory = key"
+        " WHERE token_estimate = ? AND +directory = ? AND +category = ? AND content = ?"
         " ORDER BY file LIMIT ?",
-        (directory, category, token_estimate, MAX_CANDIDATES),
+        (estimate_tokens(content), directory, category, content, MAX_CANDIDATES),
     )
 
 

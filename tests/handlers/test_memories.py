@@ -214,7 +214,7 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
     project.mkdir(parents=True)
     (project / "note.md").write_text("The build needs Java.\n")
     knowledge.store("Use SQLite.")
-    knowledge.agent().register(project, name="shop", reporter=knowledge.notices)
+    knowledge.agent().register(project, name="shop")
     changed = knowledge.memories().update("shop:note", Changes(add_tags=("build",)))
     assert changed.path == "shop:note.md"
     assert "tags: [build]" in (project / "note.md").read_text()

@@ -1,0 +1,149 @@
+"""Eight processes that store memories at once, killed and started again until all are stored.
+
+Run as a script it is one of them: it stores its memories one after the other, and says on
+standard output which of them it was told are stored.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.knowledge import KnowledgeFiles
+from memory_sidecar.handlers.memories import Memories
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memory_model import MemoryQuery
+from memory_sidecar.model import SearchMode
+from memory_sidecar.sources.memory_files import read_memory
+
+AGENT = "crowd"
+PROCESSES = 8
+STORES_PER_LIFE = (10, 60)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How it ended. `stored` are the memories that some process was told are stored."""
+
+    stored: int
+    kills: int
+    lost: int
+    doubled: int
+    not_found: int  # of a sample of 100
+    seconds: float
+
+    @property
+    def note(self) -> str:
+        return f"in {self.seconds:.0f} s, without a daemon"
+
+
+def store_while_killed(data_dir: Path, *, stores: int) -> Told:
+    """Have each process store so many memories, killing it whenever it has stored a few more."""
+    data_dir.mkdir(parents=True)
+    chance = random.Random(3)
+    lives = [_Life(data_dir, number, stores, chance) for number in range(PROCESSES)]
+    kills, started = 0, time.perf_counter()
+    try:
+        while lives:
+            time.sleep(chance.uniform(0, 0.05))  # at any moment of the next store
+            lives = [life for life in lives if not life.is_over()]
+            for life in lives:
+                if life.is_due():
+                    life.kill()
+                    life.start()
+                    kills += 1
+    finally:
+        for life in lives:
+            life.kill()
+    return _judged(data_dir, kills, time.perf_counter() - started)
+
+
+class _Life:
+    """One of the processes, as often as it is started."""
+
+    def __init__(self, data_dir: Path, number: int, stores: int, chance: random.Random) -> None:
+        self._command = [sys.executable, __file__, str(data_dir), str(number), str(stores)]
+        self._log = _log(data_dir, number)
+        self._chance = chance
+        self._log.touch()
+        self.start()
+
+    def start(self) -> None:
+        self._due = self._told + self._chance.randrange(*STORES_PER_LIFE)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log)
+
+    def is_due(self) -> bool:
+        return self._told >= self._due
+
+    def is_over(self) -> bool:
+        if self._process.poll():
+            raise RuntimeError(f"{self._log.name} ended with {self._process.returncode}")
+        return self._process.returncode == 0
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def _told(self) -> int:
+        return self._log.read_bytes().count(b"\n")
+
+
+def content_of(number: int, step: int) -> str:
+    """Half of them are the process's own, half are stored by all of them."""
+    whose = f"process {number}" if step % 2 else "everybody"
+    return f"Observation {step} of {whose}: the cache of step{step} is never cold."
+
+
+def _log(data_dir: Path, number: int) -> Path:
+    return data_dir / f"told-{number}.log"
+
+
+def _judged(data_dir: Path, kills: int, seconds: float) -> Told:
+    logs = [_log(data_dir, number).read_text("utf-8") for number in range(PROCESSES)]
+    told = {line for log in logs for line in log.splitlines()}
+    pages = (data_dir / "knowledge" / AGENT).rglob("*.md")
+    there = Counter(read_memory(page.read_text("utf-8"), mtime_ms=0).content for page in pages)
+    services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
+    agent = services.agent(AGENT)
+    not_found = 0
+    for content in random.Random(4).sample(sorted(told), min(100, len(told))):
+        query = MemoryQuery(text=content, mode=SearchMode.KEYWORD, top_k=PROCESSES + 1)
+        hits = agent.query(query, reporter=Silent())
+        not_found += content not in {hit.found.memory.content for hit in hits}
+    services.close()
+    return Told(
+        stored=len(told),
+        kills=kills,
+        lost=sum(content not in there for content in told),
+        doubled=sum(count > 1 for count in there.values()),
+        not_found=not_found,
+        seconds=seconds,
+    )
+
+
+def _store_all(data_dir: Path, number: int, stores: int) -> None:
+    done = set(_log(data_dir, number).read_text("utf-8").splitlines())
+    services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
+    files = KnowledgeFiles(services.agent(AGENT), clock=system_clock, reporter=Silent())
+    memories = Memories(files)
+    for step in range(stores):
+        content = content_of(number, step)
+        if content not in done:
+            memories.store(Draft(content=content, category=f"c{step % 5}"))
+            os.write(sys.stdout.fileno(), f"{content}\n".encode())
+    services.close()
+
+
+if __name__ == "__main__":
+    _store_all(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

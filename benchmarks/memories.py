@@ -1,0 +1,190 @@
+"""Measures memories: python benchmarks/memories.py [--memories N] [--stores N]
+
+First a directory of so many memory files becomes a database. Over that, within a process that
+watches it and keeps everything open as a daemon does, memories are stored, asked for and listed.
+Last, eight processes store at once into one directory without a daemon and are killed with SIGKILL
+over and over; what they were told is stored has to be there once. About five minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from crowd import store_while_killed
+from figures import Results
+from machine import describe_machine
+
+from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.handlers.agents import Agent
+from memory_sidecar.handlers.knowledge import KnowledgeFiles
+from memory_sidecar.handlers.live import Live
+from memory_sidecar.handlers.memories import Memories
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
+from memory_sidecar.model import SearchMode
+from memory_sidecar.sources.frontmatter import new_page
+from memory_sidecar.sources.memory_files import memory_slug
+
+AGENT = "bench"
+CATEGORIES = ("pitfall", "pattern", "decision/storage", "decision/api", "preference", "outcome")
+WORDS = """
+retry payment cache cursor vector index token scene shader player inventory migration schema lock
+deadlock timeout queue worker daemon socket parser grammar encoder tokenizer kernel thread session
+cookie header certificate proxy gateway ledger invoice refund currency rounding locale calendar
+avoid prefer never always before after because unless breaks leaks blocks doubles loses returns
+handles rejects keeps drops rebuilds the a every this that of in on for with without through under
+""".split()
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-memories-") as scratch:
+        data_dir = Path(scratch) / "data"
+        write_memories(data_dir / "knowledge" / AGENT, options.memories)
+        services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
+        agent = services.agent(AGENT)
+        measure_rebuild(results, agent)
+        live = Live(agent.data, clock=system_clock)
+        live.start()
+        live.wait_fresh(timeout_ms=60_000)
+        measure_calls(results, agent)
+        live.close()
+        services.close()
+        told = store_while_killed(Path(scratch) / "crowd", stores=options.stores)
+        results.add("stores of 8 killed processes", told.stored, "told", note=told.note)
+        results.add("kills", told.kills, "kills")
+        results.add("memories lost", told.lost, "memories", wanted="0")
+        results.add("memories doubled", told.doubled, "memories", wanted="0")
+        results.add("not found by keyword", told.not_found, "memories", wanted="0")
+    results.write("memories", machine, also=options.json)
+    sys.exit(bool(told.lost or told.doubled or told.not_found))
+
+
+def write_memories(root: Path, count: int) -> None:
+    """Files as `store` leaves them, over two years."""
+    chance = random.Random(1)
+    now = system_clock()
+    for number in range(count):
+        content = sentences(chance, number)
+        stamp = iso_utc(now - chance.randrange(730 * 86_400_000))
+        meta = {
+            "created_at": stamp,
+            "updated_at": stamp,
+            "source": f"agent:{chance.choice(('architect', 'tester', 'writer'))}",
+            "tags": [chance.choice(WORDS), f"area:{chance.choice(WORDS)}"],
+            "summary": content.partition(".")[0],
+        }
+        folder = root / chance.choice(CATEGORIES)
+        folder.mkdir(parents=True, exist_ok=True)
+        page = new_page(meta, content + "\n")
+        (folder / f"{memory_slug(content)}-{number}.md").write_text(page, encoding="utf-8")
+
+
+def sentences(chance: random.Random, number: int) -> str:
+    """Two to five of them, unlike any other."""
+    made = [
+        " ".join(chance.choices(WORDS, k=chance.randrange(6, 14))).capitalize() + "."
+        for _ in range(chance.randrange(2, 6))
+    ]
+    return " ".join([*made, f"Case {number}."])
+
+
+def measure_rebuild(results: Results, agent: Agent) -> None:
+    """From files alone to words, and from there to vectors."""
+    started = time.perf_counter()
+    report = agent.data.update(agent.sources(), Silent(), embed=False)
+    seconds = time.perf_counter() - started
+    count = report.files_processed
+    results.add("memories", count, "files")
+    results.add("rebuild until found by keyword", seconds, "s")
+    results.add("rebuild, memories", count / seconds, "files/s", wanted="≥ 300")
+    started = time.perf_counter()
+    embedded = agent.data.embed(Silent())
+    seconds = time.perf_counter() - started
+    results.add("and their vectors", embedded / seconds, "vectors/s")
+
+
+def measure_calls(results: Results, agent: Agent) -> None:
+    """Single calls, one after the other."""
+    chance = random.Random(2)
+    memories = Memories(KnowledgeFiles(agent, clock=system_clock, reporter=Silent()))
+    drafts = [
+        Draft(content=sentences(chance, 1_000_000 + n), category="pitfall", tags=("k:v",))
+        for n in range(200)
+    ]
+    stores = _times([partial(memories.store, draft) for draft in drafts])
+    _add(results, "store", stores, wanted="≤ 40")
+    again = _times([partial(memories.store, draft) for draft in drafts])
+    _add(results, "store of what is known", again)
+    questions = [" ".join(chance.choices(WORDS, k=6)) for _ in range(200)]
+    for mode in (SearchMode.HYBRID, SearchMode.KEYWORD):
+        asked = [MemoryQuery(text=text, mode=mode, rerank=False) for text in questions]
+        _add(
+            results,
+            f"query, {mode.value}",
+            _times([partial(agent.query, query, reporter=Silent()) for query in asked]),
+            wanted="≤ 15",
+        )
+    filtered = MemoryFilter(category="decision", tags=("cache", "area:"), updated_after=1)
+    asked = [MemoryQuery(text=text, filter=filtered, rerank=False) for text in questions]
+    _add(
+        results,
+        "query, filtered",
+        _times([partial(agent.query, query, reporter=Silent()) for query in asked]),
+        wanted="≤ 15",
+    )
+    lists = {
+        "category": MemoryFilter(category="decision"),
+        "tags": MemoryFilter(tags=("cache", "retry")),
+        "updated": MemoryFilter(updated_after=system_clock() - 30 * 86_400_000),
+        "source": MemoryFilter(source="agent:tester"),
+    }
+    for name, wanted in lists.items():
+        _add_list(results, agent, name, MemoryList(filter=wanted, limit=20))
+    _add_list(results, agent, "by strength", MemoryList(sort=Sort.STRENGTH, limit=20))
+
+
+def _add_list(results: Results, agent: Agent, name: str, wanted: MemoryList) -> None:
+    times = _times([lambda: agent.list(wanted, reporter=Silent())] * 100)
+    _add(results, f"list of 20, {name}", times, wanted="≤ 5")
+
+
+def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
+    """Milliseconds of each; the first ten warm up."""
+    taken = []
+    for call in [*calls[:10], *calls]:
+        started = time.perf_counter()
+        call()
+        taken.append(1000 * (time.perf_counter() - started))
+    return taken[10:]
+
+
+def _add(results: Results, name: str, times: list[float], *, wanted: str = "") -> None:
+    worst = statistics.quantiles(times, n=20)[-1]
+    note = f"median of {len(times)}; 95 % within {worst:.1f} ms"
+    results.add(name, statistics.median(times), "ms", wanted=wanted, note=note)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--memories", type=int, default=10_000)
+    parser.add_argument("--stores", type=int, default=250, help="of each of the eight processes")
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
