@@ -34,6 +34,7 @@ from memory_sidecar.cli.search import search
 from memory_sidecar.cli.serve import serve
 from memory_sidecar.cli.service import service
 from memory_sidecar.cli.session import session
+from memory_sidecar.cli.skills import skills
 from memory_sidecar.cli.source import source
 from memory_sidecar.cli.status import status
 from memory_sidecar.cli.stop import stop
@@ -98,6 +99,7 @@ for _command in (
     serve,
     stop,
     service,
+    skills,
     mcp,
 ):
     cli.add_command(_command)

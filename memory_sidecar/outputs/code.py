@@ -52,6 +52,14 @@ class AllReports(IndexReport):
     agents: list[AgentReport]
 
 
+class Freshness(TypedDict):
+    """How new what a hit was found in is."""
+
+    is_current: Annotated[bool | None, "nothing saved waits to be indexed; null: nobody watches"]
+    scanned_at: Annotated[Time | None, "end of the last complete scan of its source"]
+    vectors_pending: Annotated[int, "chunks that only keywords find yet"]
+
+
 class CodeHit(TypedDict):
     """A ranked chunk of code."""
 
@@ -67,6 +75,7 @@ class CodeHit(TypedDict):
     scope: Annotated[str, "what encloses its first line: Cart.add, or Setup > Linux"]
     signature: Annotated[str, "of the definition that it lies in or begins"]
     explain: NotRequired[Annotated[Explanation, "with --explain"]]
+    freshness: NotRequired[Annotated[Freshness, "with --explain"]]
 
 
 class Capture(TypedDict):
@@ -101,10 +110,21 @@ class Source(TypedDict):
     excludes: Annotated[list[str], "globs as in a .gitignore"]
 
 
+class FilesUnderWay(TypedDict):
+    """A pass over a source."""
+
+    files_done: int
+    files_total: int
+    files_per_second: float
+    seconds_left: float | None
+
+
 class LiveState(TypedDict):
     """How the watch of a source is doing."""
 
     is_current: Annotated[bool, "nothing saved up to now waits to be indexed"]
+    waiting: Annotated[int, "files and folders that changed and are still to be looked at"]
+    indexing: Annotated[FilesUnderWay | None, "what is being indexed now"]
     refreshed_at: Time | None
     error: Annotated[str, "why it does not follow, or empty"]
     polled: Annotated[list[str], "folders that the system does not watch"]
@@ -124,6 +144,24 @@ class SourceStatus(TypedDict):
     live: Annotated[LiveState | None, "null where nothing watches it"]
 
 
+class Failure(TypedDict):
+    """What went wrong, and when."""
+
+    at: Time
+    message: str
+
+
+class Daemon(TypedDict):
+    """The process that answered."""
+
+    pid: int
+    version: str
+    started_at: Time
+    uptime_seconds: float
+    resident_bytes: Annotated[int | None, "its memory; null where the system does not tell"]
+    log: Annotated[str, "its file"]
+
+
 class Status(TypedDict):
     """What is indexed, and how fresh it is."""
 
@@ -134,6 +172,11 @@ class Status(TypedDict):
     chunks: int
     vectors: int
     vectors_pending: int
+    vectors_per_second: Annotated[float, "embedded lately"]
+    vectors_seconds_left: float | None
     model: str | None
+    model_loaded: bool
     model_problem: ErrorText | None
+    last_error: Annotated[Failure | None, "of whatever works in the background"]
+    daemon: Annotated[Daemon | None, "null where the command ran in its own process"]
     files: NotRequired[Annotated[list[File], "with --skipped or --failed"]]

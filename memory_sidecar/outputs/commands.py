@@ -23,6 +23,8 @@ OUTPUTS: Mapping[str, object] = MappingProxyType(
         "model fetch": upkeep.Model,
         "model verify": upkeep.Model,
         "stop": upkeep.Stopped,
+        "skills list": list[upkeep.Skill],
+        "skills install": list[upkeep.Skill],
         "store": memories.Remembered,
         "update": memories.Remembered,
         "share": memories.Remembered,

@@ -85,6 +85,8 @@ def printed(
     about_memories(call)
     about_sessions(call, folder)
     about_context(call, folder / "context")
+    call("skills list")
+    call("skills install", folder / "skills")
     call("stop", "--data-dir", data)
     services.close()
     return call.printed
