@@ -28,14 +28,16 @@ import pytest
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.main import run as run_call
-from memory_sidecar.clock import system_clock
+from memory_sidecar.clock import Clock, system_clock
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelError, ModelMissing
+from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.services import Services
-from memory_sidecar.paths import DataDir, StorePaths
+from memory_sidecar.paths import SHARED, DataDir, StorePaths
 from memory_sidecar.settings import Settings
+from memory_sidecar.sources.frontmatter import new_page
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
 # A shell has what it runs in the background ignore interrupts, and so would all that is started.
@@ -168,6 +170,8 @@ class HashModels:
         self.reranker = None
         self._embedder: HashEmbedder | None = None
 
+    is_loaded = False
+
     @property
     def problem(self) -> ModelError | None:
         return None if self.version else ModelMissing("no model here", hint="get one")
@@ -232,6 +236,38 @@ def make_codebase(data_dir: Path) -> Iterator[Callable[..., Codebase]]:
     yield make
     for each in opened:
         each.close()
+
+
+@pytest.fixture
+def make_agent(data_dir: Path) -> Iterator[Callable[..., Agent]]:
+    """`make_agent(name)` opens an agent anew, as another process would."""
+    opened: list[Agent | HashModels] = []
+
+    def make(name: str = "architect", *, model: str = "1", clock: Clock = system_clock) -> Agent:
+        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        paths = DataDir(data_dir).agent(name)
+        shared = None
+        if name != SHARED:
+            shared = Agent(paths.shared, models=models, clock=clock, shared=None)
+            opened.append(shared)
+        agent = Agent(paths, models=models, clock=clock, shared=shared)
+        opened.extend((agent, models))
+        return agent
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+def write_memory(
+    folder: Path, path: str, content: str = "Something to keep.", **meta: object
+) -> Path:
+    """A memory's file at `path`, as a person would write it: the keys of `meta`, then a body."""
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    stamps = {"created_at": "2026-03-01T09:12:00Z", "updated_at": "2026-03-01T09:12:00Z"}
+    file.write_text(new_page(stamps | meta, content + "\n"), encoding="utf-8", newline="")
+    return file
 
 
 @pytest.fixture

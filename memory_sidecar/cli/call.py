@@ -34,6 +34,14 @@ def _hold_here(conversation: McpConversation) -> None:
     conversation.hold_here()
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The daemon that a call runs in."""
+
+    started_at_ms: int
+    log: str
+
+
 @dataclass
 class Call:
     """What a command knows of its caller."""
@@ -51,6 +59,7 @@ class Call:
     open_services: OpenServices = Services.find
     close_services: CloseServices = Services.close
     hold: Callable[[McpConversation], None] = _hold_here
+    host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None
     db: Path | None = None
     _services: list[Services] = field(default_factory=list)

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from memory_sidecar.clock import system_clock
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.exchange import Exchange, Request
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 # Answered in a fraction of a second; every other command gets a thread to itself.
 QUICK = frozenset({"embed", "get", "grep", "list", "query", "recent", "search", "status", "store"})
+WAITING = frozenset({"--wait-fresh", "--watch"})  # unless they are told to wait
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
@@ -53,7 +55,6 @@ def companions_of(
     services: Services, *, cwd: Path, environ: Mapping[str, str]
 ) -> Sequence[Companion]:
     """Everything that the daemon does without being asked."""
-    from memory_sidecar.clock import system_clock
     from memory_sidecar.handlers.idle import IdleUnload
     from memory_sidecar.handlers.live import Live
     from memory_sidecar.handlers.live_agents import LiveAgents
@@ -89,6 +90,7 @@ class Commands:
         self._data_dir = data_dir.resolve()
         self._cwd = cwd
         self._environ = environ
+        self._started_at_ms = system_clock()
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[Companion] = ()
@@ -108,7 +110,10 @@ class Commands:
             self._services.close()
 
     def is_quick(self, request: Request) -> bool:
-        return next((w for w in request.arguments if not w.startswith("-")), "") in QUICK
+        words = request.arguments
+        if not WAITING.isdisjoint(words):
+            return False
+        return next((word for word in words if not word.startswith("-")), "") in QUICK
 
     def answer(self, exchange: Exchange) -> int:
         return self._run(self._call(exchange), exchange)
@@ -121,7 +126,7 @@ class Commands:
         return granted[0] if granted else status
 
     def _call(self, exchange: Exchange) -> Call:
-        from memory_sidecar.cli.call import Call
+        from memory_sidecar.cli.call import Call, Host
 
         request = exchange.request
         call = Call(
@@ -136,6 +141,7 @@ class Commands:
             columns=request.columns,
             cancelled=exchange.cancelled,
             close_services=self._close_services,
+            host=Host(self._started_at_ms, state_file(str(self._data_dir), "daemon.log")),
         )
         call.open_services = partial(self._open_services, call)
         return call

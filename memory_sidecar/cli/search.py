@@ -6,7 +6,8 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
-from memory_sidecar.handlers.codebase import narrowed
+from memory_sidecar.clock import iso_utc
+from memory_sidecar.handlers.codebase import Freshness, narrowed
 from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
 from memory_sidecar.outputs import code as out
 
@@ -70,17 +71,20 @@ def search(
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
     hits = codebase.search(asked, reporter=call.reporter)
     call.reporter.close()
+    freshness = codebase.freshness() if explain else {}
     if call.wants_json:
-        call.print_json([hit_json(hit, explain=explain) for hit in hits])
+        call.print_json([hit_json(hit, freshness.get(hit.source)) for hit in hits])
         return
     for hit in hits:
         _print_hit(call, hit, explain=explain)
+    for name in dict.fromkeys(hit.source for hit in hits if hit.source in freshness):
+        call.reporter.notice(f"{name}: {_told(freshness[name])}")
     if not hits:
         call.reporter.notice("no hits")
 
 
-def hit_json(hit: CodeHit, *, explain: bool) -> out.CodeHit:
-    """A hit as the contract has it."""
+def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
+    """A hit as the contract has it; explained where its freshness is given."""
     shown: out.CodeHit = {
         "filename": hit.filename,
         "location": hit.chunk.location,
@@ -94,12 +98,18 @@ def hit_json(hit: CodeHit, *, explain: bool) -> out.CodeHit:
         "scope": hit.chunk.scope,
         "signature": hit.chunk.signature,
     }
-    if explain:
+    if freshness is not None:
         why = hit.explanation
         shown["explain"] = {
             "cosine": _rounded(why.cosine),
             "keyword": _rounded(why.keyword),
             "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
+        }
+        scanned_at = freshness.scanned_at
+        shown["freshness"] = {
+            "is_current": freshness.is_current,
+            "scanned_at": iso_utc(scanned_at) if scanned_at is not None else None,
+            "vectors_pending": freshness.vectors_pending,
         }
     return shown
 
@@ -121,6 +131,16 @@ def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
     if len(lines) > SHOWN_LINES:
         call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
     call.print()
+
+
+def _told(freshness: Freshness) -> str:
+    if freshness.is_current is None:
+        at = freshness.scanned_at
+        state = f"as it was at {iso_utc(at)}" if at is not None else "its first scan goes on"
+    else:
+        state = "up to date" if freshness.is_current else "being brought up to date"
+    waiting = freshness.vectors_pending
+    return f"{state}, {waiting:,} chunks wait for a vector" if waiting else state
 
 
 def _rounded(value: float | None) -> float | None:

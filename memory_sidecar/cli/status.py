@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar import __version__
+from memory_sidecar.cli.call import Call, Host
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import ModelError
+from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.errors import ModelError, UsageError
+from memory_sidecar.handlers.activity import Failure, FilesUnderWay, seconds_left
 from memory_sidecar.handlers.follower import LiveState
+from memory_sidecar.handlers.resident import resident_bytes
 from memory_sidecar.model import FileStatus
 from memory_sidecar.outputs import code as out
 from memory_sidecar.outputs.common import ErrorText
+
+REDRAW_S = 1.0
+REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands below
 
 
 @click.command()
 @click.option("--skipped", is_flag=True, help="List the files that are left out, and why.")
 @click.option("--failed", is_flag=True, help="List the files that could not be indexed, and why.")
+@click.option("--watch", is_flag=True, help="Show it anew every second, until interrupted.")
 @with_call
-def status(call: Call, skipped: bool, failed: bool) -> None:
+def status(call: Call, skipped: bool, failed: bool, watch: bool) -> None:
     """Show what is indexed, how fresh it is, and what is missing."""
-    found = call.codebase.status()
-    problem = call.services.models.problem
-    listed = [
-        *(call.codebase.files(FileStatus.SKIPPED) if skipped else ()),
-        *(call.codebase.files(FileStatus.FAILED) if failed else ()),
+    if watch:
+        if call.wants_json or not call.is_terminal:
+            raise UsageError("--watch needs a terminal", hint="ask again instead, with --json")
+        _watch(call)
+        return
+    listed = (
+        *([FileStatus.SKIPPED] if skipped else []),
+        *([FileStatus.FAILED] if failed else []),
+    )
+    found = _status(call)
+    files: list[out.File] = [
+        {"source": file.source, "path": file.path, "reason": file.reason}
+        for status in listed
+        for file in call.codebase.files(status)
     ]
+    if call.wants_json:
+        if listed:
+            found["files"] = files
+        call.print_json(found)
+        return
+    for line in _lines(found):
+        call.print(line)
+    for file in files:
+        call.print(f"{file['source']}: {file['path']}: {file['reason']}")
+
+
+def _watch(call: Call) -> None:
+    shown = 0
+    while True:
+        lines = [line[: call.columns - 1] for line in _lines(_status(call))]
+        call.stdout.write(REDRAW.format(lines=shown) if shown else "")
+        call.stdout.write("\n".join(lines) + "\n")
+        call.stdout.flush()
+        shown = len(lines)
+        if call.cancelled.wait(REDRAW_S):
+            return
+
+
+def _status(call: Call) -> out.Status:
+    found = call.codebase.status()
+    models = call.services.models
+    problem = models.problem
     counted = {source.name: source for source in found.sources}
     live = {state.name: state for state in found.live}
     sources: list[out.SourceStatus] = []
@@ -44,52 +90,88 @@ def status(call: Call, skipped: bool, failed: bool) -> None:
                 "live": _live_json(live[source.name]) if source.name in live else None,
             }
         )
-    if call.wants_json:
-        shown: out.Status = {
-            "data_dir": call.services.data_dir.root.as_posix(),
-            "db": found.db.as_posix(),
-            "db_bytes": found.db_bytes,
-            "sources": sources,
-            "chunks": found.chunks,
-            "vectors": found.chunks - found.vectors_pending,
-            "vectors_pending": found.vectors_pending,
-            "model": None if problem else call.services.models.files.name,
-            "model_problem": _problem_json(problem) if problem else None,
-        }
-        if skipped or failed:
-            shown["files"] = [
-                {"source": file.source, "path": file.path, "reason": file.reason} for file in listed
-            ]
-        call.print_json(shown)
-        return
-    for each in sources:
-        call.print(
-            f"{each['name']}: {each['files_indexed']:,} files, {each['chunks']:,} chunks, "
-            f"{each['files_skipped']:,} skipped, {each['files_failed']:,} failed, "
-            f"{_freshness(each)}  ({each['root']})"
-        )
-        if each["live"] and each["live"]["notice"]:
-            call.print(f"  {each['live']['notice']}")
-    done = found.chunks - found.vectors_pending
-    call.print(f"vectors: {done:,} of {found.chunks:,}")
-    call.print(f"model: {problem.message if problem else call.services.models.files.name}")
-    call.print(f"database: {found.db} ({found.db_bytes / 1e6:.1f} MB)")
-    for file in listed:
-        call.print(f"{file.source}: {file.path}: {file.reason}")
+    pace = found.vectors_per_second
+    return {
+        "data_dir": call.services.data_dir.root.as_posix(),
+        "db": found.db.as_posix(),
+        "db_bytes": found.db_bytes,
+        "sources": sources,
+        "chunks": found.chunks,
+        "vectors": found.chunks - found.vectors_pending,
+        "vectors_pending": found.vectors_pending,
+        "vectors_per_second": round(pace, 1),
+        "vectors_seconds_left": _rounded(seconds_left(found.vectors_pending, pace)),
+        "model": None if problem else models.files.name,
+        "model_loaded": models.is_loaded,
+        "model_problem": _problem_json(problem) if problem else None,
+        "last_error": _failure_json(found.last_failure) if found.last_failure else None,
+        "daemon": _host_json(call.host) if call.host else None,
+    }
+
+
+def _live_json(state: LiveState) -> out.LiveState:
+    return {
+        "is_current": state.is_current,
+        "waiting": state.waiting,
+        "indexing": _under_way_json(state.indexing) if state.indexing else None,
+        "refreshed_at": iso_utc(state.refreshed_at) if state.refreshed_at else None,
+        "error": state.error,
+        "polled": list(state.polled),
+        "notice": state.notice,
+    }
+
+
+def _under_way_json(files: FilesUnderWay) -> out.FilesUnderWay:
+    return {
+        "files_done": files.done,
+        "files_total": files.total,
+        "files_per_second": round(files.per_second, 1),
+        "seconds_left": _rounded(files.seconds_left),
+    }
 
 
 def _problem_json(problem: ModelError) -> ErrorText:
     return {"code": problem.code, "message": problem.message, "hint": problem.hint}
 
 
-def _live_json(state: LiveState) -> out.LiveState:
+def _failure_json(failure: Failure) -> out.Failure:
+    return {"at": iso_utc(failure.at_ms), "message": failure.message}
+
+
+def _host_json(host: Host) -> out.Daemon:
     return {
-        "is_current": state.is_current,
-        "refreshed_at": iso_utc(state.refreshed_at) if state.refreshed_at else None,
-        "error": state.error,
-        "polled": list(state.polled),
-        "notice": state.notice,
+        "pid": os.getpid(),
+        "version": __version__,
+        "started_at": iso_utc(host.started_at_ms),
+        "uptime_seconds": (system_clock() - host.started_at_ms) / 1000,
+        "resident_bytes": resident_bytes(),
+        "log": host.log,
     }
+
+
+def _lines(found: out.Status) -> Iterator[str]:
+    for source in found["sources"]:
+        yield (
+            f"{source['name']}: {source['files_indexed']:,} files, {source['chunks']:,} chunks, "
+            f"{source['files_skipped']:,} skipped, {source['files_failed']:,} failed, "
+            f"{_freshness(source)}  ({source['root']})"
+        )
+        if source["live"] and source["live"]["notice"]:
+            yield f"  {source['live']['notice']}"
+    pace = _pace(found["vectors_per_second"], found["vectors_seconds_left"])
+    yield f"vectors: {found['vectors']:,} of {found['chunks']:,}{pace}"
+    if found["model_problem"]:
+        yield f"model: {found['model_problem']['message']}"
+    else:
+        yield f"model: {found['model']}{', loaded' if found['model_loaded'] else ''}"
+    yield f"database: {found['db']} ({found['db_bytes'] / 1e6:.1f} MB)"
+    if daemon := found["daemon"]:
+        resident = daemon["resident_bytes"]
+        memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""
+        up = _duration(daemon["uptime_seconds"])
+        yield f"daemon: process {daemon['pid']}, up {up}{memory}, log {daemon['log']}"
+    if last := found["last_error"]:
+        yield f"last error: {last['at']} {last['message']}"
 
 
 def _freshness(source: out.SourceStatus) -> str:
@@ -98,4 +180,25 @@ def _freshness(source: out.SourceStatus) -> str:
         return f"scanned {source['scanned_at'] or 'not yet'}"
     if live["error"]:
         return f"watched, but {live['error']}"
-    return "watched, up to date" if live["is_current"] else "watched, indexing changes"
+    if under_way := live["indexing"]:
+        pace = _pace(under_way["files_per_second"], under_way["seconds_left"])
+        done = f"{under_way['files_done']:,} of {under_way['files_total']:,}"
+        return f"watched, indexing {done} files{pace}"
+    return "watched, up to date" if live["is_current"] else "watched, looking for changes"
+
+
+def _pace(per_second: float, left_s: float | None) -> str:
+    return f" ({per_second:.0f}/s, {_duration(left_s)} left)" if left_s else ""
+
+
+def _duration(seconds: float) -> str:
+    """Its two largest units: `3 h 12 min`."""
+    minutes, left = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -11,6 +11,7 @@ from pathlib import Path
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.codebase import CodeBuilder
+from memory_sidecar.handlers.activity import Failure
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.handlers.index import Index, IndexReport, processors
 from memory_sidecar.handlers.models import Models
@@ -29,6 +30,7 @@ from memory_sidecar.store.report import (
     count_rows,
     count_sources,
     list_files,
+    scan_times,
     source_names,
 )
 
@@ -45,7 +47,18 @@ class CodebaseStatus:
     sources: tuple[SourceCounts, ...]
     chunks: int
     vectors_pending: int
+    vectors_per_second: float  # embedded lately, by this process
+    last_failure: Failure | None  # of what goes on in the background
     live: tuple[LiveState, ...]  # empty where nothing watches
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How new what is found in a source is."""
+
+    is_current: bool | None  # every change that was heard of is indexed; `None`: nobody watches
+    scanned_at: int | None  # epoch ms; end of the last complete scan
+    vectors_pending: int  # of the whole database
 
 
 class Codebase:
@@ -217,8 +230,25 @@ class Codebase:
                 sources=tuple(count_sources(connection)),
                 chunks=count_rows(connection, [CHUNKS]),
                 vectors_pending=count_pending(connection, [CHUNKS]),
+                vectors_per_second=self.data.activity.vectors.per_second,
+                last_failure=self.data.activity.last_failure,
                 live=tuple(self.data.live.states()) if self.data.live else (),
             )
+
+    def freshness(self) -> dict[str, Freshness]:
+        """Of every source that has rows, by name."""
+        live = {state.name: state for state in self.data.live.states()} if self.data.live else {}
+        with self.data.open().reading() as connection:
+            pending = count_pending(connection, [CHUNKS])
+            return {
+                name: Freshness(live[name].is_current if name in live else None, at, pending)
+                for name, at in scan_times(connection).items()
+            }
+
+    def is_indexed(self, source: Source, path: str) -> bool:
+        """Whether the last scan of `source` took the file at `path` for one worth indexing."""
+        known = self.data.open().manifest(source.name, under=[path]).get(path)
+        return known is not None and known.status is FileStatus.INDEXED
 
     def files(self, status: FileStatus, *, source: str | None = None) -> list[ListedFile]:
         """The files with that status, and why."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memory_sidecar.flows.source import Progress, Refreshed
+from memory_sidecar.handlers.activity import FilesUnderWay
 from memory_sidecar.sources.registry import Source
 
 
@@ -17,6 +18,7 @@ class LiveState:
     name: str
     is_current: bool  # every change that was heard of is indexed
     waiting: int  # files and folders that are heard to have changed, and not looked at yet
+    indexing: FilesUnderWay | None  # the pass that found changes, while it goes on
     refreshed_at: int | None  # epoch ms
     error: str  # of the last refresh, "" when it went well
     polled: tuple[str, ...]  # folders that are polled, because the system's watch limit is reached

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import logging
-import sys
 import threading
 
+from memory_sidecar.handlers.resident import return_free
 from memory_sidecar.handlers.services import Services
 
 CHECK_S = 60.0
@@ -35,13 +33,4 @@ class IdleUnload:
         while not self._stop.wait(min(CHECK_S, self._idle_s)):
             if self._services.unload(unused_for_s=self._idle_s):
                 _log.info("the model was unused for %d s and is unloaded", self._idle_s)
-                _return_memory()
-
-
-def _return_memory() -> None:
-    """Hand freed memory back to the system, which glibc does not do by itself."""
-    gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+                return_free()

@@ -183,7 +183,7 @@ class _LiveSource:
         self._asked: queue.Queue[_Asked | None] = queue.Queue()
         self._folders: set[str] = set()
         self._retry_s = 0.0
-        self._state = LiveState(source.name, False, 0, None, "", (), "")
+        self._state = LiveState(source.name, False, 0, None, None, "", (), "")
         self._watch = Watch(source.root, on_settled=self._hear)
         self._thread = threading.Thread(target=self._run, name=f"live {source.name}", daemon=True)
 
@@ -194,6 +194,7 @@ class _LiveSource:
             self._state,
             is_current=self._state.is_current and not waiting,
             waiting=sum(len(settled.paths) or 1 for settled in waiting),
+            indexing=self._index.activity.files(self.source.name),
             polled=self._watch.unwatched,
             notice=self._watch.limit_notice,
         )

@@ -63,6 +63,12 @@ class Models:
             return error
         return None
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model takes memory now."""
+        with self._lock:
+            return self._embedder is not None and self._embedder.is_loaded
+
     def unload(self, *, unused_for_s: float) -> bool:
         """Give the model's memory back if it was not used for so long; whether there was any."""
         with self._lock:

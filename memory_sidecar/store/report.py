@@ -51,6 +51,11 @@ def source_names(connection: Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
+def scan_times(connection: Connection) -> dict[str, int | None]:
+    """When the last complete scan of every source ended, in epoch ms; `None`: none has yet."""
+    return dict(connection.execute("SELECT name, scanned_at FROM sources"))
+
+
 def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Rows that can be searched."""
     return sum(_count(connection, corpus.rows) for corpus in corpora)
