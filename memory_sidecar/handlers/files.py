@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.errors import NotFound, PathRefused
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.model import SourceFile
 from memory_sidecar.sources.read import FileGone, TextRead, read_text
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import walk
@@ -26,8 +28,10 @@ class FileText:
     text: str
 
 
-def read_file(sources: Sequence[Source], path: str, *, max_file_bytes: int) -> FileText:
-    """The file at `path` in the first of `sources` that has it.
+def read_file(
+    codebase: Codebase, sources: Sequence[Source], path: str, *, max_file_bytes: int
+) -> FileText:
+    """The file at `path` in the first of `sources` of `codebase` that has it.
 
     The path is relative to a source or absolute. Raises NotFound where no source has the file, and
     PathRefused where it leads out of them or is no text.
@@ -36,7 +40,8 @@ def read_file(sources: Sequence[Source], path: str, *, max_file_bytes: int) -> F
     for source in sources:
         try:
             relative = _within(source.root, path)
-            found = _read(source, relative, max_file_bytes)
+            is_indexed = codebase.is_indexed(source, relative)
+            found = _read(source, relative, max_file_bytes, is_indexed=is_indexed)
         except PathRefused as error:
             refused = refused or error
             continue
@@ -61,12 +66,18 @@ def _within(root: Path, path: str) -> str:
     return real.relative_to(root).as_posix()
 
 
-def _read(source: Source, relative: str, max_file_bytes: int) -> str | None:
-    """The text of a file of `source`; `None` where it is not there or ignored."""
-    scan = walk(
-        source.root, max_file_bytes=max_file_bytes, excludes=source.excludes, under=[relative]
-    )
-    file = next((file for file in scan.files if file.path == relative), None)
+def _read(source: Source, relative: str, max_file_bytes: int, *, is_indexed: bool) -> str | None:
+    """The text of a file of `source`; `None` where it is not there or ignored.
+
+    Only of a file that is indexed it is known that no rule ignores it. To ask the rules can take as
+    long as a scan of the source.
+    """
+    file: SourceFile | None = SourceFile(relative, 0, 0, 0)
+    if not is_indexed:
+        scan = walk(
+            source.root, max_file_bytes=max_file_bytes, excludes=source.excludes, under=[relative]
+        )
+        file = next((file for file in scan.files if file.path == relative), None)
     if file is None:
         return None
     if file.skip_reason:

@@ -135,7 +135,7 @@ def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
     with _left_to_a_person():
         sources = _searched(caller, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
-    file = read_source_file(sources, asked.path, max_file_bytes=limit_bytes)
+    file = read_source_file(caller.codebase, sources, asked.path, max_file_bytes=limit_bytes)
     lines = file.text.split("\n")
     if lines[-1] == "":
         lines.pop()  # what ends with a line break has no line behind it

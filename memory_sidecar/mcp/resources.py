@@ -92,6 +92,7 @@ def _memory(caller: Caller, owner: str, path: str) -> str:
 
 
 def _file(caller: Caller, source: str, path: str) -> str:
-    limit = caller.services.settings.max_file_bytes
-    found = read_file([caller.codebase.registry.get(source)], path, max_file_bytes=limit)
-    return found.text
+    codebase = caller.codebase
+    limit_bytes = caller.services.settings.max_file_bytes
+    wanted = [codebase.registry.get(source)]
+    return read_file(codebase, wanted, path, max_file_bytes=limit_bytes).text

@@ -122,10 +122,3 @@ def without_empty(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
             if each is not None and each not in ("", [], {})
         }
     return [without_empty(each) for each in value] if isinstance(value, list) else value
-
-
-def texts_in(value: Any) -> list[str]:  # noqa: ANN401  whatever JSON has
-    if isinstance(value, str):
-        return [value]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for each in inner for text in texts_in(each)]

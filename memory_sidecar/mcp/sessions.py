@@ -13,6 +13,7 @@ from memory_sidecar.handlers.promotion import Promoter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.sessions import Sessions
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.masking import texts_in
 from memory_sidecar.mcp.memory_shapes import DATA, quoted
 from memory_sidecar.mcp.moments import past_moment
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
@@ -28,7 +29,6 @@ from memory_sidecar.mcp.session_shapes import (
     said_of,
     snippets_of,
     summary_of,
-    texts_in,
     without_empty,
 )
 from memory_sidecar.mcp.tool import Arguments, Result

@@ -1,0 +1,239 @@
+"""Measures MCP as a host sees it: python benchmarks/mcp_stdio.py [--tree DIR] [--json FILE]
+
+Servers are started as a host starts them, and spoken to over their standard streams, with one warm
+daemon behind all of them. The vectors of the index are random (see `latency.py`). Some minutes on
+two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from command import run_command
+from figures import Results
+from latency import QUESTIONS, give_random_vectors
+from machine import describe_machine
+from trees import archive_tree, cache_folder
+
+_PROGRAM = Path(sys.executable).with_name("memory-sidecar")
+_HANDSHAKES = 20
+_CLIENTS = 8
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    cache = Path(options.cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-mcp-") as scratch:
+        data_dir = Path(scratch)
+        index(results, tree, data_dir)
+        try:
+            with server(data_dir, tree, "warm-up") as first:
+                first.open()
+                first.call("search_code", query="warm up")
+                first.call("store_memory", content="warm up", category="codebase")
+            measure_handshake(results, data_dir, tree)
+            measure_calls(results, data_dir, tree)
+            measure_eight(results, data_dir, tree, calls=options.calls)
+        finally:
+            subprocess.run([_PROGRAM, "stop", "--data-dir", data_dir], check=True)
+    results.write("mcp", machine, also=options.json)
+
+
+class Server:
+    """A process that speaks MCP."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._say, self._hear = process.stdin, process.stdout
+        self._asked = 0
+
+    def open(self) -> None:
+        self.ask(
+            "initialize",
+            protocolVersion="2025-06-18",
+            capabilities={},
+            clientInfo={"name": "a benchmark", "version": "1"},
+        )
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def ask(self, method: str, **params: object) -> dict[str, Any]:
+        """The result; raises where there is none."""
+        self._asked += 1
+        self._write({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
+        answer = json.loads(self._hear.readline())
+        assert answer["id"] == self._asked
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        result = self.ask("tools/call", name=tool, arguments=arguments)
+        assert not result.get("isError"), result
+        content: dict[str, Any] = result["structuredContent"]
+        return content
+
+    def _write(self, message: dict[str, Any]) -> None:
+        self._say.write(json.dumps(message).encode() + b"\n")
+        self._say.flush()
+
+
+@contextmanager
+def server(data_dir: Path, cwd: Path, agent: str) -> Iterator[Server]:
+    """A server as a host starts it, until the block ends."""
+    process = subprocess.Popen(
+        [_PROGRAM, "mcp", "--agent", agent, "--data-dir", data_dir],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=cwd,
+    )
+    try:
+        yield Server(process)
+    finally:
+        process.communicate()
+
+
+def index(results: Results, tree: Path, data_dir: Path) -> None:
+    """Index `tree`, with random vectors, so that no embedding runs beside what is measured."""
+    report = run_command("index", tree, "--wait", "keyword", data_dir=data_dir, cwd=tree).output
+    results.add("chunks", report["chunks_total"], "chunks")
+    give_random_vectors(data_dir)
+
+
+def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:
+    """From the start of a process until its tools are listed."""
+    taken = []
+    resident = 0
+    for number in range(_HANDSHAKES):
+        started = time.perf_counter()
+        with server(data_dir, cwd, f"hand-{number}") as one:
+            one.open()
+            assert one.ask("tools/list")["tools"]
+            taken.append(1000 * (time.perf_counter() - started))
+            one.call("search_code", query="parse a date")
+            resident = max(resident, psutil.Process(one.process.pid).memory_info().rss)
+    note = f"{_HANDSHAKES} processes, one after the other"
+    results.add("initialize and tools/list, p50", _p50(taken), "ms", wanted="≤ 150", note=note)
+    results.add("initialize and tools/list, p95", _p95(taken), "ms")
+    results.add("resident per agent, outside the daemon", resident / 2**20, "MB", wanted="≤ 20")
+
+
+def measure_calls(results: Results, data_dir: Path, cwd: Path) -> None:
+    """One call after the other, of one agent."""
+    calls: dict[str, list[dict[str, Any]]] = {
+        "search_code": [{"query": question} for question in QUESTIONS],
+        "read_file": [{"path": "README.rst"}] * 30,
+        "store_memory": [
+            {"content": f"Fact {n} about {q}", "category": "codebase"}
+            for n, q in enumerate(QUESTIONS)
+        ],
+        "search_memories": [{"query": question} for question in QUESTIONS],
+    }
+    with server(data_dir, cwd, "one-by-one") as one:
+        one.open()
+        taken = _timed(one, "ping", [{}] * 100)
+        results.add("ping, p50", _p50(taken), "ms", note="nothing but the way there and back")
+        for tool, arguments in calls.items():
+            taken = _timed(one, "tools/call", [{"name": tool, "arguments": a} for a in arguments])
+            wanted = "≤ 15" if tool == "search_code" else ""
+            results.add(f"{tool}, p50", _p50(taken), "ms", wanted=wanted)
+            results.add(f"{tool}, p95", _p95(taken), "ms")
+
+
+def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) -> None:
+    """Eight agents at once, each making many calls of all kinds."""
+    started = time.perf_counter()
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        agents = [f"agent-{number}" for number in range(_CLIENTS)]
+        done = list(pool.map(lambda agent: _work(data_dir, cwd, agent, calls), agents))
+    seconds = time.perf_counter() - started
+    taken = [each for times, _ in done for each in times]
+    foreign = sum(count for _, count in done)
+    note = f"{calls} calls of each of {_CLIENTS} agents; an error ends the benchmark"
+    results.add("mixed calls", len(taken), "calls", note=note)
+    results.add("mixed calls, in a second", len(taken) / seconds, "calls/s")
+    results.add("mixed calls, p50", _p50(taken), "ms")
+    results.add("mixed calls, p95", _p95(taken), "ms")
+    results.add("memories of other agents seen", foreign, "", wanted="0")
+
+
+def _work(data_dir: Path, cwd: Path, agent: str, calls: int) -> tuple[list[float], int]:
+    """How long each call took, and how many memories came back that another agent wrote."""
+    taken, foreign = [], 0
+    with server(data_dir, cwd, agent) as one:
+        one.open()
+        for number in range(calls):
+            tool, arguments = _mixed(number, agent)
+            started = time.perf_counter()
+            told = one.call(tool, **arguments)
+            taken.append(1000 * (time.perf_counter() - started))
+            foreign += sum(memory["agent"] != agent for memory in told.get("memories", ()))
+            said = [hit["text"] for hit in told.get("hits", ()) if "text" in hit]
+            foreign += sum(agent not in text for text in said)
+    return taken, foreign
+
+
+def _mixed(number: int, agent: str) -> tuple[str, dict[str, Any]]:
+    """One of the calls that an agent makes: searches above all."""
+    question = QUESTIONS[number % len(QUESTIONS)]
+    search: tuple[str, dict[str, Any]] = ("search_code", {"query": question})
+    mix: tuple[tuple[str, dict[str, Any]], ...] = (
+        search,
+        ("store_memory", {"content": f"{agent} on {question}", "category": "codebase"}),
+        ("search_memories", {"query": question, "shared": False}),
+        ("read_file", {"path": "README.rst"}),
+        search,
+        ("save_session", {"messages": [{"role": "user", "content": f"{agent} {number}"}]}),
+        ("search_sessions", {"query": question}),
+        ("get_recent_memories", {"shared": False}),
+        search,
+        ("search_memories", {"query": question, "shared": False}),
+        ("status", {}),
+    )
+    return mix[number % len(mix)]
+
+
+def _timed(one: Server, method: str, asked: list[dict[str, Any]]) -> list[float]:
+    taken = []
+    for params in asked:
+        started = time.perf_counter()
+        one.ask(method, **params)
+        taken.append(1000 * (time.perf_counter() - started))
+    return taken
+
+
+def _p50(taken: list[float]) -> float:
+    return statistics.median(taken)
+
+
+def _p95(taken: list[float]) -> float:
+    return statistics.quantiles(taken, n=20)[-1]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tree", help="measure on this folder instead of the public archive")
+    parser.add_argument("--cache", default=cache_folder(), help="where downloads are kept")
+    parser.add_argument("--calls", type=int, default=500, help="of each of the eight agents")
+    parser.add_argument("--json", help="write the figures to this file, too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
