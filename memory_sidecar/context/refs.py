@@ -1,17 +1,18 @@
 """How often each atom was read: what its file had before, and the access log.
 
-A log tells only of the time since it was begun, may be rotated or cut by anyone, and grows in the
-middle when branches are merged. So beside it is kept, for each atom, how many reads lie `before`
-the log, and how many lines up to the time `until` have been counted. From that, the next count
-tells what is new, and what is gone: lines that are gone are added to `before`.
+A log tells only of the time since it was begun, may be rotated or cut by anyone, grows in the
+middle when branches are merged, and shrinks for a while when another branch is looked at. So beside
+it is kept what was counted, for each atom by day. A day counts as many reads as the log has ever
+had lines of it, or as were known and are newer now, whichever is more: that only grows, whatever
+happens in whichever order, and counts no line twice.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from memory_sidecar.context.layout import Project
@@ -27,6 +28,10 @@ class Refs:
     count: int = 0
     last: str = ""
 
+    def is_before(self, at: str) -> bool:
+        """Whether a read at `at` is surely not among these. `last` may be no more than a date."""
+        return bool(self.last) and at[: len(self.last)] > self.last
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -35,49 +40,54 @@ class Read:
     atom: str  # EXP-042
     at: str  # ISO 8601, "" where the line has none
 
+    @property
+    def day(self) -> str:
+        return self.at[:10]
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What has been counted of one atom up to now."""
 
-    before: int = 0  # reads that no log holds
-    lines: int = 0  # of the log that were counted
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What has been counted of a project up to now."""
-
-    until: str = ""
-    atoms: Mapping[str, Counted] = field(default_factory=dict)
+    before: int = 0  # reads that no log ever held
+    days: Mapping[str, int] = field(default_factory=dict)
+    last: str = ""  # the newest line that was counted
 
 
 def count(
-    reads: Iterable[Read], *, known: Counts, had: Mapping[str, Refs]
-) -> tuple[dict[str, Refs], Counts]:
+    reads: Iterable[Read],
+    *,
+    known: Mapping[str, Counted],
+    had: Mapping[str, Refs],
+) -> tuple[dict[str, Refs], dict[str, Counted]]:
     """Refs of every atom in `reads`, `known` or `had`, and what to know the next time.
 
-    `had` is what the files say. It never exceeds what was counted, unless the counts are new here
-    or came apart from the files; then the files are believed, so that nothing is lost.
+    `had` is what the files say, up to the last read that they tell of. With what was read since,
+    it never exceeds what was counted, unless the counts are new here or came apart from the files;
+    then the files are believed.
     """
-    old, new, last = Counter[str](), Counter[str](), dict[str, str]()
-    until = known.until
+    there: dict[str, Counter[str]] = defaultdict(Counter)
+    newer: dict[str, Counter[str]] = defaultdict(Counter)
+    since, last = Counter[str](), {atom: counted.last for atom, counted in known.items()}
     for read in reads:
-        (old if read.at <= known.until else new)[read.atom] += 1
+        there[read.atom][read.day] += 1
+        if (counted := known.get(read.atom)) and read.at > counted.last:
+            newer[read.atom][read.day] += 1
+        since[read.atom] += had.get(read.atom, Refs()).is_before(read.at)
         last[read.atom] = max(last.get(read.atom, ""), read.at)
-        until = max(until, read.at)
     refs: dict[str, Refs] = {}
-    atoms: dict[str, Counted] = {}
-    for atom in {*old, *new, *known.atoms, *had}:
-        counted = known.atoms.get(atom, Counted())
-        there = old[atom] + new[atom]
-        gone = max(counted.lines - old[atom], 0)
-        has = had.get(atom, Refs())
-        total = max(counted.before + gone + there, has.count)
+    counts: dict[str, Counted] = {}
+    for atom in {*there, *known, *had}:
+        counted, has, lines = known.get(atom, Counted()), had.get(atom, Refs()), there[atom]
+        days = {
+            day: max(lines[day], counted.days.get(day, 0) + newer[atom][day])
+            for day in {*lines, *counted.days}
+        }
+        total = max(counted.before + sum(days.values()), has.count + since[atom])
         if total:
             refs[atom] = Refs(total, max(last.get(atom, ""), has.last))
-            atoms[atom] = Counted(total - there, there)
-    return refs, Counts(until, atoms)
+            counts[atom] = Counted(total - sum(days.values()), days, last.get(atom, ""))
+    return refs, counts
 
 
 def read_log(project: Project) -> list[Read]:
@@ -115,27 +125,29 @@ def rotate_log(project: Project, *, suffix: str) -> Path | None:
     return rotated
 
 
-def load_counts(project: Project) -> Counts | None:
+def load_counts(project: Project) -> dict[str, Counted] | None:
     """`None` where the file is missing or broken: the atoms have their refs themselves."""
     try:
         data = json.loads((project.meta / COUNTS).read_bytes())
-        atoms = {
-            str(atom): Counted(int(before), int(lines))
-            for atom, (before, lines) in data["atoms"].items()
+        return {
+            str(atom): Counted(
+                before=int(counted["before"]),
+                days={str(day): int(n) for day, n in counted["days"].items()},
+                last=str(counted["last"]),
+            )
+            for atom, counted in data.items()
         }
-        return Counts(str(data["until"]), atoms)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def counts_text(counts: Counts) -> str:
+def counts_text(counts: Mapping[str, Counted]) -> str:
     """For `_meta/access-counts.json`, an atom a line, so that a merge can put two together."""
-    lines = [
-        f"    {json.dumps(atom)}: [{counted.before}, {counted.lines}]"
-        for atom, counted in sorted(counts.atoms.items())
-    ]
-    inside = ",\n".join(lines)
-    return f'{{\n  "until": {json.dumps(counts.until)},\n  "atoms": {{\n{inside}\n  }}\n}}\n'
+    lines = (
+        f"  {json.dumps(atom)}: {json.dumps(asdict(counted), sort_keys=True)}"
+        for atom, counted in sorted(counts.items())
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _lines(path: Path) -> list[tuple[int, bytes]]:

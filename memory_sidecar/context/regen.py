@@ -27,7 +27,6 @@ from memory_sidecar.context.lists import (
 )
 from memory_sidecar.context.refs import (
     COUNTS,
-    Counts,
     Refs,
     count,
     counts_text,
@@ -68,7 +67,7 @@ def plan_project(project: Project, *, now_ms: int, today: date) -> Plan:
     indexes = {shelf.kind: _text(project.index(shelf.kind)) for shelf in shelves}
     known = load_counts(project)
     had = _had(shelves, indexes.values() if known is None else ())
-    refs, counts = count(read_log(project), known=known or Counts(), had=had)
+    refs, counts = count(read_log(project), known=known or {}, had=had)
     changes: list[Change] = []
     if counts != known:
         changes += _changed(project.meta / COUNTS, counts_text(counts))

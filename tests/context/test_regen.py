@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import time
 from datetime import timedelta
 
 import pytest
@@ -239,3 +242,40 @@ def test_a_day_later_an_atom_may_be_cold(project, atom, regen):
     atom("EXP-001", date="2026-04-22")
     regen()
     assert regen(today=TODAY + timedelta(days=1)) == ["projects/p/experiments/index.md"]
+
+
+REGENERATE = """
+import sys
+from datetime import date
+from pathlib import Path
+from memory_sidecar.context.layout import Project
+from memory_sidecar.context.regen import plan_project, write
+
+plan = plan_project(Project(Path(sys.argv[1]), "p"), now_ms=0, today=date(2026, 5, 6))
+print(len(plan.changes), flush=True)
+write(plan.changes)
+"""
+
+
+def test_a_kill_in_the_middle_leaves_whole_files_and_loses_no_count(root, project, atom, regen):
+    chance = random.Random(7)
+    names = [f"EXP-{number:03}" for number in range(1, 41)]
+    paths = [atom(name, refs=number, last_ref="2026-04-30") for number, name in enumerate(names, 1)]
+    lines = [f'{{"file": "{name}.md", "ts": "2026-05-01T00:00:00Z"}}\n' for name in names]
+    for round_number in range(3):
+        with project.access_log.open("a") as log:
+            log.writelines(lines)
+        command = [sys.executable, "-c", REGENERATE, str(root.path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) >= 40  # it is about to write
+        time.sleep(chance.uniform(0, 0.05))  # any moment will do
+        process.kill()
+        process.communicate()
+        for number, path in enumerate(paths, 1):
+            page = parse_page(path.read_text())
+            assert (page.problem, page.body) == ("", "\nText.\n")
+            assert page.meta["refs"] in (number + round_number, number + round_number + 1)
+        regen()
+        refs = [parse_page(path.read_text()).meta["refs"] for path in paths]
+        assert refs == [number + round_number + 1 for number in range(1, 41)]
