@@ -7,6 +7,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
 from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.flows.memories import OWN_DIRECTORY
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import Memories, Remembered
 from memory_sidecar.memories.draft import Draft, parse_expiry
@@ -41,6 +42,7 @@ def memories_of(call: Call, agent: str) -> Memories:
 @click.option("--link", "links", multiple=True, metavar="REF")
 @click.option("--citation", "citations", multiple=True, metavar="REF")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
+@click.option("--directory", metavar="NAME", help="A registered knowledge directory to put it in.")
 @click.option("--allow-secrets", is_flag=True, help="Store what looks like a key or password too.")
 @with_agent
 def store(
@@ -59,6 +61,7 @@ def store(
     links: tuple[str, ...],
     citations: tuple[str, ...],
     supersedes: tuple[str, ...],
+    directory: str | None,
     allow_secrets: bool,
 ) -> None:
     """Remember TEXT as a Markdown file, to be found at once.
@@ -80,7 +83,9 @@ def store(
         citations=citations,
         supersedes=supersedes,
     )
-    remembered = memories_of(call, agent).store(draft, allow_secrets=allow_secrets)
+    remembered = memories_of(call, agent).store(
+        draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets
+    )
     print_remembered(call, remembered, "stored" if remembered.written.is_new else "known as")
 
 

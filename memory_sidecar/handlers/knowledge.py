@@ -30,7 +30,7 @@ class KnowledgeFiles:
     @property
     def own(self) -> Directory:
         """Where new memories go; it need not be there yet."""
-        return self._at(OWN_DIRECTORY, self.agent.paths.memories)
+        return self._at(OWN_DIRECTORY, self.agent.paths.memories, is_made=True)
 
     def directory(self, name: str) -> Directory:
         """The knowledge directory of that name. Raises NotFound."""
@@ -46,8 +46,8 @@ class KnowledgeFiles:
         if files:
             self.agent.take_up(files, reporter=self.reporter, directory=directory)
 
-    def _at(self, name: str, root: Path) -> Directory:
-        return Directory(name, root, self.agent.paths.state.parent / ".locks")
+    def _at(self, name: str, root: Path, *, is_made: bool = False) -> Directory:
+        return Directory(name, root, self.agent.paths.state.parent / ".locks", is_made)
 
 
 def address_of(directory: str, file: str) -> str:

@@ -69,17 +69,22 @@ class Memories:
 
     # One memory
 
-    def store(self, draft: Draft, *, allow_secrets: bool = False) -> Remembered:
-        """Remember `draft`, once. Raises SecretRefused, and NotFound for what it supersedes."""
+    def store(
+        self, draft: Draft, *, directory: str = OWN_DIRECTORY, allow_secrets: bool = False
+    ) -> Remembered:
+        """Remember `draft`, once. Raises SecretRefused, and NotFound for what it supersedes.
+
+        And NotFound for a knowledge `directory` that is not registered.
+        """
         if not allow_secrets:
             refuse_credentials(draft.content, draft.summary, *draft.tags)
         written = store(
-            self._files.own,
+            self._files.directory(directory),
             draft,
             now_ms=self._files.now(),
-            same_content=self._files_saying(draft),
+            same_content=self._files_saying(draft, directory),
         )
-        return self._remembered(OWN_DIRECTORY, written)
+        return self._remembered(directory, written)
 
     def update(
         self, path: str, changes: Changes, *, if_hash: str = "", allow_secrets: bool = False
@@ -159,19 +164,23 @@ class Memories:
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
         known = [row for _, row in self._agent.list(everything, reporter=self._files.reporter)]
         chosen = doomed((row for row in known if not row.memory.kind), rule)
+        return Pruned(tuple(chosen), () if dry_run else tuple(self._archived(chosen)))
+
+    def _archived(self, chosen: Sequence[Doomed]) -> list[Archived]:
+        by_directory: dict[str, list[Doomed]] = {OWN_DIRECTORY: []}
+        for each in chosen:
+            by_directory.setdefault(each.memory.directory, []).append(each)
+        now = self._files.now()
         taken: list[Archived] = []
-        if not dry_run:
-            by_directory: dict[str, list[Doomed]] = defaultdict(list)
-            for each in chosen:
-                by_directory[each.memory.directory].append(each)
-            now = self._files.now()
-            for name, those in by_directory.items():
-                archived = prune(
-                    self._files.directory(name), self._files.archive, those, now_ms=now
-                )
-                self._files.take_up(name, [each.path for each in archived])
-                taken += archived
-        return Pruned(tuple(chosen), tuple(taken))
+        for name, those in by_directory.items():
+            directory = self._files.directory(name)
+            if not directory.root.is_dir():
+                self._files.reporter.notice(f"{directory.root} is not there: left as it is")
+                continue
+            archived = prune(directory, self._files.archive, those, now_ms=now)
+            self._files.take_up(name, [each.path for each in archived])
+            taken += archived
+        return taken
 
     def archived(self) -> list[Archived]:
         """What can be restored, the latest first."""
@@ -223,14 +232,13 @@ class Memories:
             )
         return tuple(found)
 
-    def _files_saying(self, draft: Draft) -> list[str]:
+    def _files_saying(self, draft: Draft, directory: str) -> list[str]:
         """Where the same content lies, whatever its file is called."""
         if not self._agent.paths.db.exists():
             return []
         with self._agent.up_to_date(self._files.reporter).reading() as connection:
-            return files_saying(
-                connection, OWN_DIRECTORY, draft.category, stored_content(draft.content)
-            )
+            content = stored_content(draft.content)
+            return files_saying(connection, directory, draft.category, content)
 
     def _files_naming(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:

@@ -39,7 +39,7 @@ class MemoryFile:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The knowledge directory at `root`, which need not exist yet.
+    """The knowledge directory at `root`.
 
     Whatever process writes into it takes a lock in the folder `locks`, named after the root.
     """
@@ -47,10 +47,17 @@ class Directory:
     name: str
     root: Path
     locks: Path
+    is_made: bool = False  # when it is not there; one on a disk that is not mounted must not be
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the lock. Raises StoreBusy where another process does not let go of it."""
+        """Hold the lock.
+
+        Raises NotFound where the directory is not there, and StoreBusy where another process does
+        not let go of it.
+        """
+        if not (self.is_made or self.root.is_dir()):
+            raise NotFound(f"{self.root} is not there", hint="mount its disk again")
         root = os.fspath(self.root.resolve())
         lock_file = self.locks / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.lock"
         with named_errors(lock_file):

@@ -9,7 +9,10 @@ from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memory_model import StoredMemory
+from memory_sidecar.sources.atomic import sweep
 from memory_sidecar.sources.memory_names import check_path
+
+HOUR_MS = 3_600_000
 
 
 def remove(
@@ -78,10 +81,12 @@ def prune(
 ) -> list[Archived]:
     """Move `memories` of `directory` to the archive, in one batch.
 
-    One that is gone, or was changed since it was chosen, is left out.
+    One that is gone, or was changed since it was chosen, is left out. What crashed writers left
+    behind is deleted.
     """
     taken = []
     with directory.changing():
+        sweep(directory.root, before_ms=now_ms - HOUR_MS)
         for each in memories:
             try:
                 file = directory.read(each.memory.file)

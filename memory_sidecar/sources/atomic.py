@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 TEMPORARY_PREFIX = ".sidecar-tmp-"
@@ -79,6 +80,14 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sweep(folder: Path, *, before_ms: int) -> None:
+    """Delete what crashed writers left in `folder` and below before that moment (epoch ms)."""
+    for left in folder.rglob(f"{TEMPORARY_PREFIX}*"):
+        with suppress(OSError):
+            if left.is_file() and left.stat().st_mtime_ns // 1_000_000 < before_ms:
+                left.unlink()
 
 
 def _written_beside(path: Path, content: bytes) -> Path:

@@ -125,5 +125,5 @@ def list_categories(connection: Connection) -> list[CategoryRow]:
 
 
 def _column(connection: Connection, sql: str, values: Sequence[object]) -> list[str]:
-    rows: list[Any] = connection.execute(sql, values).fetchall()  # type: ignore[arg-type]
+    rows: list[Any] = connection.execute(sql, values).fetchall()
     return [row[0] for row in rows]

@@ -225,10 +225,16 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
     assert knowledge.found("Java") == []
     assert knowledge.memories().restore(["shop:tools/java"]) == ["shop:tools/java.md"]
     assert knowledge.found("Java") == ["shop:tools/java.md"]
+    stored = knowledge.memories().store(Draft(content="Tests need Docker."), directory="shop")
+    assert stored.path == "shop:tests-need-docker.md"
+    assert (project / "tests-need-docker.md").is_file()
+    assert knowledge.found("Docker") == [stored.path]
     with pytest.raises(UsageError):
         knowledge.memories().move("shop:tools/java", "memories:x")
     with pytest.raises(NotFound):
         knowledge.memories().update("nowhere:x", Changes(summary="s"))
+    with pytest.raises(NotFound):
+        knowledge.memories().store(Draft(content="x"), directory="nowhere")
 
 
 def test_categories_are_listed_with_what_they_are_for(knowledge, root):

@@ -17,7 +17,9 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Directory:
-    return Directory("memories", tmp_path / "knowledge" / "architect", tmp_path / "locks")
+    return Directory(
+        "memories", tmp_path / "knowledge" / "architect", tmp_path / "locks", is_made=True
+    )
 
 
 @pytest.fixture

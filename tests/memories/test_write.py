@@ -154,6 +154,13 @@ def test_an_expired_memory_comes_back_when_it_is_said_again(remember):
     assert remember("Deploy on Friday.", at=LATER).file.page.expires_at is None
 
 
+def test_a_directory_that_is_gone_is_not_made_again(tmp_path):
+    mounted = Directory("usb", tmp_path / "usb", tmp_path / "locks")
+    with pytest.raises(NotFound):
+        store(mounted, Draft(content="text"), now_ms=NOW)
+    assert not mounted.root.exists()
+
+
 # Superseding
 
 

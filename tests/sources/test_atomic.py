@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import stat
 
 import pytest
 
-from memory_sidecar.sources.atomic import create_file, make_folders, move_file, replace_file
+from memory_sidecar.sources.atomic import (
+    TEMPORARY_PREFIX,
+    create_file,
+    make_folders,
+    move_file,
+    replace_file,
+    sweep,
+)
 
 
 @pytest.fixture
@@ -72,3 +80,15 @@ def test_a_disk_that_refuses_leaves_the_old_file_alone(folder):
         signal.signal(signal.SIGXFSZ, before)
     assert path.read_bytes() == b"old"
     assert names(folder) == ["a.md"]
+
+
+def test_leftovers_are_swept_but_nothing_else(folder):
+    (folder / "deep").mkdir()
+    left, new = (folder / "deep" / f"{TEMPORARY_PREFIX}{name}" for name in ("old", "new"))
+    for path in (left, new, folder / "a.md", folder / ".hidden"):
+        path.touch()
+        os.utime(path, (1000, 1000))
+    os.utime(new, (3000, 3000))
+    sweep(folder, before_ms=2_000_000)
+    assert names(folder) == [".hidden", "a.md", "deep"]
+    assert names(folder / "deep") == [new.name]
