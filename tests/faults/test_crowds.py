@@ -57,9 +57,8 @@ def start(data_dir):
 
     yield start
     for process in started:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        with process:  # which closes its output and waits
+            process.kill()
 
 
 def contents(data_dir: Path) -> list[str]:
