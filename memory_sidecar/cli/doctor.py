@@ -9,6 +9,7 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.doctor import examine, repair
 from memory_sidecar.handlers.finding import Finding
+from memory_sidecar.handlers.neighbours import examine_qmd
 from memory_sidecar.outputs import upkeep as out
 
 
@@ -17,11 +18,11 @@ from memory_sidecar.outputs import upkeep as out
 @with_call
 def doctor(call: Call, fix: bool) -> None:
     """Check the installation, the model and the index. Exit status 1 when something is wrong."""
-    findings = examine(call.services, call.codebase)
+    findings = _examine(call)
     if fix and any(finding.remedy for finding in findings):
         repair(findings, call.services, call.codebase, reporter=call.reporter)
         call.reporter.close()
-        findings = examine(call.services, call.codebase)
+        findings = _examine(call)
     if call.wants_json:
         call.print_json([_finding_json(finding) for finding in findings])
     else:
@@ -36,6 +37,10 @@ def doctor(call: Call, fix: bool) -> None:
             f"{len(wrong)} of {len(findings)} checks failed",
             hint="" if fix else "`memory-sidecar doctor --fix` repairs what it can",
         )
+
+
+def _examine(call: Call) -> list[Finding]:
+    return [*examine(call.services, call.codebase), examine_qmd(call.environ)]
 
 
 def _finding_json(finding: Finding) -> out.Finding:

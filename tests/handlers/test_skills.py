@@ -16,6 +16,7 @@ from memory_sidecar.errors import Conflict, PathRefused
 from memory_sidecar.handlers.skills import all_skills, install_skills
 
 SKILLS = {skill.name: skill for skill in all_skills()}
+SESSION = b'{"messages": [{"role": "user", "content": "The retry is gone"}]}'
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -46,6 +47,7 @@ def test_every_command_of_a_skill_works(name, indexed, serve, tmp_path):
         (project / file.relative_to(indexed)).write_bytes(file.read_bytes())
     assert serve("index", project).status == 0
     assert serve("store", "A charge is final", "--category", "pattern").status == 0
+    assert serve("session", "save", stdin=SESSION).status == 0
     lines = list(command_lines(SKILLS[name].file.read_text("utf-8")))
     assert lines
     for line in lines:

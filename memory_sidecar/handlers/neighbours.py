@@ -1,0 +1,59 @@
+"""Programs beside us that `doctor` tells of. None is needed, so nothing about them is a failure."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+from memory_sidecar.errors import one_line
+from memory_sidecar.handlers.finding import Finding
+
+QMD_TIMEOUT_S = 15  # it starts a language runtime and opens its database
+
+_COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
+
+
+def examine_qmd(environ: Mapping[str, str]) -> Finding:
+    """Whether QMD, which searches documents, is on the PATH of `environ` and works."""
+    program = shutil.which("qmd", path=environ.get("PATH", ""))
+    if program is None:
+        return Finding(
+            "qmd", True, "not installed; it searches long documents, and we do without it",
+            "`npm install --global @tobilu/qmd`, then `task qmd:setup`",
+        )  # fmt: skip
+    version, problem = _run(program, "--version", environ=environ)
+    if not problem:
+        listed, problem = _run(program, "collection", "list", environ=environ)
+    if problem:
+        return Finding("qmd", True, f"{program} does not work: {problem}", "see `qmd doctor`")
+    found = _COLLECTIONS.search(listed)
+    if found is None:
+        return Finding(
+            "qmd", True, f"{version}, without a collection", "`task qmd:setup` adds docs"
+        )
+    return Finding("qmd", True, f"{version}, collections: {found[1]}")
+
+
+def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """What it printed, and why it failed, or ""."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            [program, *arguments],
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=QMD_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"no answer within {QMD_TIMEOUT_S} seconds"
+    except OSError as error:
+        return "", error.strerror or str(error)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        return "", one_line(said[-1]) if said else f"exit status {done.returncode}"
+    return done.stdout.strip(), ""
