@@ -27,6 +27,13 @@ def loaded_by(imports: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
+def test_pump_of_an_agent_imports_threads_beside_that() -> None:
+    direct = DIRECT | {"contextlib", "threading"}
+    allowed = loaded_by("import " + ", ".join(sorted(direct)))
+    pump = "memory_sidecar.daemon.pump"
+    assert loaded_by(f"import memory_sidecar.client, {pump}") - allowed == OURS | {pump}
+
+
 def test_client_imports_itself_json_and_a_socket() -> None:
     allowed = loaded_by("import " + ", ".join(sorted(DIRECT)))
     assert loaded_by("import memory_sidecar.client") - allowed == OURS

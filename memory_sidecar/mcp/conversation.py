@@ -56,8 +56,11 @@ class McpConversation:
         said = _kept(1, instead=2)  # whatever a library prints must not reach the client
         read_line = partial(loop.run_in_executor, None, heard.readline)
 
+        writing = asyncio.Lock()
+
         async def write_line(line: bytes) -> None:
-            await loop.run_in_executor(None, _write, said, line)
+            async with writing:
+                await loop.run_in_executor(None, _write, said, line)
 
         await self._serve(Wire(read_line, write_line))
 

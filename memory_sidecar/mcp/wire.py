@@ -6,6 +6,7 @@ Knows which requests wait for an answer, so that a conversation can end between 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -56,7 +57,7 @@ class Wire:
             try:
                 while line := await self._read_line():
                     if line.strip():
-                        await heard.send(self._understood(line))
+                        await self._hear(line, heard)
             except (OSError, ValueError) as error:  # ValueError: a line that is too long
                 _log.info("a client broke off: %s", error or type(error).__name__)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -76,11 +77,12 @@ class Wire:
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(message.id)
 
-    def _understood(self, line: bytes) -> Inbound:
+    async def _hear(self, line: bytes, heard: ObjectSendStream[Inbound]) -> None:
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError as error:
-            return error
+        except ValueError:
+            await self._write_line(_refusal(line))
+            return
         if isinstance(message, types.JSONRPCRequest):
             self._unanswered.add(message.id)
             self._idle.clear()
@@ -88,10 +90,26 @@ class Wire:
             "notifications/cancelled"  # whose request is never answered
         ):
             self._settle((message.params or {}).get("requestId"))
-        return SessionMessage(message)
+        await heard.send(SessionMessage(message))
 
     def _settle(self, request_id: str | int | None) -> None:
         if request_id is not None:
             self._unanswered.discard(request_id)
         if not self._unanswered:
             self._idle.set()
+
+
+def _refusal(line: bytes) -> bytes:
+    """The answer to what is no message of JSON-RPC."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return _error(None, types.PARSE_ERROR, "that line is not JSON")
+    asked = message.get("id") if isinstance(message, dict) else None
+    is_id = isinstance(asked, str | int) and not isinstance(asked, bool)
+    return _error(asked if is_id else None, types.INVALID_REQUEST, "no message of JSON-RPC 2.0")
+
+
+def _error(asked: str | int | None, code: int, message: str) -> bytes:
+    answer = {"jsonrpc": "2.0", "id": asked, "error": {"code": code, "message": message}}
+    return json.dumps(answer).encode() + b"\n"

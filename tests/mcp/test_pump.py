@@ -124,6 +124,9 @@ def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host: Host) -> Non
         host.say_raw(line)
         answer = host.hear()
         assert (answer["id"], answer["error"]["code"]) == (None, code)
+    host.say({"jsonrpc": "2.0", "id": 77, "method": 7})
+    answer = host.hear()
+    assert (answer["id"], answer["error"]["code"]) == (77, -32600)
     host.say_raw("")
     host.say_raw(json.dumps({"jsonrpc": "2.0", "id": "big", "method": "x" * (9 << 20)}))
     assert host.hear()["error"]["code"] == -32600
@@ -155,6 +158,8 @@ def test_wrong_options_end_it_with_one_line(start: Start, arguments: tuple[str, 
 def test_without_a_daemon_it_serves_in_its_own_process(home: Home, start: Start) -> None:
     host = start("--no-daemon")
     assert "project" in host.open()["instructions"]
+    host.say_raw("hello?")
+    assert host.hear()["error"]["code"] == -32700
     found = host.call("search_code", query="add_item", mode="keyword")
     assert found["structuredContent"]["hits"][0]["filename"] == "shop/cart.py"
     asked = host.begin_call("status")
