@@ -32,17 +32,15 @@ class Rows:
 
     @classmethod
     def of(cls, vector: Arm, lists: Iterable[Ids], allowed: Ids | None) -> Rows:
-        """Without coverage yet."""
+        """The rows of `vector`, and those of `lists` that are allowed; without coverage yet."""
+        rows = cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
         listed = [ids[np.isnan(vector.scores_of(ids))] for ids in lists]
         waiting = [found for ids in listed if len(found := ids[among(ids, allowed)])]
-        if not waiting:
-            return cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
-        ids = np.unique(np.concatenate([vector.ids, *waiting]))
-        return cls(ids, vector.scores_of(ids), np.zeros(len(ids)))
+        return rows.with_more(np.unique(np.concatenate(waiting))) if waiting else rows
 
     @property
     def has_vectors(self) -> bool:
-        return not np.isnan(self.cosine).all()
+        return bool(len(self.cosine)) and not np.isnan(self.cosine).all()
 
     def cover(self, ids: Ids, share: float) -> None:
         """Note that these rows hold a word with that share of the question's weight."""
@@ -57,6 +55,22 @@ class Rows:
         known = self.cosine[~waiting]
         average = float(known[best_places(known, CANDIDATES)].mean()) if len(known) else 0.0
         return np.where(waiting, average, self.cosine) + covered
+
+    def with_more(self, ids: Ids) -> Rows:
+        """These rows and `ids`, of which nothing is known."""
+        if len(self.places_of(ids)) == len(ids):
+            return self
+        every = np.union1d(self.ids, ids)
+        cosine, coverage = np.full(len(every), np.nan), np.zeros(len(every))
+        places = np.searchsorted(every, self.ids)
+        cosine[places], coverage[places] = self.cosine, self.coverage
+        return Rows(every, cosine, coverage)
+
+    def common_level(self, relevance: Scores) -> float:
+        """The relevance of the fiftieth row. Of rows that are not here it is 0."""
+        if len(relevance) >= COMMON_RANK:
+            return float(np.partition(relevance, -COMMON_RANK)[-COMMON_RANK])
+        return float(relevance.min()) if self.has_vectors and len(relevance) else 0.0
 
     def places_of(self, ids: Ids) -> Ids:
         """Where those of `ids` stand that are here."""
@@ -79,11 +93,13 @@ def score_of(relevance: float, full: float) -> float:
     return 0.9 * (1 - math.exp(-1.8 * max(relevance, 0.0) / full))
 
 
-def lent_by_neighbours(connection: Connection, best: Ids, relevance: Scores) -> dict[int, float]:
-    """What messages gain from the `best` ones beside them, by id."""
-    if not len(best):
-        return {}
-    level = np.sort(relevance)[-min(COMMON_RANK, len(best))]
+def lent_by_neighbours(
+    connection: Connection, best: Ids, relevance: Scores, *, level: float
+) -> dict[int, float]:
+    """What messages gain from the `best` ones beside them, by id: a share of what is above `level`.
+
+    `relevance` is that of the best ones, (n,).
+    """
     surplus = dict(zip(best.tolist(), (relevance - level).tolist(), strict=True))
     where = message_places(
         connection, {row_id + step for row_id in surplus for step in range(-2, 3)}

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from memory_sidecar.model import Explanation, SearchMode
-from memory_sidecar.search.arms import Arm
+from memory_sidecar.search.arms import Arm, among
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.required import Required
 from memory_sidecar.search.rerank import Judge
@@ -89,13 +89,16 @@ def search_sessions(
                 project_hash=project_hash,
                 told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
             )
+            required = np.empty(0, np.int64)
             if asked.is_any:
-                matching = rows_with_all(
+                required = rows_with_all(
                     connection, kind, phrases=asked.phrases, prefixes=asked.prefixes
                 )
-                allowed = matching if allowed is None else np.intersect1d(matching, allowed)
+                allowed = required if allowed is None else np.intersect1d(required, allowed)
             if allowed is None or len(allowed):
-                search = _Search(connection, store, kind, query.mode, asked.text, vector, allowed)
+                search = _Search(
+                    connection, store, kind, query.mode, asked.text, vector, allowed, required
+                )
                 found += search.best(query.top_k)
         found.sort(key=lambda each: (-each.score, each.kind, each.row_id))
         if query.mode is not SearchMode.HYBRID or judge is None:
@@ -130,6 +133,7 @@ class _Search:
     text: str
     vector: Future[Vector] | None
     allowed: Ids | None
+    required: Ids  # what the question insists on occurs in these, and they are found in any case
 
     def best(self, top_k: int) -> list[_Scored]:
         """The best rows, and a few more."""
@@ -161,7 +165,12 @@ class _Search:
     def _bm25(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None
         ids, bm25 = keyword_scores(self.connection, CORPUS_OF[self.kind], keywords, limit=limit)
-        return Arm.of(ids, keyword_share(bm25), self.allowed)
+        share = keyword_share(bm25)
+        if len(self.required):
+            others = np.setdiff1d(self.required, ids)
+            ids = np.concatenate([ids, others])
+            share = np.concatenate([share, np.zeros(len(others), np.float32)])
+        return Arm.of(ids, share, self.allowed)
 
     def _cosines(self) -> Arm:
         if self.vector is None:
@@ -172,7 +181,8 @@ class _Search:
     def _hybrid(self, keywords: Keywords, top_k: int) -> list[_Scored]:
         corpus = CORPUS_OF[self.kind]
         postings = read_postings(self.connection, corpus, keywords)
-        rows = Rows.of(self._cosines(), postings.lists.values(), self.allowed)
+        lists = (*postings.lists.values(), self.required)
+        rows = Rows.of(self._cosines(), lists, self.allowed)
         total = sum(postings.weights.values())
         for stem, ids in postings.lists.items():
             rows.cover(ids, postings.weights[stem] / total)
@@ -186,8 +196,17 @@ class _Search:
         places = best_places(relevance, max(COMMON_RANK, top_k))
         lent: dict[int, float] = {}
         if self.kind is HitKind.MESSAGE:
-            lent = lent_by_neighbours(self.connection, rows.ids[places], relevance[places])
-            places = np.union1d(places, rows.places_of(np.array(list(lent), np.int64)))
+            level = rows.common_level(relevance)
+            lent = lent_by_neighbours(
+                self.connection, rows.ids[places], relevance[places], level=level
+            )
+            gaining = np.array(sorted(lent), np.int64)
+            gaining = gaining[among(gaining, self.allowed)]
+            found = np.union1d(rows.ids[places], gaining)
+            if len(rows.places_of(gaining)) < len(gaining):
+                rows = rows.with_more(gaining)
+                relevance = rows.relevance()
+            places = rows.places_of(found)
         ids = rows.ids[places].tolist()
         boosts = [{"neighbours": lent[each]} if each in lent else {} for each in ids]
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT

@@ -99,7 +99,8 @@ def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
     stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
     rows, holding = _document_frequencies(connection, corpus, set(stems.values()))
     rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
-    kept = rare or list(stems)
+    # A word that no row holds is no reason to do without the others.
+    kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
     # The idf of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
     idf = {
         stems[word]: math.log(1 + (rows - n + 0.5) / (n + 0.5))

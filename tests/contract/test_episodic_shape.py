@@ -1,0 +1,143 @@
+"""`episodic-put`, `episodic-search` and `episodic-commit`, as the host calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from tests.sessions.conftest import memvid_environ  # noqa: F401  a fixture
+
+
+@pytest.fixture
+def journal(data_dir):
+    return data_dir / "architect.mv2"
+
+
+@pytest.fixture
+def no_memvid(tmp_path):
+    """Variables under which memvid is not found, wherever it is installed."""
+    (tmp_path / "bin").mkdir()
+    return {"PATH": str(tmp_path / "bin")}
+
+
+def test_the_host_puts_searches_and_commits(sidecar, journal, data_dir, no_memvid):
+    text = "- We use one lock around the token refresh"
+    done = sidecar(
+        "episodic-put", text, "--file", journal, "--title", "Locks", "--tag", "topic:Auth",
+        "--tag", "odd:a:b", **no_memvid,
+    )  # fmt: skip
+    assert done.status == 0
+    assert done.err == "note: architect.mv2 was not written: memvid is not on the PATH\n"
+    put = done.json
+    assert (put["ok"], put["agent"], put["created"]) == (True, "architect", True)
+    assert put["memvid"] == "not on the PATH"
+    assert not journal.exists()
+
+    done = sidecar("episodic-search", "token lock", "--file", journal, "--top-k", "3")
+    assert done.status == 0
+    (hit,) = done.json["hits"]
+    assert (hit["text"], hit["title"]) == (text, "Locks")
+    assert 0 < hit["score"] <= 1
+    assert hit["uri"] == f"session:{put['session_id']}#0"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", hit["timestamp"])
+
+    done = sidecar("episodic-commit", "--file", journal)
+    assert (done.status, done.json["ok"]) == (0, True)
+
+    (file,) = (data_dir / "episodic" / "architect").rglob("*.json")
+    document = json.loads(file.read_text("utf-8"))
+    assert document["metadata"]["tags"] == {"topic": "Auth", "odd": "a:b"}
+    assert document["topics"] == ["Auth"]
+
+
+@pytest.fixture
+def call(run, no_memvid):
+    """A host's call in this process, as its exit status and document."""
+
+    def call(*arguments):
+        done = run(*arguments)
+        return done.status, done.json
+
+    return call
+
+
+def test_a_repeated_put_is_the_same_entry(call, journal):
+    first, again = (call("episodic-put", "one lock", "--file", journal)[1] for _ in range(2))
+    assert (first["created"], again["created"]) == (True, False)
+    assert first["session_id"] == again["session_id"]
+    assert first["timestamp"] == again["timestamp"]
+    assert len(call("episodic-search", "lock", "--file", journal)[1]["hits"]) == 1
+
+
+def test_agents_do_not_see_each_others_journals(call, journal, run):
+    call("episodic-put", "one lock", "--file", journal)
+    other = journal.with_name("builder.mv2")
+    done = run("episodic-search", "lock", "--file", other)
+    assert (done.status, done.error["code"]) == (3, "no_index")
+    call("episodic-put", "another lock", "--file", other)
+    (hit,) = call("episodic-search", "lock", "--file", other)[1]["hits"]
+    assert hit["text"] == "another lock"
+
+
+def test_the_folder_of_the_file_decides_where_it_goes(call, tmp_path, data_dir):
+    call("episodic-put", "one lock", "--file", tmp_path / "elsewhere" / "architect.mv2")
+    assert list((tmp_path / "elsewhere" / "episodic" / "architect").rglob("*.json"))
+    assert not (data_dir / "episodic").exists()
+
+
+def test_a_journal_holds_what_else_is_saved_of_its_agent(call, journal, run, tmp_path):
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"session_id": "s", "summary": {"brief": "Locked the refresh"}}))
+    assert run("session", "save", file, "--agent", "architect").status == 0
+    (hit,) = call("episodic-search", "locked", "--file", journal)[1]["hits"]
+    assert (hit["text"], hit["uri"]) == ("Locked the refresh", "session:s")
+
+
+def test_no_hits_are_no_error(call, journal):
+    call("episodic-put", "one lock", "--file", journal)
+    status, found = call("episodic-search", '"another phrase"', "--file", journal)
+    assert (status, found) == (0, {"hits": []})
+
+
+@pytest.mark.parametrize("name", ["nothing.mv2", "no name at all.mv2", "../x/.mv2"])
+def test_commit_always_succeeds(call, data_dir, name):
+    status, done = call("episodic-commit", "--file", data_dir / name)
+    assert (status, done["ok"]) == (0, True)
+    assert not data_dir.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("episodic-put", "x"),
+        ("episodic-put", " ", "--file", "a.mv2"),
+        ("episodic-put", "x", "--file", "no name.mv2"),
+        ("episodic-put", "x", "--file", "a.mv2", "--tag", ":v"),
+        ("episodic-search", "", "--file", "a.mv2"),
+        ("episodic-search", "x", "--file", "a.mv2", "--top-k", "0"),
+    ],
+)
+def test_wrong_usage_is_status_2(run, arguments):
+    done = run(*arguments)
+    assert (done.status, done.error["code"]) == (2, "usage")
+
+
+def test_with_memvid_the_file_is_written_too(sidecar, journal, memvid_environ, run):  # noqa: F811
+    path = {"PATH": memvid_environ["PATH"]}
+    done = sidecar("episodic-put", "one lock\n\nfor tokens", "--file", journal, **path)
+    if done.json["memvid"] == "failed":
+        pytest.skip("memvid took longer than a host waits")
+    assert (done.json["memvid"], done.err) == ("written", "")
+    assert journal.stat().st_size > 0
+    again = sidecar("episodic-put", "one lock\n\nfor tokens", "--file", journal, **path)
+    assert again.json["memvid"] == "has it already"
+    imported = sidecar(
+        "session", "import", journal, "--agent", "architect", "--json", **(os.environ | path)
+    )
+    (session,) = imported.json["sessions"]
+    assert (session["session_id"], session["changed"]) == (done.json["session_id"], False)
+    other = sidecar("session", "import", journal, "--agent", "other", "--json", **path)
+    assert other.json["sessions"][0]["created"] is True
