@@ -6,6 +6,7 @@ memory, for `doctor`, and what could be read counts.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -64,6 +65,8 @@ class MemoryBuilder:
         return _VERSION
 
     def scan(self, under: Collection[str] | None) -> Scan:
+        if self.believes_empty and self._is_removed():
+            return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_FILE_BYTES, under=under)
         files = (
             replace(file, skip_reason=_INDEX_REASON)
@@ -72,6 +75,11 @@ class MemoryBuilder:
             for file in scan.files
         )
         return replace(scan, files=tuple(files))
+
+    def _is_removed(self) -> bool:
+        """Whether the folder was deleted, and is not only out of reach like a link's target."""
+        root = self._directory.root
+        return not os.path.lexists(root) and root.parent.is_dir()
 
     @contextmanager
     def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
@@ -93,7 +101,7 @@ class MemoryBuilder:
             return self._skipped(file, reasons.BINARY)
         if not data.strip():
             return self._skipped(file, reasons.EMPTY)
-        page = parse_page(data.decode("utf-8", "replace"))
+        page = _page_of(data)
         content_hash = file_hash(data)
         if file.path.rpartition("/")[2] == CATEGORY_FILE:
             return self._category(file, page, content_hash)
@@ -204,6 +212,14 @@ class MemoryBuilder:
         project = category_of(category_of(path))
         folder = f"{project}/{atom.kind.folder}" if project else atom.kind.folder
         return self._address(f"{folder}/{target}.md")
+
+
+def _page_of(data: bytes) -> Page:
+    try:
+        return parse_page(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        page = parse_page(data.decode("utf-8", "replace"))
+        return replace(page, problem=page.problem or f"byte {error.start}: not UTF-8")
 
 
 def _without_index(file: SourceFile) -> SourceFile:

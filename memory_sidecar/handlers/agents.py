@@ -293,9 +293,15 @@ class Agent:
         with self.data.held_if_free() as is_held:
             if not is_held:
                 return
-            for source in self.sources():
+            for source in [*self.sources(), *self._removed()]:
                 with suppress(NotFound, PathRefused):  # what is indexed of it stays
                     self.data.take_up(source, None, reporter, embed_at_most=EMBED_AT_ONCE)
+
+    def _removed(self) -> Iterator[Source]:
+        """Its own folder of memories, where that was deleted and the database does not know yet."""
+        known = self.data.open().source_state(OWN_DIRECTORY)
+        if known is not None and not self.paths.memories.is_dir():
+            yield Source(OWN_DIRECTORY, known.root)
 
     def _count_uses(self) -> None:
         """Count what the access log has beyond what the database knows of it."""

@@ -51,7 +51,8 @@ EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
 _embedding = ThreadPoolExecutor(2, thread_name_prefix="question")
-_NAME = re.compile(r"[^\s,;()\[\]\"'`]+")
+# A path or an atom's id. A plain word is neither, even where a memory is called like it.
+_NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
 
 
 @dataclass(frozen=True, slots=True)
