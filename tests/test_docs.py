@@ -64,6 +64,23 @@ def test_commands_and_their_options_exist(page):
                 assert unknown_options(words[1:]) == [], line
 
 
+def test_what_starts_the_mcp_server_does():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    servers = [
+        server
+        for block in blocks(readme, "json")
+        if '"command"' in block
+        for each in json.loads(block).values()
+        for server in each.values()
+    ]
+    starts = [[server["command"], *server["args"]] for server in servers]
+    starts += [shlex.split(line) for line in re.findall(r"mcp add memory -- (.*?) +#", readme)]
+    assert len(starts) == 4
+    for program, *words in starts:
+        assert program == "memory-sidecar"
+        assert unknown_options(words) == []
+
+
 def argument_lists() -> Iterator[list[str]]:
     """The literal words of every `["command", …]` in the C# page; other arguments as `…`."""
     for block in blocks(HOST, "csharp"):
