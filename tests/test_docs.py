@@ -69,7 +69,7 @@ def test_what_starts_the_mcp_server_does():
     servers = [
         server
         for block in blocks(readme, "json")
-        if '"command"' in block
+        if '"mcp"' in block
         for each in json.loads(block).values()
         for server in each.values()
     ]
