@@ -1,4 +1,4 @@
-"""`index` and `embed` print JSON when standard output is no terminal; the others when asked."""
+"""Some commands print JSON when standard output is no terminal; the others when asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from memory_sidecar.cli.form import wants_json
 
 
-@pytest.mark.parametrize("command", ["index", "embed", "store"])
+@pytest.mark.parametrize(
+    "command", ["index", "embed", "store", "episodic-put", "episodic-search", "episodic-commit"]
+)
 def test_json_when_piped(command):
     assert wants_json((command, "x"), is_terminal=False)
     assert not wants_json((command, "x"), is_terminal=True)

@@ -1,0 +1,129 @@
+"""The commands of `session`, as a person and as a program reads them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+SESSION = {
+    "session_id": "2026-03-01-payment",
+    "project_path": "/src/shop",
+    "created_at": "2026-03-01T09:12:00Z",
+    "topics": ["payment"],
+    "messages": [
+        {"role": "user", "content": "the token refresh fails"},
+        {"role": "assistant", "speaker": "Claude", "content": "a lock\nwill help"},
+    ],
+    "summary": {"brief": "Locked the refresh", "outcome": "success", "user_note": "Test first now"},
+    "code_snippets": [{"language": "csharp", "code": "lock (key) {}", "file_path": "Token.cs"}],
+}
+
+
+@pytest.fixture
+def saved(run, tmp_path):
+    file = tmp_path / "session.json"
+    file.write_text(json.dumps(SESSION))
+    done = run("session", "save", file)
+    assert (done.status, done.out) == (
+        0,
+        "saved 2026-03-01-payment: 2 messages, a summary, 1 snippets\n",
+    )
+    return file
+
+
+def test_saving_again_says_so(run, saved):
+    assert run("session", "save", saved).out.startswith("unchanged: 2026-03-01-payment")
+    changed = json.dumps(SESSION | {"topics": ["auth"]}).encode()
+    assert run("session", "save", stdin=changed).out.startswith("updated 2026-03-01-payment")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"messages": [{"role": "robot", "content": "x"}]}', "messages[0].role: 'robot' is none"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(run, tmp_path, content, told):
+    (tmp_path / "s.json").write_text(content)
+    done = run("session", "save", "s.json")
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert told in done.err
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(run):
+    assert run("session", "save", "nothing.json").status == 2
+    assert run("session", "import", "nothing.jsonl").status == 3
+
+
+def test_a_session_is_shown_as_it_was_saved(run, saved):
+    shown = run("session", "show", "2026-03-01-payment", "--json").json
+    assert {key: shown[key] for key in SESSION} == SESSION
+    assert shown["path"] == "2026-03/2026-03-01-payment.json"
+    text = run("session", "show", "2026-03-01-payment").out
+    for line in ("Locked the refresh (success)", "note: Test first now", "  a lock", "  will help"):
+        assert f"{line}\n" in text
+    assert "Claude, 2026-03-01 09:12\n" in text
+
+
+def test_a_search_says_where_to_look_on(run, saved):
+    text = run("session", "search", '"token refresh"', "--mode", "keyword").out
+    assert text.startswith("2026-03-01-payment#0  ")
+    assert "1 March 2026, 09:12, shop · user" in text
+    (hit,) = run("session", "search", "locked", "--tier", "1", "--mode", "keyword", "--json").json
+    assert (hit["kind"], hit["title"], hit["outcome"]) == (
+        "summary",
+        "Locked the refresh",
+        "success",
+    )
+    explained = run("session", "search", "lock", "--explain", "--mode", "keyword", "--json").json
+    assert all(hit["explain"]["cosine"] is None for hit in explained)
+
+
+def test_filters_are_options(run, saved, tmp_path):
+    def found(*options):
+        return len(run("session", "list", "--json", *options).json)
+
+    assert found() == found("--project", "shop") == found("--project", "/src/shop/") == 1
+    assert found("--project", ".") == found("--topic", "ui") == found("--outcome", "partial") == 0
+    assert found("--after", "2026-03-01") == found("--before", "2026-03-02T00:00:00Z") == 1
+    assert found("--after", "2026-03-02") == found("--before", "2026-03-01") == 0
+    done = run("session", "list", "--after", "yesterday")
+    assert (done.status, "is no time" in done.err) == (2, True)
+
+
+def test_pruning_tells_what_would_go(run, saved):
+    assert run("session", "prune").status == 2
+    preview = run("session", "prune", "--keep-count", "0", "--dry-run", "--json").json
+    assert [each["session_id"] for each in preview["sessions"]] == ["2026-03-01-payment"]
+    assert len(run("session", "list", "--json").json) == 1
+    assert "1 sessions moved to the archive" in run("session", "prune", "--keep-count", "0").out
+    assert run("session", "list", "--json").json == []
+
+
+def test_deleting_is_for_good(run, saved, data_dir):
+    assert run("session", "delete", "2026-03-01-payment").out == "deleted 2026-03-01-payment\n"
+    assert run("session", "show", "2026-03-01-payment").status == 3
+    assert run("session", "delete", "2026-03-01-payment").status == 3
+    assert not list(data_dir.rglob("2026-03-01-payment*"))
+
+
+def test_promoting_tells_what_is_remembered(run, saved):
+    preview = run("session", "promote", "2026-03-01-payment", "--dry-run").out
+    assert preview == ("preference: Test first now\n  new\noutcome: Locked the refresh\n  new\n")
+    done = run("session", "promote", "2026-03-01-payment").out
+    assert "stored as preference/test-first-now.md" in done
+    (one, two) = run("session", "promote", "2026-03-01-payment", "--json").json["memories"]
+    assert one["fate"] == two["fate"] == "known"
+    assert one["evidence"] == ["session:2026-03-01-payment"]
+
+
+def test_transcripts_are_imported_and_broken_lines_told(run, tmp_path):
+    lines = [json.dumps({"role": "user", "content": "the token refresh fails"}), '{"role": "us']
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    done = run("session", "import", "t.jsonl", "--json")
+    assert done.err == "note: t.jsonl: line 2 is not JSON, left out\n"
+    (session,) = done.json["sessions"]
+    assert (session["created"], session["message_count"]) == (True, 1)
