@@ -115,7 +115,10 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
         try:
             builder.add(f"!{glob}")
         except ignore.Error as error:
-            raise UsageError(f"the exclude {glob!r} is no valid glob: {error}") from error
+            why = str(error).rpartition("': ")[2]  # before that it quotes the glob, with our `!`
+            raise UsageError(
+                f"the exclude {glob!r} is no valid glob: {why}", hint="for example 'docs/**/*.txt'"
+            ) from error
 
 
 def _released(root: Path) -> frozenset[str]:

@@ -175,8 +175,10 @@ def test_excludes_of_the_source_win_over_everything(root: Path, write: Write) ->
 
 @pytest.mark.parametrize("glob", ["[", "", " ", "!keep.py", "{a"])
 def test_an_exclude_that_is_no_glob_is_refused(root: Path, glob: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as refused:
         walk(root, max_file_bytes=1, excludes=(glob,))
+    assert repr(glob) in refused.value.message
+    assert refused.value.hint
 
 
 NAMES = ["a", "b", "ab", "a.py", "b.py", "c.log", "d.log", "[x]", "e f", "#h", "!n", "é.py", ".hid"]
