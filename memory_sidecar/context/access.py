@@ -19,6 +19,7 @@ from memory_sidecar.sources.access_log import append_lines
 from memory_sidecar.sources.atoms import is_atom_path
 
 DIRECTORY_SEARCH = "_directory_search"
+MAX_DEPTH = 20  # of a response
 
 # A line of a search's output that begins with the path of a page, or is one.
 _FOUND = re.compile(r"\s*(?P<path>[^\0]*?(?P<id>[A-Z]+-\w+)\.md)(?P<rest>[:\s].*)?")
@@ -45,7 +46,7 @@ def accesses_of_paths(
     """
     found: dict[Path, Access] = {}
     for path in paths:
-        if not path.is_file():
+        if not _is_file(path):
             raise NotFound(f"there is no file {path}")
         if (project := _project_of_atom(path, only)) is not None:
             found.setdefault(path, Access(project, _shown(path), tool))
@@ -61,7 +62,7 @@ def accesses_of_event(
     cwd = _path(event.get("cwd"), cwd)
     if event.get("tool_name") == "Read":
         path = _path(given.get("file_path"), cwd)
-        return accesses_of_paths([path] if path.is_file() else [], only=only)
+        return accesses_of_paths([path] if _is_file(path) else [], only=only)
     if event.get("tool_name") == "Grep":
         response = event.get("tool_response", event.get("tool_output"))
         lines = [line for text in _texts(response) for line in text.splitlines()]
@@ -105,7 +106,7 @@ def _accesses_of_search(
 def _hits(lines: Iterable[str], *, searched: Path, cwd: Path, by_number: bool) -> dict[Path, int]:
     """How many lines each atom was found with. `by_number`: a line holds their number instead."""
     hits: dict[Path, int] = {}
-    is_one_atom = is_atom_path(searched.as_posix()) and searched.is_file()
+    is_one_atom = is_atom_path(searched.as_posix()) and _is_file(searched)
     for line in lines:
         if not line.strip() or _NOTHING.fullmatch(line):
             continue
@@ -120,25 +121,25 @@ def _hits(lines: Iterable[str], *, searched: Path, cwd: Path, by_number: bool) -
     return hits
 
 
-def _texts(response: object) -> Iterator[str]:
+def _texts(response: object, depth: int = 0) -> Iterator[str]:
     """Every text in a response, whatever form the agent gives it."""
     match response:
         case str():
             yield response
-        case list():
+        case list() if depth < MAX_DEPTH:
             for item in response:
-                yield from _texts(item)
-        case dict():
+                yield from _texts(item, depth + 1)
+        case dict() if depth < MAX_DEPTH:
             for key, value in response.items():
                 if key not in ("mode", "type"):
-                    yield from _texts(value)
+                    yield from _texts(value, depth + 1)
 
 
 def _existing(name: str, folders: Iterable[Path]) -> Path | None:
     """The atom that a search calls `name`, seen from one of `folders`."""
     for folder in folders:
         path = _path(name, folder)
-        if is_atom_path(path.as_posix()) and path.is_file():
+        if is_atom_path(path.as_posix()) and _is_file(path):
             return path
     return None
 
@@ -150,6 +151,13 @@ def _path(text: object, cwd: Path) -> Path:
     """As an agent writes it, made absolute without following links; `cwd` where it wrote none."""
     named = os.path.expanduser(text.replace("\0", "")) if isinstance(text, str) else ""  # noqa: PTH111  which never fails
     return Path(os.path.normpath(cwd / named))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # longer than a name can be
+        return False
 
 
 def _project_of_atom(path: Path, only: Root | None) -> Project | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memory_sidecar.context.create import ANTI_PATTERN, ANTI_PATTERN_TAG
 from memory_sidecar.context.findings import Finding, about
-from memory_sidecar.context.survey import CHALLENGES, REFERENCES, REPLACED_BY, REPLACES, Survey
+from memory_sidecar.context.survey import REFERENCES, REPLACED_BY, Survey
 from memory_sidecar.sources.atoms import STANDINGS, AtomKind, date_of, text_of, texts_of
 
 REQUIRED = ("id", "date", "project", "summary", "tags")
@@ -96,8 +96,7 @@ def explains_status(survey: Survey) -> Iterator[Finding]:
     for _, atom in survey.each_atom():
         if atom.facts.status not in CHANGED or atom.successors:
             continue
-        keys = ("links", *REPLACED_BY, *REPLACES, *CHALLENGES)
-        if not any(atom.ids_under(key) for key in keys):
+        if not any(atom.ids_under(key) for key in ("links", *REPLACED_BY)):
             yield about(
                 atom, f"it is {atom.facts.status}, but not said by what",
                 f"write status: {atom.facts.status}:EXP-…, or link it", key="status",

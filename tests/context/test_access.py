@@ -110,6 +110,10 @@ def test_a_search_elsewhere_counts_nothing(root, atoms, tmp_path):
     assert grep("", path=tmp_path, cwd="/") == []
 
 
+def deep_list(depth):
+    return [deep_list(depth - 1)] if depth else []
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -119,9 +123,12 @@ def test_a_search_elsewhere_counts_nothing(root, atoms, tmp_path):
         {"tool_name": "Read", "tool_input": []},
         {"tool_name": "Read", "tool_input": {"file_path": ["x"]}},
         {"tool_name": "Read", "tool_input": {"file_path": "\0"}},
+        {"tool_name": "Read", "tool_input": {"file_path": "x" * 9000}},
+        {"tool_name": "Grep", "tool_response": "x" * 9000 + "/experiments/EXP-001.md"},
+        {"tool_name": "Grep", "tool_response": deep_list(900)},
         {"tool_name": "Grep", "tool_input": {"path": 3}, "tool_response": {"a": {"b": [1, None]}}},
     ],
-    ids=str,
+    ids=lambda event: str(event)[:60],
 )
 def test_an_event_of_another_form_counts_nothing(event, tmp_path):
     assert accesses_of_event(event, cwd=tmp_path) == []
