@@ -7,7 +7,7 @@ back that has expired or was superseded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -47,9 +47,11 @@ def store(
     """
     with directory.changing():
         superseded = _present(directory, draft.supersedes)
-        existing = _existing(directory, draft, same_content)
+        names = _names(draft)
+        existing = _existing(directory, draft, (*names, *same_content))
         if existing is None:
-            file = _create(directory, draft, new_page(draft.meta(now_ms), _as_body(draft.content)))
+            text = new_page(draft.meta(now_ms), _as_body(draft.content))
+            file = _create(directory, names, text)
             changed = [file.path]
         else:
             file, changed = _said_again(directory, existing, draft, now_ms)
@@ -116,10 +118,18 @@ def edited(directory: Directory, old: MemoryFile, meta: Meta) -> MemoryFile:
 # Storing
 
 
-def _existing(directory: Directory, draft: Draft, same_content: Iterable[str]) -> MemoryFile | None:
-    """The memory of the same category that has this content."""
+def _names(draft: Draft) -> tuple[str, str]:
+    """Where a memory of this content is put: the second name if another has the first one."""
+    folder = f"{draft.category}/" if draft.category else ""
+    slug = memory_slug(draft.content, draft.summary)
+    unmistakable = f"{slug}-{content_hash(draft.content)[:8]}"
+    return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unmistakable}{MEMORY_SUFFIX}"
+
+
+def _existing(directory: Directory, draft: Draft, paths: Iterable[str]) -> MemoryFile | None:
+    """The memory of the same category that has this content, if it is at one of `paths`."""
     wanted = content_hash(draft.content)
-    for path in (*_names(draft), *same_content):
+    for path in paths:
         if category_of(path) != draft.category:
             continue
         with suppress(PathRefused):  # someone's folder or link
@@ -129,19 +139,10 @@ def _existing(directory: Directory, draft: Draft, same_content: Iterable[str]) -
     return None
 
 
-def _names(draft: Draft) -> Iterator[str]:
-    """Where a memory of this content is put: the second name if another has the first one."""
-    folder = f"{draft.category}/" if draft.category else ""
-    slug = memory_slug(draft.content, draft.summary)
-    yield f"{folder}{slug}{MEMORY_SUFFIX}"
-    yield f"{folder}{slug}-{content_hash(draft.content)[:8]}{MEMORY_SUFFIX}"
-
-
-def _create(directory: Directory, draft: Draft, text: str) -> MemoryFile:
-    *_, last = _names(draft)
-    stem = last.removesuffix(MEMORY_SUFFIX)
+def _create(directory: Directory, names: tuple[str, str], text: str) -> MemoryFile:
+    stem = names[-1].removesuffix(MEMORY_SUFFIX)
     more = (f"{stem}-{number}{MEMORY_SUFFIX}" for number in range(2, 1000))
-    for path in chain(_names(draft), more):
+    for path in chain(names, more):
         try:
             return directory.create(path, text)
         except FileExistsError:
