@@ -1,0 +1,64 @@
+"""The cross-encoder tells an answer from what only sounds alike, and always the same way."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.reranker import Reranker
+from memory_sidecar.embedding.supply import RERANKER, ModelFiles, find_reranker
+from memory_sidecar.errors import ModelCorrupt
+
+QUESTION = "Which port does the server listen on?"
+TEXTS = ["The server listens on port 8080.", "Ports are ships' homes.", "日本語 \ud800 🎉", ""]
+
+
+@pytest.fixture(scope="module")
+def reranker():
+    files = find_reranker()
+    assert files is not None
+    return Reranker(files, gate=QueryGate())
+
+
+def test_an_answer_is_judged_best(reranker):
+    judged = reranker.judge(QUESTION, TEXTS)
+    assert max(judged) == judged[0]
+    assert judged[0] > 0 > judged[1]
+
+
+def test_a_judgement_does_not_depend_on_what_else_is_judged(reranker):
+    together = reranker.judge(QUESTION, TEXTS)
+    assert [reranker.judge(QUESTION, [text])[0] for text in TEXTS] == together
+
+
+def test_it_loads_again_after_it_was_unloaded(reranker):
+    before = reranker.judge(QUESTION, TEXTS[:1])
+    reranker.unload()
+    assert not reranker.is_loaded
+    assert reranker.judge(QUESTION, TEXTS[:1]) == before
+
+
+def test_passages_wait_while_it_judges():
+    files = find_reranker()
+    assert files is not None
+    waited = []
+
+    class Gate(QueryGate):
+        def query(self):
+            waited.append(True)
+            return super().query()
+
+    Reranker(files, gate=Gate()).judge(QUESTION, TEXTS[:1])
+    assert waited == [True]
+
+
+def test_none_is_found_where_there_is_none(tmp_path):
+    environ = {"FASTEMBED_CACHE_PATH": str(tmp_path)}
+    assert find_reranker(environ=environ, package_path=[str(tmp_path)]) is None
+
+
+def test_files_that_make_no_model_are_named(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"nothing")
+    files = ModelFiles(RERANKER.name, tmp_path, "package", "model.onnx", "")
+    with pytest.raises(ModelCorrupt, match=r"model\.onnx"):
+        Reranker(files, gate=QueryGate()).load()
