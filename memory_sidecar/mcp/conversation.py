@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import threading
 from collections.abc import Mapping
-from functools import partial
+from contextlib import suppress
 
 from mcp.server.runner import serve_dual_era_loop
 
@@ -14,6 +16,10 @@ from memory_sidecar.mcp.server import SERVER
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tools import TOOLS
 from memory_sidecar.mcp.wire import Wire
+
+MAX_LINE_BYTES = 8 << 20
+
+_log = logging.getLogger(__name__)
 
 
 class McpConversation:
@@ -36,6 +42,7 @@ class McpConversation:
             writer.write(line)
             await writer.drain()
 
+        _log.info("a client of agent %s came", self._caller.agent)
         wire = Wire(reader.readline, write_line)
         serving = asyncio.create_task(self._serve(wire))
         ending = asyncio.create_task(_ended(stopping, wire))
@@ -45,6 +52,7 @@ class McpConversation:
             ending.cancel()
             serving.cancel()
         await asyncio.wait([serving])
+        _log.info("a client of agent %s left", self._caller.agent)
 
     def hold_here(self) -> None:
         """Serve the client at this process's standard streams, until it closes its end."""
@@ -52,17 +60,18 @@ class McpConversation:
 
     async def _hold_here(self) -> None:
         loop = asyncio.get_running_loop()
-        heard = os.fdopen(_kept(0, instead=os.open(os.devnull, os.O_RDONLY)), "rb")
+        heard = _kept(0, instead=os.open(os.devnull, os.O_RDONLY))
         said = _kept(1, instead=2)  # whatever a library prints must not reach the client
-        read_line = partial(loop.run_in_executor, None, heard.readline)
-
+        reader = asyncio.StreamReader(MAX_LINE_BYTES)
+        # Not one of the loop's own threads: those would be waited for, and it waits for the client.
+        threading.Thread(target=_feed, args=(heard, reader, loop), daemon=True).start()
         writing = asyncio.Lock()
 
         async def write_line(line: bytes) -> None:
             async with writing:
                 await loop.run_in_executor(None, _write, said, line)
 
-        await self._serve(Wire(read_line, write_line))
+        await self._serve(Wire(reader.readline, write_line))
 
     async def _serve(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()
@@ -88,6 +97,13 @@ def _kept(fd: int, *, instead: int) -> int:
     kept = os.dup(fd)
     os.dup2(instead, fd)
     return kept
+
+
+def _feed(fd: int, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
+    with suppress(RuntimeError):  # the loop was closed by an interrupt
+        while data := os.read(fd, 1 << 16):
+            loop.call_soon_threadsafe(reader.feed_data, data)
+        loop.call_soon_threadsafe(reader.feed_eof)
 
 
 def _write(fd: int, data: bytes) -> None:

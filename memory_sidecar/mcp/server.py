@@ -16,6 +16,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memory_sidecar import __version__
 from memory_sidecar.errors import SidecarError, one_line
@@ -23,6 +24,7 @@ from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
+from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Arguments, Result, Tool
 from memory_sidecar.mcp.tools import TOOLS
 
@@ -42,6 +44,17 @@ _HINTS = {
     "secret_refused": "leave it out; pass allow_secrets only if the user wants it stored",
     "model": "tell the user; keyword search works without a model",
 }
+
+
+async def _discover(context: Context, _params: types.RequestParams | None) -> types.DiscoverResult:
+    """What `initialize` says, for clients of the protocol without a handshake."""
+    caller = context.lifespan_context
+    told = await asyncio.get_running_loop().run_in_executor(_threads, instructions, caller)
+    return types.DiscoverResult(
+        supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+        capabilities=SERVER.get_capabilities(protocol_version=context.protocol_version),
+        instructions=told,
+    )
 
 
 async def _list_tools(
@@ -147,3 +160,4 @@ SERVER: Server[Caller] = Server(
     on_list_resource_templates=_list_templates,
     on_read_resource=_read_resource,
 )
+SERVER.add_request_handler("server/discover", types.RequestParams, _discover)

@@ -107,7 +107,7 @@ def npm_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("mode", ["legacy", "auto"])  # with a handshake and without
 def test_official_python_client_uses_every_tool(home: Home, mode: Any) -> None:
     agent = f"python-{mode}"
     server = StdioServerParameters(
@@ -116,6 +116,8 @@ def test_official_python_client_uses_every_tool(home: Home, mode: Any) -> None:
 
     async def main() -> list[dict[str, Any]]:
         async with Client(server, mode=mode) as client:
+            assert client.instructions is not None
+            assert "- project" in client.instructions
             await client.list_tools()
             results = [await client.call_tool(tool, given) for tool, given in calls(agent)]
             return [result.model_dump(mode="json", by_alias=True) for result in results]

@@ -168,6 +168,13 @@ def test_without_a_daemon_it_serves_in_its_own_process(home: Home, start: Start)
     assert not home.is_served
 
 
+def test_interrupt_ends_the_server_in_its_own_process(start: Start) -> None:
+    host = start("--no-daemon")
+    assert host.ask("ping")["result"] == {}
+    host.process.send_signal(signal.SIGINT)
+    assert host.process.wait(timeout=60) == 130
+
+
 def test_data_directory_that_no_daemon_can_use_is_served_here(home: Home, start: Start) -> None:
     (home.folder / "a file").touch()
     host = start("--data-dir", home.folder / "a file")
