@@ -31,15 +31,13 @@ from memory_sidecar.sources.memory_walk import walk_memories
 from memory_sidecar.sources.read import read_regular
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
+from memory_sidecar.store.agent import OWN_DIRECTORY
 from memory_sidecar.store.memories import (
     CategoryDocument,
     MemoryChunk,
     MemoryDocument,
     MemoryWords,
 )
-
-OWN_DIRECTORY = "memories"
-"""The source that an agent's own folder of memories is; others are registered under their names."""
 
 MAX_FILE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 

@@ -26,9 +26,6 @@ from memory_sidecar.store.sessions import (
     summary_found,
 )
 
-SESSIONS = "sessions"
-"""The source that an agent's session files are."""
-
 _VERSION = "sessions 1"
 
 

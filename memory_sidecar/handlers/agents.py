@@ -14,8 +14,8 @@ from pathlib import Path
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import ModelError, NoIndex, NotFound, PathRefused, UsageError
-from memory_sidecar.flows.memories import OWN_DIRECTORY, MemoryBuilder
-from memory_sidecar.flows.sessions import SESSIONS, SessionBuilder
+from memory_sidecar.flows.memories import MemoryBuilder
+from memory_sidecar.flows.sessions import SessionBuilder
 from memory_sidecar.flows.source import Builder
 from memory_sidecar.handlers.index import Index, IndexReport
 from memory_sidecar.handlers.models import Models
@@ -28,7 +28,7 @@ from memory_sidecar.search.memory_hit import MemoryHit
 from memory_sidecar.search.rerank import Judge
 from memory_sidecar.sources.access_log import log_reads, read_part
 from memory_sidecar.sources.registry import Registry, Source
-from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 from memory_sidecar.store.memory_lists import find_memory, list_memories, sort_value
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})

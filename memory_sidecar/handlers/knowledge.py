@@ -6,12 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.flows.memories import OWN_DIRECTORY
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memory_model import address, parse_address
+from memory_sidecar.store.agent import OWN_DIRECTORY
 
 
 class KnowledgeFiles:

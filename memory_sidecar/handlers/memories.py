@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import UsageError
-from memory_sidecar.flows.memories import OWN_DIRECTORY
 from memory_sidecar.handlers.knowledge import KnowledgeFiles, address_of
 from memory_sidecar.memories.archive import Archived
 from memory_sidecar.memories.draft import Draft
@@ -27,6 +26,7 @@ from memory_sidecar.memory_model import (
 from memory_sidecar.sources.access_log import log_move
 from memory_sidecar.sources.memory_files import memory_id
 from memory_sidecar.sources.memory_names import MEMORY_SUFFIX
+from memory_sidecar.store.agent import OWN_DIRECTORY
 from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.memory_lookup import (
     Neighbour,

@@ -14,7 +14,6 @@ from typing import Any
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, UsageError
-from memory_sidecar.flows.sessions import SESSIONS
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.memories.archive import batch_name
@@ -39,7 +38,7 @@ from memory_sidecar.sources.session_files import (
 )
 from memory_sidecar.sources.session_json import normalised_project_path, project_hash
 from memory_sidecar.sqlite import named_errors
-from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.store.agent import SESSIONS, AgentStore
 from memory_sidecar.store.session_lookup import list_sessions
 
 MEMVID_SUFFIX = ".mv2"

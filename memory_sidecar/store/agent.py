@@ -19,6 +19,10 @@ from memory_sidecar.store.memories import (
     move_uses,
 )
 
+OWN_DIRECTORY = "memories"
+SESSIONS = "sessions"
+"""The sources that an agent's own folders are; directories registered besides have other names."""
+
 _LOG_POSITION = "access_log_position"
 
 
@@ -71,5 +75,7 @@ class AgentStore(DerivedStore):
                 raise TypeError(f"no rows are made of a {type(other).__name__}")
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
-        delete_memories(write, source, path)
-        sessions.delete_sessions(write, source, path)
+        if source == SESSIONS:
+            sessions.delete_sessions(write, source, path)
+        else:
+            delete_memories(write, source, path)

@@ -94,7 +94,10 @@ def insert_memory(write: Write, replacement: Replacement, document: MemoryDocume
         [(key, relation, target) for relation, target in memory.relations],
     )
     _settle_superseded(connection, _targets(connection, key))
-    _settle_categories(connection, [memory.category])
+    if not connection.execute(
+        "SELECT 1 FROM categories WHERE path = ?", (memory.category,)
+    ).fetchone():
+        _settle_categories(connection, [memory.category])
     for chunk, words in zip(document.chunks, document.words, strict=True):
         connection.execute(
             "INSERT INTO memory_chunks (memory, text, context, heading, start_line, end_line)"
