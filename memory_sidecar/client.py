@@ -168,29 +168,44 @@ def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
         link.close()
 
 
-def _answer(link: Link, *, reads: bool = True) -> int | str:
-    """Print, and read where it `reads`, for the daemon until it says how the command ended."""
+def _answer(link: Link) -> int | str:
+    """Print and read for the daemon until it says how the command ended."""
     while (frame := link.receive()) is not None:
-        kind = frame.get("type")
-        if kind == "out":
-            _write(1, frame["text"])
-        elif kind == "err":
-            _write(2, frame["text"])
-        elif kind == "need_stdin" and reads:
-            _send_input(link)
-        elif kind == "exit":
-            return int(frame["status"])
-        elif kind in (REFUSED, ALONE):
-            return str(kind)
+        if (ended := _take(frame, link)) is not None:
+            return ended
     raise ConnectionResetError("it ended before the command did")
+
+
+def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
+    """Do what `frame` says, reading only where it `reads`; how the command ended, if it has."""
+    kind = frame.get("type")
+    if kind == "out":
+        _write(1, frame["text"])
+    elif kind == "err":
+        _write(2, frame["text"])
+    elif kind == "need_stdin" and reads:
+        _send_input(link)
+    elif kind == "exit":
+        return int(frame["status"])
+    elif kind in (REFUSED, ALONE):
+        return str(kind)
+    return None
 
 
 def _interrupt(link: Link) -> int:
     """Cancel the command and let it have its last word; another Ctrl-C does not wait for that."""
+    import time
+
+    until = time.monotonic() + CANCEL_PATIENCE_S
     try:
-        link.patience(CANCEL_PATIENCE_S)
+        link.patience(CANCEL_PATIENCE_S)  # for a daemon that does not even read
         link.send({"type": "cancel"})
-        _answer(link, reads=False)  # nobody types into what they have interrupted
+        # Nobody types into what they have interrupted, and a progress bar is no last word.
+        while (left_s := until - time.monotonic()) > 0:
+            link.patience(left_s)
+            frame = link.receive()
+            if frame is None or _take(frame, link, reads=False) is not None:
+                break
     except KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
     except Exception:  # whatever it is, the user wants out

@@ -1,10 +1,18 @@
-"""The thin client stays thin: what it imports is paid for by every single call."""
+"""The thin client stays thin, since every call pays for its imports, and lets go when told to."""
 
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import threading
+
+import pytest
+
+from memory_sidecar import client
+from memory_sidecar.daemon.link import Link
+from memory_sidecar.daemon.protocol import encode, greeting
 
 # What a warm call may load beside what Python has loaded at its start.
 OURS = {
@@ -37,3 +45,26 @@ def test_pump_of_an_agent_imports_threads_beside_that() -> None:
 def test_client_imports_itself_json_and_a_socket() -> None:
     allowed = loaded_by("import " + ", ".join(sorted(DIRECT)))
     assert loaded_by("import memory_sidecar.client") - allowed == OURS
+
+
+def test_an_interrupted_command_that_goes_on_printing_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "CANCEL_PATIENCE_S", 0.05)
+    ours, theirs = socket.socketpair()
+
+    def print_for_ever() -> None:
+        theirs.sendall(encode(greeting(pid=1, data_dir="")))
+        try:
+            while True:
+                theirs.sendall(encode({"type": "err", "text": "."}))
+        except OSError:
+            theirs.close()
+
+    daemon = threading.Thread(target=print_for_ever)
+    daemon.start()
+    link = Link(ours, "")
+    assert client._interrupt(link) == 130
+    link.close()
+    daemon.join()
+    assert capfd.readouterr().err.startswith(".")
