@@ -49,7 +49,7 @@ from memory_sidecar.store.session_lookup import (
     read_rows,
     rows_with_all,
 )
-from memory_sidecar.store.vectors import Ids, Vector
+from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex
 
 MAX_QUERY_CHARACTERS = 4000
 JUDGED = 100  # rows that are asked for the words which very many hold
@@ -59,7 +59,7 @@ MAX_ROWS_SCORED = 40_000  # by BM25
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
-_embedding = ThreadPoolExecutor(2, thread_name_prefix="question")
+_pool = ThreadPoolExecutor(4, thread_name_prefix="question")
 
 
 def search_sessions(
@@ -78,28 +78,17 @@ def search_sessions(
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        vector = _embedding.submit(embed_query, asked.text)  # beside the keyword arm
+        vector = _pool.submit(embed_query, asked.text)
     with store.reading() as connection:
-        found: list[_Scored] = []
+        searches = []
         for kind in query.kinds:
-            allowed = allowed_rows(
-                connection,
-                kind,
-                query.filter,
-                project_hash=project_hash,
-                told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
-            )
-            required = np.empty(0, np.int64)
-            if asked.is_any:
-                required = rows_with_all(
-                    connection, kind, phrases=asked.phrases, prefixes=asked.prefixes
-                )
-                allowed = required if allowed is None else np.intersect1d(required, allowed)
+            required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
             if allowed is None or len(allowed):
-                search = _Search(
-                    connection, store, kind, query.mode, asked.text, vector, allowed, required
+                scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
+                searches.append(
+                    _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
                 )
-                found += search.best(query.top_k)
+        found = [scored for search in searches for scored in search.best(query.top_k)]
         found.sort(key=lambda each: (-each.score, each.kind, each.row_id))
         if query.mode is not SearchMode.HYBRID or judge is None:
             return _hits(connection, _read(connection, found, query.top_k))
@@ -107,6 +96,36 @@ def search_sessions(
         rows = [(scored.kind, row, scored.relevance) for scored, row in read]
         order = judged_order(connection, asked.text, rows, judge)
         return _hits(connection, _reordered(read, order)[: query.top_k])
+
+
+def _rows_to_search(
+    connection: Connection, kind: HitKind, query: SessionQuery, asked: Required, project_hash: str
+) -> tuple[Ids, Ids | None]:
+    """The rows in which there is what the question insists on, and all that may be found."""
+    allowed = allowed_rows(
+        connection,
+        kind,
+        query.filter,
+        project_hash=project_hash,
+        told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
+    )
+    if not asked.is_any:
+        return np.empty(0, np.int64), allowed
+    required = rows_with_all(connection, kind, phrases=asked.phrases, prefixes=asked.prefixes)
+    if allowed is not None:
+        required = np.intersect1d(required, allowed)
+    return required, required
+
+
+def _scanning(
+    connection: Connection, index: VectorIndex, vector: Future[Vector] | None
+) -> Future[tuple[Ids, Floats]] | None:
+    """The cosines of all rows, on their way: a scan runs beside the keyword arm."""
+    if vector is None:
+        return None
+    index.catch_up(connection)
+    # After the question's own vector in the same queue, so that one at least goes on.
+    return _pool.submit(lambda: index.scan(vector.result()))
 
 
 @dataclass(slots=True)
@@ -127,11 +146,10 @@ class _Search:
     """One question to the rows of one kind."""
 
     connection: Connection
-    store: DerivedStore
     kind: HitKind
     mode: SearchMode
     text: str
-    vector: Future[Vector] | None
+    scanning: Future[tuple[Ids, Floats]] | None
     allowed: Ids | None
     required: Ids  # what the question insists on occurs in these, and they are found in any case
 
@@ -173,10 +191,9 @@ class _Search:
         return Arm.of(ids, share, self.allowed)
 
     def _cosines(self) -> Arm:
-        if self.vector is None:
+        if self.scanning is None:
             return Arm.silent()
-        index = self.store.vectors[CORPUS_OF[self.kind]]
-        return Arm.of(*index.cosines(self.vector.result(), self.connection), self.allowed)
+        return Arm.of(*self.scanning.result(), self.allowed)
 
     def _hybrid(self, keywords: Keywords, top_k: int) -> list[_Scored]:
         corpus = CORPUS_OF[self.kind]
