@@ -1,0 +1,201 @@
+"""Measures sessions: python benchmarks/sessions.py [--sessions N] [--messages N] [--json FILE]
+
+So many session files become a database, and are searched within a process that keeps everything
+open as a daemon does. To embed 200,000 messages takes an hour: their vectors are random numbers
+here, of which a scan costs the same; the questions are embedded by the real model. Ten minutes on
+two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from figures import Results
+from machine import describe_machine
+
+from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.model import SearchMode
+from memory_sidecar.session_model import TIERS, SessionFilter, SessionQuery
+from memory_sidecar.store.keyword import STOPWORDS
+
+AGENT = "bench"
+FIRST_AT = 1_700_000_000_000
+VOCABULARY = 40_000
+WANTED = {1: "≤ 15", 2: "≤ 60"}
+QUESTIONS = 60
+SAVES = 20
+
+
+class Language:
+    """Words as often as in a language: a few all the time, most hardly ever (Zipf, Mandelbrot)."""
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(1)
+        syllables = [c + v for c in "bcdfghklmnprstvwz" for v in ("a", "e", "i", "o", "u")]
+        made = self._random.choice(syllables, (VOCABULARY, 4))
+        lengths = self._random.integers(2, 5, VOCABULARY)
+        self._words = np.array(
+            ["".join(word[:length]) for word, length in zip(made, lengths, strict=True)]
+        )
+        weights = 1 / (np.arange(VOCABULARY) + 8.0)
+        self._cumulated = np.cumsum(weights / weights.sum())
+        self._little = sorted(STOPWORDS)
+
+    def text(self, words: int) -> str:
+        """About two in five of its words are those of any text."""
+        ranks = np.searchsorted(self._cumulated, self._random.random(words))
+        chosen = self._words[np.minimum(ranks, VOCABULARY - 1)]
+        little = self._random.random(words) < 0.4
+        chosen[little] = self._random.choice(self._little, int(little.sum()))
+        return " ".join(chosen)
+
+    def between(self, low: int, high: int) -> int:
+        return int(self._random.integers(low, high))
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    results = Results()
+    language = Language()
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-sessions-") as scratch:
+        data_dir = Path(scratch, "data")
+        per_session = options.messages // options.sessions
+        write_sessions(data_dir, language, sessions=options.sessions, messages=per_session)
+        services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
+        sessions = Sessions(services.agent(AGENT), clock=system_clock, reporter=Silent())
+        measure_index(results, sessions)
+        give_random_vectors(sessions)
+        measure_searches(results, sessions, language)
+        measure_saves(results, sessions, language)
+        services.close()
+    results.write("sessions", machine, also=options.json)
+
+
+def write_sessions(data_dir: Path, language: Language, *, sessions: int, messages: int) -> None:
+    for number in range(sessions):
+        document = session_document(language, number, messages=messages)
+        folder = data_dir / "episodic" / AGENT / document["created_at"][:7]
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(document, indent=1) + "\n"
+        (folder / f"{document['session_id']}.json").write_text(text, encoding="utf-8")
+
+
+def session_document(language: Language, number: int, *, messages: int) -> dict[str, Any]:
+    """An hour of work, as many days apart as make three years of ten thousand."""
+    began_at = FIRST_AT + number * 9_500_000
+    return {
+        "session_id": f"session-{number}",
+        "created_at": iso_utc(began_at),
+        "project_path": f"/src/project-{number % 20}",
+        "topics": [language.text(1) for _ in range(3)],
+        "summary": {
+            "brief": language.text(12),
+            "detailed": language.text(60),
+            "key_decisions": [language.text(10) for _ in range(2)],
+            "problems_solved": [language.text(10)],
+            "outcome": ("success", "partial", "abandoned")[number % 3],
+        },
+        "messages": [
+            {
+                "role": "user" if place % 2 == 0 else "assistant",
+                "content": language.text(language.between(5, 90)),
+                "created_at": iso_utc(began_at + place * 60_000),
+            }
+            for place in range(messages)
+        ],
+    }
+
+
+def measure_index(results: Results, sessions: Sessions) -> None:
+    """From files alone to words."""
+    agent = sessions.agent
+    started = time.perf_counter()
+    report = agent.data.update(agent.sources(), Silent(), embed=False)
+    seconds = time.perf_counter() - started
+    results.add("sessions", report.files_processed, "files")
+    results.add("summaries, messages and snippets", report.chunks_total, "rows")
+    results.add("index until found by keyword", seconds, "s")
+    results.add("index, rows", report.chunks_indexed / seconds, "rows/s")
+    results.add("database without vectors", agent.paths.db.stat().st_size / 2**20, "MB")
+
+
+def give_random_vectors(sessions: Sessions) -> None:
+    """To every row that waits for one, as if the model had made it."""
+    store = sessions.agent.data.open()
+    random = np.random.default_rng(2)
+    while waiting := store.pending(limit=2000):
+        vectors = random.standard_normal((len(waiting), 384)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        store.put_vectors(list(zip(waiting, vectors, strict=True)))
+
+
+def measure_searches(results: Results, sessions: Sessions, language: Language) -> None:
+    questions = [language.text(language.between(5, 11)) for _ in range(QUESTIONS)]
+    for tier, kinds in TIERS.items():
+        for mode in SearchMode:
+            queries = [SessionQuery(text=q, kinds=kinds, mode=mode) for q in questions]
+            _add(results, f"tier {tier}, {mode.value}", sessions, queries, wanted=WANTED[tier])
+        chosen = SessionFilter(project="project-7", after=FIRST_AT + 1)
+        queries = [SessionQuery(text=q, kinds=kinds, filter=chosen) for q in questions]
+        _add(results, f"tier {tier}, hybrid, a project", sessions, queries, wanted=WANTED[tier])
+        phrases = [f'"{" ".join(q.split()[:2])}" {q}' for q in questions]
+        queries = [SessionQuery(text=q, kinds=kinds) for q in phrases]
+        _add(results, f"tier {tier}, hybrid, a phrase", sessions, queries, wanted=WANTED[tier])
+    queries = [SessionQuery(text=q, kinds=TIERS[2], rerank=True) for q in questions[:10]]
+    _add(results, "tier 2, reranked", sessions, queries)
+
+
+def measure_saves(results: Results, sessions: Sessions, language: Language) -> None:
+    """A short session each, with its vectors by the real model."""
+    taken = []
+    for number in range(SAVES):
+        document = session_document(language, 1_000_000 + number, messages=2)
+        started = time.perf_counter()
+        sessions.save(document)
+        taken.append(1000 * (time.perf_counter() - started))
+    note = f"median of {SAVES}, of two messages; without a daemon's open files"
+    results.add("save until found by meaning", statistics.median(taken), "ms", note=note)
+
+
+def _add(
+    results: Results,
+    name: str,
+    sessions: Sessions,
+    queries: list[SessionQuery],
+    *,
+    wanted: str = "",
+) -> None:
+    for query in queries[:5]:
+        sessions.search(query)
+    taken = []
+    for query in queries:
+        started = time.perf_counter()
+        sessions.search(query)
+        taken.append(1000 * (time.perf_counter() - started))
+    worst = statistics.quantiles(taken, n=20)[-1]
+    note = f"median of {len(taken)}; 95 % within {worst:.1f} ms"
+    results.add(name, statistics.median(taken), "ms", wanted=wanted, note=note)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=10_000)
+    parser.add_argument("--messages", type=int, default=200_000)
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
