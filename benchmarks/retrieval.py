@@ -2,8 +2,8 @@
 
 A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Every document becomes a file,
 goes through the real index and is looked for with the real search, by keyword, by vector and by
-both. A file counts at the rank of its best chunk. A set of conversations becomes sessions instead:
-see `conversations.py`.
+both. A file counts at the rank of its best chunk. A set of conversations becomes sessions instead,
+and then memories: see `conversations.py` and `turns_as_memories.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from judged_sets import holds_conversations, read_lines, read_relevance
 from machine import RESULTS, describe_machine
 from metrics import Judged, mean_metrics
 from trees import cache_folder
+from turns_as_memories import measure_memories, print_memories
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.codebase import Codebase
@@ -80,6 +81,8 @@ def report_conversations(folder: Path, *, cache: Path) -> dict[str, Any]:
     judged_set = read_conversations(folder)
     results = measure_conversations(judged_set, cache=cache, reporter=_Progress())
     print_conversations(judged_set, results)
+    memories = measure_memories(judged_set, cache=cache, reporter=_Progress())
+    print_memories(memories)
     return {
         "set": judged_set.name,
         "turns": len(judged_set.turns),
@@ -92,6 +95,7 @@ def report_conversations(folder: Path, *, cache: Path) -> dict[str, Any]:
             f"hybrid_over_better_arm_{metric}": round(lead_over_arms(results, metric), 4)
             for metric in ("recall@5", "recall@10")
         },
+        "as_memories": {ranking: rounded(metrics) for ranking, metrics in memories.items()},
     }
 
 

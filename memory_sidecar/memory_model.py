@@ -109,7 +109,7 @@ class MemoryQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     max_tokens: int | None = None  # budget over the content of all hits
-    rerank: bool = True  # by the cross-encoder, where there is one
+    rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as it is set
 
 
 @dataclass(frozen=True, slots=True)

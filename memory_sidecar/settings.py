@@ -26,6 +26,7 @@ class Settings:
     model_download: bool = True  # whether FastEmbed may fetch the model when none is found
     embed_threads: int = 0  # parallel embedding threads; 0 means one for every core, at most 8
     max_file_bytes: int = 1 << 20  # larger files are skipped, with that reason
+    rerank: bool = True  # whether `query` has the cross-encoder read the best memories once more
     idle_unload_minutes: int = 10  # the daemon gives the model's memory back after so long; 0 never
     context_root: str = ""  # the dense-context root; "" looks upwards of where a command is run
     context_regen: bool = False  # whether the daemon keeps its indexes up to date

@@ -27,7 +27,10 @@ SHOWN_LINES = 8
 )
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @click.option(
-    "--rerank/--no-rerank", default=True, help="Read the best ones once more: better, but slower."
+    "--rerank/--no-rerank",
+    default=None,
+    help="Have a cross-encoder read the best ones once more: better, but slower. As the setting "
+    "`rerank` says, which is on.",
 )
 @click.option("--explain", is_flag=True, help="Say what each relevance is made of.")
 @click.option(
@@ -44,7 +47,7 @@ def query(
     top_k: int,
     mode: str,
     no_shared: bool,
-    rerank: bool,
+    rerank: bool | None,
     explain: bool,
     max_tokens: int | None,
 ) -> None:

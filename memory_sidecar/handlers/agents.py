@@ -43,9 +43,18 @@ class Agent:
     """The memories of one agent. Safe to use from several threads."""
 
     def __init__(
-        self, paths: AgentPaths, *, models: Models, clock: Clock, shared: Agent | None
+        self,
+        paths: AgentPaths,
+        *,
+        models: Models,
+        clock: Clock,
+        shared: Agent | None,
+        reranks: bool = True,
     ) -> None:
-        """`shared` is whose memories this agent reads besides its own."""
+        """`shared` is whose memories this agent reads besides its own.
+
+        `reranks` decides for questions that leave it open whether their hits are.
+        """
         self.paths = paths
         self.name = paths.agent
         self.shared = shared
@@ -59,6 +68,7 @@ class Agent:
             clock=clock,
         )
         self._clock = clock
+        self._reranks = reranks
         self._has_looked = False  # at the files, since this process began
         self._is_own = False  # the database, as far as it was looked at
         self.on_use: Callable[[Agent], None] = lambda _agent: None
@@ -204,7 +214,8 @@ class Agent:
                     reporter, required=query.mode is SearchMode.VECTOR
                 )
             scopes.append(Scope(agent.name, store, embed_query))
-        judge = self.judge(reporter) if query.rerank else None
+        reranks = self._reranks if query.rerank is None else query.rerank
+        judge = self.judge(reporter) if reranks else None
         return search_memories(query, scopes, now=self._clock(), judge=judge)
 
     def judge(self, reporter: Reporter) -> Judge | None:

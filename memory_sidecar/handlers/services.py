@@ -85,7 +85,13 @@ class Services:
 
     def _agent(self, paths: AgentPaths, shared: Agent | None) -> Agent:
         if paths not in self._agents:
-            agent = Agent(paths, models=self.models, clock=self._clock, shared=shared)
+            agent = Agent(
+                paths,
+                models=self.models,
+                clock=self._clock,
+                shared=shared,
+                reranks=self.settings.rerank,
+            )
             if self.settings.context_count_reads:
                 agent.on_read = record_own_read
             agent.on_use = lambda used: self.on_agent_use(used)  # noqa: PLW0108  it may be set later

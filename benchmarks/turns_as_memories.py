@@ -1,0 +1,102 @@
+"""Ranking over memories: each conversation becomes an agent, each turn a memory of it.
+
+The files go through the real flow and the real search; a turn knows nothing of those around it,
+as memories do not.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from conversations import ConversationSet, Metrics, Question
+from metrics import Judged, mean_metrics
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.agents import Agent
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.memory_model import MemoryQuery
+from memory_sidecar.model import SearchMode
+from memory_sidecar.paths import DataDir
+from memory_sidecar.settings import load_settings
+from memory_sidecar.sources.frontmatter import new_page
+
+TOP_K = 20
+STAMP = "2026-03-01T09:12:00Z"  # of all of them, so that none is stronger
+RANKINGS: dict[str, dict[str, Any]] = {
+    "keyword": {"mode": SearchMode.KEYWORD},
+    "vector": {"mode": SearchMode.VECTOR},
+    "hybrid": {"rerank": False},
+    "reranked": {"rerank": True},
+}
+
+
+def measure_memories(
+    judged_set: ConversationSet, *, cache: Path, reporter: Reporter
+) -> dict[str, Metrics]:
+    """Metrics of each ranking over all questions."""
+    cache.mkdir(parents=True, exist_ok=True)
+    models = Models(load_settings(None, os.environ), cache=cache / "embeddings.sqlite")
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-memories-") as scratch:
+        data_dir = DataDir(Path(scratch, "data"))
+        agents: dict[str, Agent] = {}
+        paths: dict[str, str] = {}  # ids of turns, by agent and path
+        for number, turn in enumerate(judged_set.turns):
+            name = turn["conversation"]
+            if name not in agents:
+                agents[name] = Agent(
+                    data_dir.agent(name), models=models, clock=system_clock, shared=None
+                )
+            paths[f"{name}/{number}.md"] = turn["_id"]
+            write_turn(agents[name].paths.memories / f"{number}.md", turn)
+        for agent in agents.values():
+            agent.rebuild(reporter=reporter)
+        results = {
+            ranking: run_questions(judged_set.questions, agents, paths, options, reporter)
+            for ranking, options in RANKINGS.items()
+        }
+        for agent in agents.values():
+            agent.close()
+    models.close()
+    return results
+
+
+def write_turn(file: Path, turn: dict[str, Any]) -> None:
+    """What was said, with when and by whom."""
+    caption = f" [{turn['caption']}]" if turn.get("caption") else ""
+    content = f"{turn['date']}\n{turn['speaker']}: {turn['text']}{caption}\n"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    page = new_page({"created_at": STAMP, "updated_at": STAMP}, content)
+    file.write_text(page, encoding="utf-8")
+
+
+def run_questions(
+    questions: Sequence[Question],
+    agents: dict[str, Agent],
+    paths: dict[str, str],
+    options: dict[str, Any],
+    reporter: Reporter,
+) -> Metrics:
+    judged, seconds = [], 0.0
+    for question in questions:
+        query = MemoryQuery(text=question.text, top_k=TOP_K, **options)
+        started = time.perf_counter()
+        hits = agents[question.conversation].query(query, reporter=reporter)
+        seconds += time.perf_counter() - started
+        ranking = [paths[f"{question.conversation}/{hit.found.memory.path}"] for hit in hits]
+        judged.append(Judged(ranking, question.relevance))
+    return mean_metrics(judged) | {"ms_per_query": 1000 * seconds / len(questions)}
+
+
+def print_memories(results: dict[str, Metrics]) -> None:
+    names = list(next(iter(results.values())))
+    print("each turn a memory of its own")
+    print(" " * 8, *(f"{name:>12}" for name in names))
+    for ranking, metrics in results.items():
+        print(f"{ranking:8}", *(f"{metrics[name]:12.4f}" for name in names))
+    print()
