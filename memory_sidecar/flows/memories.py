@@ -44,6 +44,7 @@ MAX_FILE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 _VERSION = f"memories 1, chunks {CHUNKER_VERSION}"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
+_GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
 _INDEX_REASON = "index of its folder, which says nothing of its own"
 
 
@@ -233,7 +234,7 @@ def _chunks(memory: Memory, first_line: int) -> tuple[MemoryChunk, ...]:
     if not memory.content:
         text = memory.summary
         return (MemoryChunk(text, "", "", first_line, first_line),) if text else ()
-    chunks = chunk_text(memory.content, "markdown")
+    chunks = chunk_text(_GENERATED_LIST.sub(_same_lines, memory.content), "markdown")
     return tuple(
         MemoryChunk(
             text=chunk.code,
@@ -244,6 +245,11 @@ def _chunks(memory: Memory, first_line: int) -> tuple[MemoryChunk, ...]:
         )
         for number, chunk in enumerate(chunks)
     )
+
+
+def _same_lines(found: re.Match[str]) -> str:
+    """As many lines without text: a list of all pages would be a hit for every question."""
+    return "\n" * found.group().count("\n")
 
 
 def _context(memory: Memory, text: str, heading: str, *, is_first: bool) -> str:

@@ -101,6 +101,16 @@ def test_the_index_of_atoms_is_no_memory(build, tmp_path):
     assert skipped == {"index.md": False, "projects/p/patterns/index.md": True}
 
 
+def test_a_generated_list_is_not_searched(build, tmp_path):
+    pages = "\n".join(f"- [page {number}](page{number}.md)" for number in range(20))
+    listed = f"<!-- context:files -->\n{pages}\n<!-- /context:files -->"
+    file = write_memory(tmp_path, "CORTEX.md", f"Purpose.\n\n{listed}\n\nHow to look things up.")
+    (chunk,) = build("CORTEX.md").chunks
+    assert "page 3" in build("CORTEX.md").memory.content
+    assert chunk.text.split() == ["Purpose.", "How", "to", "look", "things", "up."]
+    assert chunk.end_line == file.read_text("utf-8").count("\n")
+
+
 def test_what_a_memory_supersedes_is_named_as_memories_are(build, tmp_path):
     write_memory(tmp_path, "new.md", supersedes=["old", "a/old.md"], superseded_by="newer")
     assert build("new.md").memory.relations == (
