@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from memory_sidecar.search.arms import Arm, Scores, among
 from memory_sidecar.sqlite import Connection
@@ -19,6 +21,7 @@ from memory_sidecar.store.vectors import Ids
 COVERAGE_WEIGHT = 0.3
 COMMON_RANK = 50  # the row whose relevance is the common level
 NEIGHBOUR_SHARES = ((1, 0.3), (2, 0.2))  # distance, and what a neighbour there lends
+MAX_PLACES = 2000  # of equal rows, when a prefix is all that is asked for
 CANDIDATES = 200  # whose average cosine is taken for one that is not known
 
 
@@ -81,11 +84,14 @@ class Rows:
         return found
 
 
-def best_places(scores: Scores, count: int) -> Ids:
-    """Places of the highest scores, in no order."""
+def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
+    """Places of the highest scores, in no order, with all that are as high as the last of them.
+
+    Which of equal ones are shown is decided by what they are: ids change with a rebuild.
+    """
     if len(scores) <= count:
         return np.arange(len(scores))
-    return np.argpartition(scores, -count)[-count:]
+    return np.flatnonzero(scores >= np.partition(scores, -count)[-count])[:MAX_PLACES]
 
 
 def score_of(relevance: float, full: float) -> float:

@@ -9,8 +9,8 @@ A message gains from those beside it, since an answer often does not repeat the 
 
     + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of what the neighbour has above the common level
 
-Each term was kept because leaving it out cost recall on LoCoMo; `benchmarks/retrieval.py`
-measures the whole. Of words that very many rows hold, only the best candidates are asked.
+Leaving out any term cost recall on LoCoMo; `benchmarks/retrieval.py` measures the whole. Of words
+that very many rows hold, only the best candidates are asked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memory_sidecar.search.session_ranking import (
     score_of,
 )
 from memory_sidecar.search.session_rerank import MAX_HITS, judged_order
-from memory_sidecar.session_model import HitKind, SessionHit, SessionQuery
+from memory_sidecar.session_model import HitKind, SessionHead, SessionHit, SessionQuery
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.derived import DerivedStore
 from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of
@@ -89,13 +89,24 @@ def search_sessions(
                     _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
                 )
         found = [scored for search in searches for scored in search.best(query.top_k)]
-        found.sort(key=lambda each: (-each.score, each.kind, each.row_id))
-        if query.mode is not SearchMode.HYBRID or judge is None:
-            return _hits(connection, _read(connection, found, query.top_k))
-        read = _read(connection, found, max(query.top_k, MAX_HITS))
-        rows = [(scored.kind, row, scored.relevance) for scored, row in read]
-        order = judged_order(connection, asked.text, rows, judge)
-        return _hits(connection, _reordered(read, order)[: query.top_k])
+        is_judged = judge is not None and query.mode is SearchMode.HYBRID
+        read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
+        if judge is not None and is_judged:
+            rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
+            read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+        return [
+            SessionHit(
+                kind=scored.kind,
+                session=head,
+                text=row.text,
+                heading=row.heading,
+                sequence=row.sequence,
+                created_at=row.created_at,
+                score=scored.score,
+                explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
+            )
+            for scored, row, head in read[: query.top_k]
+        ]
 
 
 def _rows_to_search(
@@ -166,7 +177,7 @@ class _Search:
                 return self._hybrid(keywords, top_k)
 
     def _of_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
-        best = arm.best(top_k)
+        best = best_places(arm.scores, top_k)
         is_keyword = self.mode is SearchMode.KEYWORD
         return [
             _Scored(
@@ -177,7 +188,7 @@ class _Search:
                 cosine=None if is_keyword else score,
                 keyword=score if is_keyword else None,
             )
-            for row_id, score in zip(best.tolist(), arm.scores_of(best).tolist(), strict=True)
+            for row_id, score in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True)
         ]
 
     def _bm25(self, keywords: Keywords) -> Arm:
@@ -248,47 +259,40 @@ class _Search:
         ]
 
 
-def _read(
-    connection: Connection, found: Sequence[_Scored], count: int
-) -> list[tuple[_Scored, FoundRow]]:
-    """The first of `found`. Vectors may be ahead of this snapshot: what it lacks is left out."""
-    read: list[tuple[_Scored, FoundRow]] = []
-    while found and len(read) < count:
-        part, found = found[:count], found[count:]
-        rows = {
-            (kind, row.row_id): row
-            for kind in HitKind
-            for row in read_rows(connection, kind, [e.row_id for e in part if e.kind is kind])
-        }
-        read += [(e, row) for e in part if (row := rows.get((e.kind, e.row_id))) is not None]
+_Read = tuple[_Scored, FoundRow, SessionHead]
+
+
+def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
+    """The best of `found`, of equal ones the latest. Vectors may be ahead of this snapshot."""
+    scores = sorted((each.score for each in found), reverse=True)
+    least = scores[min(count, len(scores)) - 1] if scores else 0.0
+    best = [each for each in found if each.score >= least]
+    rows = {
+        (kind, row.row_id): row
+        for kind in HitKind
+        for row in read_rows(connection, kind, [e.row_id for e in best if e.kind is kind])
+    }
+    heads = read_heads(connection, {row.session_row for row in rows.values()})
+    read = [
+        (each, row, heads[row.session_row])
+        for each in best
+        if (row := rows.get((each.kind, each.row_id))) is not None
+    ]
+    read.sort(key=_place)
     return read[:count]
 
 
-def _reordered(
-    read: Sequence[tuple[_Scored, FoundRow]], order: Sequence[int]
-) -> list[tuple[_Scored, FoundRow]]:
+def _place(read: _Read) -> tuple[float, HitKind, int, str, int]:
+    scored, row, head = read
+    return (-scored.score, scored.kind, -row.created_at, head.session_id, row.row_id)
+
+
+def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
     """`read` in another order; the scores stay in theirs, so that one means the same as before."""
     better = []
     for place, at in enumerate(order):
-        scored, row = read[at]
+        scored, row, head = read[at]
         score = read[place][0].score
         boosts = scored.boosts | {"reranked": score - scored.score}
-        better.append((replace(scored, score=score, boosts=boosts), row))
+        better.append((replace(scored, score=score, boosts=boosts), row, head))
     return better
-
-
-def _hits(connection: Connection, read: Sequence[tuple[_Scored, FoundRow]]) -> list[SessionHit]:
-    heads = read_heads(connection, {row.session_row for _, row in read})
-    return [
-        SessionHit(
-            kind=scored.kind,
-            session=heads[row.session_row],
-            text=row.text,
-            heading=row.heading,
-            sequence=row.sequence,
-            created_at=row.created_at,
-            score=scored.score,
-            explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
-        )
-        for scored, row in read
-    ]
