@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memory_sidecar.handlers.services import Services
 
 # Answered in a fraction of a second; every other command gets a thread to itself.
-QUICK = frozenset({"embed", "get", "grep", "list", "query", "recent", "search", "status", "store"})
+QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 WAITING = frozenset({"--wait-fresh", "--watch"})  # unless they are told to wait
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130

@@ -43,7 +43,12 @@ class GrepHit:
 def guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
     """What `file` is by its name if it may be of a wanted language, else `None`."""
     language = detect_language(file.path)
-    may_be = language in wanted or language == TEXT or (language == "c" and "cpp" in wanted)
+    name = file.path.rpartition("/")[2]
+    may_be = (
+        language in wanted
+        or (language == TEXT and "." not in name)  # its first line may tell
+        or (language == "c" and "cpp" in wanted)
+    )
     return language if may_be and not file.skip_reason else None
 
 
@@ -72,6 +77,8 @@ def search_file(
 
 
 def _search_text(file: Path, text: str, language: str, finder: Finder) -> Iterator[GrepHit]:
+    if not finder.may_find(text.encode(errors="replace"), language):
+        return
     lines = Lines(text)
     found = finder.find(lines.data, language)
     if not found:

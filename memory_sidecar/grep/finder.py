@@ -48,18 +48,22 @@ class Finder:
             f"the pattern is no code in {', '.join(asked)}", hint=why_no_code(self._pattern)
         )
 
+    def may_find(self, text: bytes, language: str) -> bool:
+        """Whether `text` holds the words of the pattern. Quick, and right whenever it is false."""
+        if not self._prepare(language):
+            return False
+        readings = self._readings.get(language)
+        return readings is None or any(reading.may_match(text) for reading in readings)
+
     def find(self, text: bytes, language: str) -> list[Found]:
         """Every hit in `text`, UTF-8 with LF line breaks, in order."""
         if not self._prepare(language):
             return []
-        readings = self._readings.get(language)
-        if readings is not None and not any(reading.may_match(text) for reading in readings):
-            return []
         tree = parse(text, language)
         if tree is None:
             return []
-        if readings is not None:
-            return find(readings, text, tree)
+        if language in self._readings:
+            return find(self._readings[language], text, tree)
         return find_by_query(self._queries[language], text, language)
 
     def _prepare(self, language: str) -> bool:

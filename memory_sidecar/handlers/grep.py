@@ -49,18 +49,17 @@ def grep(
             f"no syntax tree is made of {', '.join(query.languages)}",
             hint=f"one of {', '.join(sorted(LANGUAGES))}",
         )
-    files: dict[Path, tuple[Path, SourceFile]] = {}
+    files: dict[str, tuple[Path, SourceFile]] = {}
     at_hand = set(wanted) if query.languages else set()
     for path in paths:
         for root, file in _files(path, registry, query.path_globs, max_file_bytes):
             if language := guess_language(file, wanted):
-                files[root / file.path] = (root, file)
+                files[f"{root}/{file.path}"] = (root, file)
                 at_hand.add(language)
     not_understood = finder.not_understood_in(wanted & at_hand)
     hits: list[GrepHit] = []
-    for done, path in enumerate(sorted(files)):
+    for done, (root, file) in enumerate(files[key] for key in sorted(files)):
         reporter.progress("grep", done, len(files))
-        root, file = files[path]
         hits += search_file(
             root,
             file,
