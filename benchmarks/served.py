@@ -62,7 +62,7 @@ class Served:
                     "type": "run",
                     "arguments": [*arguments, "--json"],
                     "cwd": str(self.data_dir.parent),
-                    "environ": {},
+                    "environ": {"MEMORY_SIDECAR_DATA_DIR": str(self.data_dir)},
                 }
             )
             out, err = [], []

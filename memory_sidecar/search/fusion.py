@@ -95,12 +95,12 @@ class Question:
 
     def penalties(self, filename: str) -> dict[str, float]:
         """By kind, what a chunk of `filename` loses."""
-        return {kind: -ASIDE_PENALTY for kind in _asides_of(filename) if kind in self.asides}
+        return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
 
 
 @lru_cache(maxsize=1 << 14)  # the paths of a source, which come again with every question
-def _asides_of(path: str) -> tuple[str, ...]:
-    return tuple(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
+def _asides_of(path: str) -> frozenset[str]:
+    return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
 def keyword_share(bm25: Floats) -> Floats:

@@ -54,8 +54,10 @@ class Keywords:
 
     def coverage(self, stems: Collection[str]) -> float:
         """Share of the words' weight that occurs among `stems`, 0…1."""
+        if self.idf.keys().isdisjoint(stems):
+            return 0.0
         total = sum(self.idf.values())
-        return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total if total else 0.0
+        return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total
 
     def rarest(self, max_rows: int) -> Keywords:
         """As many of the rarest words as `max_rows` rows hold together, and all phrases.
@@ -139,13 +141,14 @@ def keyword_scores(
     if not keywords.terms:
         return np.empty(0, np.int64), np.empty(0, np.float32)
     words, weights = corpus.words, ", ".join(map(str, corpus.weights))
-    rows: list[Any] = connection.execute(
+    # As two texts: a thousand rows would let go of Python's lock, and wait for it, as many times.
+    ids, scores = connection.execute(
+        "SELECT coalesce(group_concat(rowid), ''), coalesce(group_concat(score), '') FROM ("
         f"SELECT rowid, -bm25({words}, {weights}) AS score"
-        f" FROM {words} WHERE {words} MATCH ? ORDER BY score DESC, rowid LIMIT ?",
+        f" FROM {words} WHERE {words} MATCH ? ORDER BY score DESC, rowid LIMIT ?)",
         (match_expression(keywords.terms), -1 if limit is None else limit),
-    ).fetchall()
-    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-    return ids, np.fromiter((row[1] for row in rows), np.float32, len(rows))
+    ).get
+    return np.fromstring(ids, np.int64, sep=","), np.fromstring(scores, np.float32, sep=",")
 
 
 def _tokens(connection: Connection, name: str, arguments: list[str], text: str) -> list[str]:
