@@ -99,7 +99,8 @@ def prune(
         return
     for each in gone:
         call.print(f"{each.session.session_id}  {each.session.title}  ({each.reason})")
-    call.print(f"{len(gone)} sessions {'would go' if dry_run else 'moved to the archive'}")
+    outcome = "would go" if dry_run else "moved to the archive"
+    call.print(f"{_counted(len(gone), 'session')} {outcome}")
 
 
 @session.command(name="import")
@@ -260,9 +261,13 @@ def _verb(saved: Saved) -> str:
 
 
 def _size(session: Session) -> str:
-    parts = [f"{len(session.messages)} messages"]
+    parts = [_counted(len(session.messages), "message")]
     if session.summary:
         parts.append("a summary")
     if session.snippets:
-        parts.append(f"{len(session.snippets)} snippets")
+        parts.append(_counted(len(session.snippets), "snippet"))
     return ", ".join(parts)
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -27,7 +27,7 @@ def saved(run, tmp_path):
     done = run("session", "save", file)
     assert (done.status, done.out) == (
         0,
-        "saved 2026-03-01-payment: 2 messages, a summary, 1 snippets\n",
+        "saved 2026-03-01-payment: 2 messages, a summary, 1 snippet\n",
     )
     return file
 
@@ -99,7 +99,7 @@ def test_pruning_tells_what_would_go(run, saved):
     preview = run("session", "prune", "--keep-count", "0", "--dry-run", "--json").json
     assert [each["session_id"] for each in preview["sessions"]] == ["2026-03-01-payment"]
     assert len(run("session", "list", "--json").json) == 1
-    assert "1 sessions moved to the archive" in run("session", "prune", "--keep-count", "0").out
+    assert "1 session moved to the archive" in run("session", "prune", "--keep-count", "0").out
     assert run("session", "list", "--json").json == []
 
 
