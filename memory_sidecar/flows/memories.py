@@ -53,18 +53,18 @@ class MemoryBuilder:
 
     is_isolated = False
 
-    def __init__(self, directory: Source, *, agent: str) -> None:
+    def __init__(self, directory: Source, *, agent: str, believes_empty: bool) -> None:
+        """`believes_empty` where no disk can be missing: an absent root has no memories then."""
+        self.believes_empty = believes_empty
         self._directory = directory
         self._owner = agent if directory.name == OWN_DIRECTORY else directory.name
-        # The agent's own folder lies beside its database: both are there, or neither is.
-        self.believes_empty = directory.name == OWN_DIRECTORY
 
     @property
     def version(self) -> str:
         return _VERSION
 
     def scan(self, under: Collection[str] | None) -> Scan:
-        if self.believes_empty and self._is_removed():
+        if self.believes_empty and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_FILE_BYTES, under=under)
         files = (
@@ -74,11 +74,6 @@ class MemoryBuilder:
             for file in scan.files
         )
         return replace(scan, files=tuple(files))
-
-    def _is_removed(self) -> bool:
-        """Whether the folder was deleted, and is not only out of reach like a link's target."""
-        root = self._directory.root
-        return not os.path.lexists(root) and root.parent.is_dir()
 
     @contextmanager
     def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:

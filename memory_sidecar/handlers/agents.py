@@ -6,6 +6,7 @@ the call returns. Agents are kept apart by having a database, and folders, each 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -19,6 +20,7 @@ from memory_sidecar.flows.sessions import SessionBuilder
 from memory_sidecar.flows.source import Builder
 from memory_sidecar.handlers.index import Index, IndexReport
 from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.memory_model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.model import SearchMode
@@ -26,10 +28,9 @@ from memory_sidecar.paths import AgentPaths
 from memory_sidecar.search.memories import Scope, search_memories
 from memory_sidecar.search.memory_hit import MemoryHit
 from memory_sidecar.search.rerank import Judge
-from memory_sidecar.sources.access_log import log_reads, read_part
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
-from memory_sidecar.store.memory_lists import find_memory, list_memories, sort_value
+from memory_sidecar.store.memory_lists import find_memory, in_order, list_memories
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
@@ -67,6 +68,7 @@ class Agent:
             models=models,
             clock=clock,
         )
+        self._reads = ReadCounter(paths, self.data, clock=clock)
         self._clock = clock
         self._reranks = reranks
         self._has_looked = False  # at the files, since this process began
@@ -113,7 +115,10 @@ class Agent:
     def _builder(self, source: Source) -> Builder:
         if source.name == SESSIONS:
             return SessionBuilder(source)
-        return MemoryBuilder(source, agent=self.name)
+        # Its own folder lies beside its database: both are there, or neither is. A link may lead to
+        # another disk.
+        is_beside = source.name == OWN_DIRECTORY and not self.paths.memories.is_symlink()
+        return MemoryBuilder(source, agent=self.name, believes_empty=is_beside)
 
     # Writing
 
@@ -157,7 +162,7 @@ class Agent:
         if not sources:
             raise self._nothing()
         report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
-        self._count_uses()
+        self._reads.catch_up()
         self.on_use(self)
         return report
 
@@ -234,22 +239,15 @@ class Agent:
         self, wanted: MemoryList, *, with_shared: bool = False, reporter: Reporter
     ) -> list[tuple[str, StoredMemory]]:
         """The memories that `wanted` describes, in its order, each with the agent whose it is."""
-        if with_shared:  # how many of them come from which is not known before
-            most = None if wanted.limit is None else wanted.offset + wanted.limit
-            part = replace(wanted, offset=0, limit=most)
-        else:
-            part = wanted
+        stop = None if wanted.limit is None else wanted.offset + wanted.limit
+        # How many of a page come from which of two databases is not known before.
+        part = replace(wanted, offset=0, limit=stop) if with_shared else wanted
         found: list[tuple[str, StoredMemory]] = []
         for agent, store in self._readable(reporter, with_shared=with_shared):
             with store.reading() as connection:
                 rows = list_memories(connection, part, now=self._clock())
             found += [(agent.name, row) for row in rows]
-        if not with_shared:
-            return found
-        found.sort(key=lambda row: (row[1].memory.path, row[0]))
-        found.sort(key=lambda row: sort_value(row[1], wanted.sort), reverse=wanted.is_descending)
-        stop = None if wanted.limit is None else wanted.offset + wanted.limit
-        return found[wanted.offset : stop]
+        return in_order(found, wanted)[wanted.offset : stop] if with_shared else found
 
     def get(
         self, path: str, *, with_shared: bool = True, reporter: Reporter
@@ -268,8 +266,7 @@ class Agent:
 
     def count_read(self, read: StoredMemory, *, tool: str) -> None:
         """Note in the access log that `tool` read a memory of this agent."""
-        log_reads(self.paths.access_log, [read.memory.path], tool=tool, at_ms=self._clock())
-        self._count_uses()
+        self._reads.count(read.memory.path, tool=tool)
         self.on_read(self.source(read.directory).root / read.file, tool)
 
     def _readable(
@@ -295,7 +292,7 @@ class Agent:
         if not self._has_looked and self.data.live is None:
             self._look(reporter)
         self._has_looked = True
-        self._count_uses()
+        self._reads.catch_up()
         self.on_use(self)
         return store
 
@@ -311,41 +308,22 @@ class Agent:
     def _removed(self) -> Iterator[Source]:
         """Its own folder of memories, where that was deleted and the database does not know yet."""
         known = self.data.open().source_state(OWN_DIRECTORY)
-        if known is not None and not self.paths.memories.is_dir():
+        if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)
-
-    def _count_uses(self) -> None:
-        """Count what the access log has beyond what the database knows of it."""
-        store = self.data.open()
-        try:
-            size = self.paths.access_log.stat().st_size
-        except FileNotFoundError:
-            return
-        if size == store.log_position:
-            return
-        with self.data.held_if_free() as is_held:
-            if not is_held:  # whoever has the lock counts them
-                return
-            position = store.log_position
-            from_start = size < position  # another log than the one we know
-            part = read_part(self.paths.access_log, start=0 if from_start else position)
-            store.count_uses(
-                [(path, uses.count, uses.last_at) for path, uses in part.uses.items()],
-                moves=part.moves,
-                log_position=part.end,
-                from_start=from_start,
-            )
 
     def _require_own(self) -> None:
         """Raises UsageError for a database that holds the memories of another agent."""
         if self._is_own:
             return
-        state = self.data.open().source_state(OWN_DIRECTORY)
-        if state is not None and state.root.name != self.name:
-            raise UsageError(
-                f"{self.paths.db} holds the memories of {state.root.name!r}, not of {self.name!r}",
-                hint="each agent has a database of its own: name another one with --db",
-            )
+        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
+        for name, folder in own.items():
+            known = self.data.open().source_state(name)
+            # The data directory may have moved since, and a folder may be a link.
+            if known and known.root.name != self.name and known.root != folder.resolve():
+                raise UsageError(
+                    f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s",
+                    hint="each agent has a database of its own: name another one with --db",
+                )
         self._is_own = True
 
     def _nothing(self) -> NoIndex:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -45,18 +45,13 @@ def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> li
     return [found[key] for key in keys]
 
 
-def sort_value(stored: StoredMemory, sort: Sort) -> int | float | str:
-    """What a list of that order compares: for putting two of them together."""
-    memory = stored.memory
-    values: dict[Sort, int | float | str] = {
-        Sort.UPDATED: memory.updated_at,
-        Sort.CREATED: memory.created_at,
-        Sort.TOKENS: memory.token_estimate,
-        Sort.STRENGTH: stored.strength,
-        Sort.REFS: stored.uses + memory.refs,
-        Sort.PATH: memory.path,
-    }
-    return values[sort]
+def in_order(
+    found: Sequence[tuple[str, StoredMemory]], wanted: MemoryList
+) -> list[tuple[str, StoredMemory]]:
+    """Memories of several databases as one list, each with the name of its agent."""
+    by_path = sorted(found, key=lambda row: (row[1].memory.path, row[0]))
+    value = _SORTED_BY[wanted.sort]
+    return sorted(by_path, key=lambda row: value(row[1]), reverse=wanted.is_descending)
 
 
 def count_memories(connection: Connection, wanted: MemoryFilter, *, now: int) -> int:
@@ -165,6 +160,15 @@ def _hides_any(connection: Connection, condition: str, values: dict[str, Any]) -
 
 
 # Rows
+
+_SORTED_BY: dict[Sort, Callable[[StoredMemory], int | float | str]] = {
+    Sort.UPDATED: lambda stored: stored.memory.updated_at,
+    Sort.CREATED: lambda stored: stored.memory.created_at,
+    Sort.TOKENS: lambda stored: stored.memory.token_estimate,
+    Sort.STRENGTH: lambda stored: stored.strength,
+    Sort.REFS: lambda stored: stored.uses + stored.memory.refs,
+    Sort.PATH: lambda stored: stored.memory.path,
+}
 
 _ORDER = {
     Sort.UPDATED: "updated_at",

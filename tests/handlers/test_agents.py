@@ -216,10 +216,21 @@ def test_a_database_belongs_to_one_agent(make_agent, folder, data_dir):
     other = Agent(AgentPaths(database, "tester"), models=models, clock=lambda: NOW, shared=None)
     write_memory(data_dir / "knowledge" / "tester", "two.md", "The second.")
     for ask in (lambda: paths(other), lambda: other.take_up(["two.md"], reporter=Silent())):
-        with pytest.raises(UsageError, match="holds the memories of 'architect'"):
+        with pytest.raises(UsageError, match="holds what is 'architect''s"):
             ask()
     other.close()
     models.close()
+    assert paths(make_agent()) == ["one.md"]
+
+
+def test_its_folder_may_be_a_link(make_agent, folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    folder.parent.mkdir(parents=True)
+    folder.symlink_to(tmp_path / "elsewhere")
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    assert paths(make_agent()) == ["one.md"]
+    (tmp_path / "elsewhere").rename(tmp_path / "unmounted")
     assert paths(make_agent()) == ["one.md"]
 
 
@@ -285,6 +296,23 @@ def test_all_own_memories_may_go(make_agent, folder):
     assert paths(make_agent()) == ["own.md"]
     shutil.rmtree(folder)
     assert paths(make_agent()) == []
+
+
+def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
+    for number in range(6):
+        owner = folder if number % 2 else data_dir / "knowledge" / "shared"
+        write_memory(owner, f"{number}.md", updated_at=f"2026-01-0{number + 1}")
+    agent = make_agent()
+
+    def listed(**asked):
+        rows = agent.list(MemoryList(**asked), with_shared=True, reporter=Silent())
+        return "".join(row.memory.path[0] for _, row in rows)
+
+    assert listed() == "543210"
+    assert listed(limit=2, offset=1) == "43"
+    assert listed(limit=2, offset=5) == "0"
+    for sort in Sort:
+        assert listed(sort=sort, is_descending=False) in ("012345", "543210"[::-1])
 
 
 def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
