@@ -1,0 +1,79 @@
+"""The daemon follows the files of every agent, also of those that come later."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.live_agents import LiveAgents
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.memory_model import MemoryList
+from memory_sidecar.paths import DataDir
+from memory_sidecar.settings import Settings
+from tests.conftest import HashModels, write_memory
+
+
+@pytest.fixture
+def services(data_dir):
+    services = Services(DataDir(data_dir), Settings())
+    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    services.models = models
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def live(services):
+    live = LiveAgents(services, clock=system_clock)
+    yield live
+    live.close()
+
+
+def holds(services, name, *paths, timeout_s=30.0):
+    """Wait until the memories of an agent are these."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with services.agent(name).data.open().reading() as connection:
+            rows = connection.execute("SELECT path FROM memories ORDER BY path").fetchall()
+        if [row[0] for row in rows] == sorted(paths):
+            return
+        assert time.monotonic() < deadline, rows
+        time.sleep(0.01)
+
+
+def test_agents_are_watched_from_the_start_or_from_their_first_use(services, live, data_dir):
+    knowledge = data_dir / "knowledge"
+    write_memory(knowledge / "first", "one.md", "The first.")
+    live.start()
+    holds(services, "first", "one.md")
+    write_memory(knowledge / "first", "two.md", "The second.")
+    holds(services, "first", "one.md", "two.md")
+    later = services.agent("later")
+    write_memory(knowledge / "later", "three.md", "The third.")
+    later.take_up(["three.md"], reporter=Silent())
+    write_memory(knowledge / "later", "four.md", "The fourth.")
+    holds(services, "later", "four.md", "three.md")
+
+
+def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp_path):
+    write_memory(data_dir / "knowledge" / "first", "one.md", "The first.")
+    live.start()
+    holds(services, "first", "one.md")
+    write_memory(tmp_path / "notes", "two.md", "The second.")
+    services.agent("first").register(tmp_path / "notes")
+    holds(services, "first", "notes:two.md", "one.md")
+    write_memory(tmp_path / "notes", "three.md", "The third.")
+    holds(services, "first", "notes:three.md", "notes:two.md", "one.md")
+    services.agent("first").unregister("notes", reporter=Silent())
+    holds(services, "first", "one.md")
+
+
+def test_asking_for_an_agent_that_is_none_leaves_nothing(services, live, data_dir):
+    live.start()
+    with pytest.raises(Exception, match="no memories yet"):
+        services.agent("typo").list(MemoryList(), reporter=Silent())
+    assert not (data_dir / "knowledge").exists()
