@@ -36,8 +36,8 @@ _SCRIPT = Dialect(
 )
 _TYPED_SCRIPT = Dialect(
     (
-        *_SCRIPT.contexts,
-        ("interface Z { @@ }", "type Z = @@", "function z(@@) {}"),
+        (*_SCRIPT.contexts[0], "interface Z extends @@ {}"),
+        (*_SCRIPT.contexts[1], "interface Z { @@ }", "type Z = @@", "function z(@@) {}"),
     ),
     ("{0}", "{0};", "{0}: {0}", "case {0}:"),
 )
@@ -45,38 +45,58 @@ _TYPED_SCRIPT = Dialect(
 DIALECTS: Mapping[str, Dialect] = MappingProxyType(
     {
         "bash": Dialect((("@@",),)),
-        "c": Dialect((("@@", "void z(void) { @@ }"), ("struct z { @@ };",)), _NAME_OR_STATEMENT),
-        "cpp": Dialect((("@@", "void z() { @@ }"), ("class z { @@ };",)), _NAME_OR_STATEMENT),
+        "c": Dialect(
+            (("@@", "void z(void) { @@ }", "void z(@@) {}", "struct z { @@ };"), ("@@ z;",)),
+            _NAME_OR_STATEMENT,
+        ),
+        "cpp": Dialect(
+            (("@@", "void z() { @@ }", "void z(@@) {}", "@@ z;", "class z { @@ };"),),
+            _NAME_OR_STATEMENT,
+        ),
         "csharp": Dialect(
             (
                 (
                     *("@@", "class Z { @@ }", "@@ class Z {}"),
                     *("class Z { void z() { @@ } }", "class Z { object z = @@; }"),
+                    "class Z { void z(@@) { } }",
                 ),
                 ("class Z { void z() { try {} @@ } }", "enum Z { @@ }", "class Z { int z { @@ } }"),
             ),
             _NAME_OR_STATEMENT,
         ),
         "css": Dialect((("@@", "z { @@ }"),), ("{0}", "{0};", "{0}: {0};")),
-        "gdscript": Dialect((("@@", "func z():\n\t@@"),)),
+        "gdscript": Dialect((("@@", "func z():\n\t@@"), ("func z(@@):\n\tpass",))),
         "go": Dialect(
-            (("@@\n", "func z() { @@ }"), ("type z struct { @@ }", "type z interface { @@ }")),
+            (
+                ("@@\n", "func z() { @@ }", "func z(@@) {}", "var z @@\n"),
+                ("type z struct { @@ }", "type z interface { @@ }"),
+            ),
             ("{0}", "{0} {0}", "case {0}:"),
         ),
-        "java": Dialect((("@@", "class Z { @@ }"), ("@@ class Z {}",)), _NAME_OR_STATEMENT),
+        "java": Dialect(
+            (
+                ("@@", "class Z { @@ }", "class Z { void z(@@) {} }", "class Z { @@ z; }"),
+                ("@@ class Z {}", "class Z { Object z = @@; }"),
+            ),
+            _NAME_OR_STATEMENT,
+        ),
         "javascript": _SCRIPT,
         "json": Dialect((("@@", "{ @@ }"),), ('"{0}"', '"{0}": "{0}"')),
         "kotlin": Dialect(
-            (("@@",), ("class Z { @@ }", "@@ class Z")), ("{0}", "{0}: {0}", "val {0}")
+            (("@@",), ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z")),
+            ("{0}", "{0}: {0}", "val {0}"),
         ),
-        "lua": Dialect((("@@",),), ("{0}", "::{0}::")),
+        "lua": Dialect((("@@", "return @@"),), ("{0}", "::{0}::")),
         "php": Dialect(
-            (("<?php @@", "<?php class Z { @@ }"),),
+            (
+                ("<?php @@", "<?php class Z { @@ }"),
+                ("<?php function z(@@) {}", "<?php @@ class Z {}", "<?php enum Z { @@ }"),
+            ),
             ("{0}", "${0}", "{0};", "public ${0};", "case {0}:"),
         ),
         "python": Dialect(
             (
-                ("@@",),
+                ("@@", "z: @@"),
                 ("@@\ndef z(): pass", "try:\n    pass\n@@", "def z(@@): pass", "z(@@)"),
             )
         ),
@@ -84,13 +104,20 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "rust": Dialect(
             (
                 ("@@", "fn z() { @@ }"),
-                ("impl Z { @@ }", "struct Z { @@ }", "match z { @@ }", "fn z(@@) {}"),
+                (
+                    "impl Z { @@ }",
+                    "struct Z { @@ }",
+                    "match z { @@ }",
+                    "fn z(@@) {}",
+                    "fn z() -> @@ {}",
+                ),
             ),
             ("{0}", "{0};", "{0}: {0}", "{0}!{{}}", "{0} => {0},"),
         ),
-        "sql": Dialect((("@@",),)),
+        "sql": Dialect((("@@",), ("SELECT * FROM z WHERE @@", "CREATE TABLE z (@@)"))),
         "swift": Dialect(
-            (("@@",), ("class Z { @@ }", "@@ class Z {}")), ("{0}", "{0}: {0}", "var {0}: {0}")
+            (("@@",), ("class Z { @@ }", "@@ class Z {}", "func z(@@) {}", "let z: @@")),
+            ("{0}", "{0}: {0}", "var {0}: {0}"),
         ),
         "toml": Dialect((("@@\n",),), ("{0}", '"{0}"', '{0} = "{0}"')),
         "tsx": _TYPED_SCRIPT,

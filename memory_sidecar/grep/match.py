@@ -230,12 +230,16 @@ class _Run:
 
 def _nodes_like(part: Leaf | Branch, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
     """Every node that may be this part, in order."""
-    query = _query_for(tree.language, part.kind)
+    is_named = isinstance(part, Branch) or part.is_named
+    query = _query_for(tree.language, part.kind, is_named)
     return tree_sitter.QueryCursor(query).captures(tree.root_node).get("node", [])
 
 
 @cache
-def _query_for(language: tree_sitter.Language, kind: str) -> tree_sitter.Query:
+def _query_for(language: tree_sitter.Language, kind: str, is_named: bool) -> tree_sitter.Query:
+    if not is_named:
+        escaped = kind.replace("\\", "\\\\").replace('"', '\\"')
+        return tree_sitter.Query(language, f'"{escaped}" @node')
     kinds = {kind}
     if is_name(kind):
         kinds |= {

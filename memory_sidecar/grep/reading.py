@@ -96,8 +96,9 @@ def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
         for context in row:
             spelled = _spelled(text, context, language)
             if spelled is not None:
-                rank = (spelled.keywords_as_names(), number)
-                ranked.setdefault(rank, {})[spelled.parts()] = None
+                parts = spelled.parts()
+                rank = (spelled.keywords_as_names() + _declarators(parts), number)
+                ranked.setdefault(rank, {})[parts] = None
     if not ranked:
         return ()
     readings = [Reading.of(parts) for parts in ranked[min(ranked)]]
@@ -236,6 +237,19 @@ class _Spelled:
                 text += self._data[last:hole_start] + self._text.originals[number].encode()
                 last = hole_stop
         return text + self._data[last:stop]
+
+
+def _declarators(parts: tuple[Part, ...]) -> int:
+    """What C sees in `f(x)` among members or parameters: a declaration, the less likely reading."""
+    return sum(
+        isinstance(part, Branch)
+        and (part.kind.endswith("declarator") or _declares_no_name(part.parts))
+        for part in parts
+    )
+
+
+def _declares_no_name(parts: tuple[Part, ...]) -> bool:
+    return any(isinstance(part, Branch) and part.kind.startswith("abstract_") for part in parts)
 
 
 def _counts(child: Child) -> bool:
