@@ -112,13 +112,21 @@ def import_files(call: Call, *, agent: str, files: tuple[str, ...]) -> None:
     Transcripts of Claude Code and Codex are understood, and plain lines with `role` and
     `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH.
     """
-    sessions = sessions_of(call, agent)
-    saved = [each for file in files for each in sessions.import_file(call.path(file), call.environ)]
+    paths = [call.path(file) for file in files]
+    imported = sessions_of(call, agent).import_files(paths, call.environ)
     call.reporter.close()
     if call.wants_json:
-        call.print_json({"sessions": [_saved_json(each, agent) for each in saved]})
+        call.print_json(
+            {
+                "sessions": [_saved_json(each, agent) for each in imported.saved],
+                "failed": [
+                    {"file": file.as_posix(), "reason": error.message}
+                    for file, error in imported.failed
+                ],
+            }
+        )
         return
-    for each in saved:
+    for each in imported.saved:
         call.print(f"{_verb(each)} {each.session.session_id}: {_size(each.session)}")
 
 

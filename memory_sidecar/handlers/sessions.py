@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.errors import NoIndex, NotFound, UsageError
+from memory_sidecar.errors import (
+    MemvidFailed,
+    NoIndex,
+    NotFound,
+    SessionInvalid,
+    SidecarError,
+    UsageError,
+)
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.memories.archive import batch_name
@@ -52,6 +59,14 @@ class Saved:
     path: str  # of its file, relative to the agent's session folder
     is_new: bool
     is_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of files."""
+
+    saved: tuple[Saved, ...]
+    failed: tuple[tuple[Path, SidecarError], ...]
 
 
 class Sessions:
@@ -136,11 +151,30 @@ class Sessions:
         self._take_up(paths)
         return chosen
 
-    def import_file(self, file: Path, environ: Mapping[str, str]) -> list[Saved]:
-        """Save every session in `file`: JSON, a transcript, or what memvid has in an `.mv2`.
+    def import_files(self, files: Sequence[Path], environ: Mapping[str, str]) -> Imported:
+        """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
-        All of them, or none where one is invalid. Raises NotFound, SessionInvalid, MemvidFailed.
+        Of one file all sessions or none. A file that fails keeps no other from being imported;
+        where all fail, raises NotFound, SessionInvalid or MemvidFailed of the first.
         """
+        saved: list[Saved] = []
+        failed: list[tuple[Path, SidecarError]] = []
+        try:
+            for done, file in enumerate(files, start=1):
+                try:
+                    saved += self._import(file, environ)
+                except (NotFound, UsageError, MemvidFailed) as error:
+                    failed.append((file, error))
+                self._reporter.progress("files", done, len(files))
+        finally:
+            self._take_up([each.path for each in saved])
+        if failed and not saved:
+            raise failed[0][1]
+        for _, why in failed:
+            self._reporter.notice(f"{why.message}; {why.hint}")
+        return Imported(tuple(saved), tuple(failed))
+
+    def _import(self, file: Path, environ: Mapping[str, str]) -> list[Saved]:
         if not file.is_file():
             raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
         if file.suffix == MEMVID_SUFFIX:
@@ -152,13 +186,11 @@ class Sessions:
             for problem in imported.problems[:3]:
                 self._reporter.notice(f"{file.name}: {problem}, left out")
             documents = list(imported.documents)
-        completed_ones = [self._completed(document) for document in documents]  # or it raises
-        saved = []
-        for done, each in enumerate(completed_ones, start=1):
-            saved.append(self._write(each.document))
-            self._reporter.progress("sessions", done, len(completed_ones))
-        self._take_up([each.path for each in saved])
-        return saved
+        try:
+            completed_ones = [self._completed(document) for document in documents]
+        except SessionInvalid as error:
+            raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
+        return [self._write(each.document) for each in completed_ones]
 
     def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
         memvid = Memvid.find(environ)

@@ -42,10 +42,18 @@ class Saved(TypedDict):
     promotion: NotRequired[Annotated[Promotion, "where sessions are promoted when saved"]]
 
 
+class FailedImport(TypedDict):
+    """A file of which no session was saved."""
+
+    file: str
+    reason: str
+
+
 class Imported(TypedDict):
     """The sessions of imported files."""
 
     sessions: list[Saved]
+    failed: list[FailedImport]
 
 
 class Head(TypedDict):

@@ -308,7 +308,7 @@ def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
     assert several.found("token", mode=SearchMode.KEYWORD) == ["c#0"]
     archived = sorted((data_dir / "archive" / "architect").rglob("*.json"))
     assert [path.name for path in archived] == ["a.json", "b.json"]
-    (saved,) = several.sessions.import_file(archived[0], {})
+    (saved,) = several.sessions.import_files(archived[:1], {}).saved
     assert saved.session.created_at == NOW
     assert set(several.found("token", mode=SearchMode.KEYWORD)) == {"a#0", "c#0"}
 
@@ -344,10 +344,10 @@ def test_imports_are_all_or_nothing(episodes, tmp_path, root):
     file = tmp_path / "sessions.json"
     file.write_text(json.dumps([good, bad]))
     with pytest.raises(SessionInvalid):
-        episodes.sessions.import_file(file, {})
+        episodes.sessions.import_files([file], {})
     assert not root.exists() or list(root.rglob("*.json")) == []
     with pytest.raises(NotFound):
-        episodes.sessions.import_file(tmp_path / "nothing.json", {})
+        episodes.sessions.import_files([tmp_path / "nothing.json"], {})
 
 
 def test_importing_again_takes_what_is_new(episodes, tmp_path):
@@ -356,17 +356,30 @@ def test_importing_again_takes_what_is_new(episodes, tmp_path):
     for content in ("two", "three"):
         lines.append({"role": "assistant", "content": content, "sessionId": "t"})
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (saved,) = episodes.sessions.import_file(file, {})
+        (saved,) = episodes.sessions.import_files([file], {}).saved
         assert saved.is_changed
-    (saved,) = episodes.sessions.import_file(file, {})
+    (saved,) = episodes.sessions.import_files([file], {}).saved
     assert not saved.is_changed
     assert len(saved.session.messages) == 3
+
+
+def test_a_file_that_fails_keeps_no_other_from_being_imported(episodes, tmp_path):
+    good, bad, gone = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.jsonl"
+    good.write_text('{"role": "user", "content": "the token refresh fails"}')
+    bad.write_text('{"type": "summary", "summary": "of nothing"}')
+    imported = episodes.sessions.import_files([bad, good, gone], {})
+    assert [path for path, _ in imported.failed] == [bad, gone]
+    assert len(imported.saved) == 1
+    assert episodes.notices.has("b.jsonl holds no session")
+    assert len(episodes.found("token", mode=SearchMode.KEYWORD)) == 1
+    with pytest.raises(SessionInvalid, match="holds no session"):
+        episodes.sessions.import_files([bad, gone], {})
 
 
 def test_an_mv2_file_takes_memvid(episodes, tmp_path):
     (tmp_path / "a.mv2").write_bytes(b"")
     with pytest.raises(UsageError, match="not on the PATH"):
-        episodes.sessions.import_file(tmp_path / "a.mv2", {"PATH": ""})
+        episodes.sessions.import_files([tmp_path / "a.mv2"], {"PATH": ""})
 
 
 def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
