@@ -163,16 +163,19 @@ class _Spelled:
         self._span = span
         self._holes = holes
         self._tree = tree
-        self._nodes = list(_nodes(tree))
         self.faults = self._count_faults()
 
     def _count_faults(self) -> int:
         """Errors of the grammar, and holes that are neither a node nor within a token."""
-        placed = {node.byte_range for node in self._nodes}
-        tokens = [n.byte_range for n in self._nodes if has_own_text(n, self._data)]
-        return sum(node.is_error or node.is_missing for node in self._nodes) + sum(
-            hole not in placed and not any(a <= hole[0] and hole[1] <= b for a, b in tokens)
-            for hole in self._holes
+        root = self._tree.root_node
+        lost = sum(not self._is_placed(root.descendant_for_byte_range(*at)) for at in self._holes)
+        if not root.has_error:
+            return lost
+        return lost + sum(node.is_error or node.is_missing for node in _nodes(root))
+
+    def _is_placed(self, node: tree_sitter.Node | None) -> bool:
+        return node is not None and (
+            node.byte_range in self._holes or has_own_text(node, self._data)
         )
 
     def fits(self) -> bool:
@@ -184,7 +187,7 @@ class _Spelled:
 
     def keywords_as_names(self) -> int:
         """How often a keyword is a name, which is the less likely reading: a method `catch`."""
-        words = (node.byte_range for node in self._nodes if is_name(node.type))
+        words = (node.byte_range for node in _nodes(self._tree.root_node) if is_name(node.type))
         return sum(
             self._tree.language.id_for_node_kind(self._data[a:b].decode(), False) is not None
             for a, b in words
@@ -258,8 +261,8 @@ def _counts(child: Child) -> bool:
     return not node.is_extra and node.start_byte < node.end_byte
 
 
-def _nodes(tree: tree_sitter.Tree) -> Iterator[tree_sitter.Node]:
-    waiting = [tree.root_node]
+def _nodes(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    waiting = [root]
     while waiting:
         node = waiting.pop()
         yield node
