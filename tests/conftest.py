@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -171,6 +172,7 @@ class HashModels:
         self._embedder: HashEmbedder | None = None
 
     is_loaded = False
+    going_first = staticmethod(nullcontext)
 
     @property
     def problem(self) -> ModelError | None:

@@ -8,10 +8,12 @@ of the weights. Queries go first: passages pause between two texts while a query
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +34,8 @@ QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 # The model sees 512 tokens, and those rarely take more characters; the tokenizer would read all.
 MAX_CHARACTERS = 8_000
 MAX_THREADS = 8
+QUESTIONS_KEPT = 256
+NICENESS = 10  # of the threads that embed passages, where a system has it for threads
 
 
 class Embedder:
@@ -50,7 +54,10 @@ class Embedder:
         self._model: TextEmbedding | None = None
         self.used_at = time.monotonic()
         self._gate = gate or QueryGate()
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="embed")
+        self._pool = ThreadPoolExecutor(
+            self.threads, thread_name_prefix="embed", initializer=_let_others_go_first
+        )
+        self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
 
     @property
     def is_loaded(self) -> bool:
@@ -58,9 +65,14 @@ class Embedder:
 
     def embed_query(self, text: str) -> Vectors:
         """The vector of a question, (dimension,) float32 of length one. Overtakes passages."""
+        return self._vector_of(text)
+
+    def _embed_question(self, text: str) -> Vectors:
         model = self._loaded()
         with self._gate.query():
-            return _embed(model, QUERY_PREFIX + text)
+            vector = _embed(model, QUERY_PREFIX + text)
+        vector.flags.writeable = False  # it is kept for whoever asks the same again
+        return vector
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
@@ -136,6 +148,12 @@ def _embed(model: TextEmbedding, text: str) -> Vectors:
     readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
     (vector,) = model.embed([readable])
     return np.asarray(vector, dtype=np.float32)
+
+
+def _let_others_go_first() -> None:
+    """Queries, and whatever else the machine is used for."""
+    if sys.platform == "linux":  # elsewhere it would be the whole process
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def _available_cores() -> int:

@@ -197,7 +197,8 @@ class Codebase:
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
             embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)
-        return search_code(query, store=store, embed_query=embed_query)
+        with self._models.going_first():
+            return search_code(query, store=store, embed_query=embed_query)
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from memory_sidecar.embedding.cache import VectorCache
@@ -62,6 +63,10 @@ class Models:
         except ModelError as error:
             return error
         return None
+
+    def going_first(self) -> AbstractContextManager[None]:
+        """Around a query: passages are not embedded meanwhile. Not around what embeds them."""
+        return self._gate.query()
 
     @property
     def is_loaded(self) -> bool:

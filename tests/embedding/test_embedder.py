@@ -175,3 +175,11 @@ def test_threads_follow_the_machine_but_never_exceed_eight(model: ModelFiles) ->
     assert 1 <= Embedder(model).threads <= 8
     assert Embedder(model, threads=3).threads == 3
     assert Embedder(model, threads=100).threads == 8
+
+
+def test_question_that_was_asked_before_needs_no_model(embedder: Embedder) -> None:
+    other = Embedder(embedder.files)
+    first = other.embed_query("where is the token checked?")
+    other.unload()
+    assert np.array_equal(other.embed_query("where is the token checked?"), first)
+    assert not other.is_loaded

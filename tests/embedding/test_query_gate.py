@@ -10,7 +10,7 @@ from memory_sidecar.embedding.query_gate import QueryGate
 
 
 def test_passage_waits_for_every_query_under_way() -> None:
-    gate = QueryGate()
+    gate = QueryGate(patience_s=60)
     order: list[str] = []
     arrived = threading.Event()
 
@@ -39,3 +39,9 @@ def test_query_that_fails_leaves_the_gate_open() -> None:
     with pytest.raises(ValueError, match="broken"), gate.query():
         raise ValueError("broken")
     gate.pass_through()
+
+
+def test_queries_without_a_pause_do_not_hold_passages_up_for_ever() -> None:
+    gate = QueryGate(patience_s=0.01)
+    with gate.query():
+        gate.pass_through()
