@@ -99,7 +99,9 @@ def test_an_archived_session_leaves_and_can_be_read_there(files, tmp_path):
     archive = SessionFiles(tmp_path / "archive")
     assert files.archive("a", archive) == "2026-03/a.json"
     assert files.load("a") is None
-    assert archive.load("a").document["more"] == 1
+    archived = archive.load("a")
+    assert archived is not None
+    assert archived.document["more"] == 1
 
 
 def test_a_broken_file_is_named(files):
