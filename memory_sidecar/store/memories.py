@@ -87,7 +87,8 @@ def insert_memory(write: Write, replacement: Replacement, document: MemoryDocume
     key = _insert_row(connection, document)
     connection.execute("INSERT INTO memory_contents VALUES (?, ?)", (key, memory.content))
     connection.executemany(
-        "INSERT OR IGNORE INTO memory_tags VALUES (?, ?)", [(tag, key) for tag in memory.tags]
+        "INSERT OR IGNORE INTO memory_tags VALUES (?, ?)",
+        [(found_by, key) for tag in memory.tags for found_by in _found_by(tag)],
     )
     connection.executemany(
         "INSERT OR IGNORE INTO memory_relations VALUES (?, ?, ?)",
@@ -213,6 +214,12 @@ def _insert_row(connection: Connection, document: MemoryDocument) -> int:
         columns,
     )
     return connection.last_insert_rowid()
+
+
+def _found_by(tag: str) -> tuple[str, ...]:
+    """`area:build` is also found by `area:`."""
+    name, colon, _ = tag.partition(":")
+    return (tag, name + colon) if colon else (tag,)
 
 
 def _targets(connection: Connection, key: int) -> list[str]:

@@ -84,14 +84,13 @@ def allowed_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) ->
     condition, values = _condition(wanted, now)
     if not _restricts(wanted) and not _hides_any(connection, condition, values):
         return None
-    ids = integers(
-        connection.execute(
-            "SELECT id FROM memory_chunks WHERE memory IN"
-            f" (SELECT key FROM memories WHERE {condition})",
-            values,
-        )
-    )
-    return np.sort(np.array(ids, np.int64))
+    # One text is read in a tenth of the time that as many rows take.
+    listed: Any = connection.execute(
+        "SELECT group_concat(id) FROM memory_chunks WHERE memory IN"
+        f" (SELECT key FROM memories WHERE {condition})",
+        values,
+    ).get
+    return np.sort(np.fromstring(listed, np.int64, sep=",")) if listed else np.empty(0, np.int64)
 
 
 # Filters
@@ -100,11 +99,8 @@ _CONDITIONS = {
     # '0' follows '/': the range holds what begins with the category and a slash.
     "category": "category = :category"
     " OR category > :category || '/' AND category < :category || '0'",
-    # And ';' follows ':', likewise.
-    "tags": "key IN (SELECT t.memory FROM json_each(:tags) w JOIN memory_tags t"
-    " ON t.tag >= w.value AND (t.tag = w.value OR substr(w.value, -1) = ':')"
-    " AND t.tag < CASE WHEN substr(w.value, -1) = ':' THEN rtrim(w.value, ':') || ';'"
-    "  ELSE w.value || char(1) END)",
+    "tags": "key IN (SELECT memory FROM memory_tags"
+    " WHERE tag IN (SELECT value FROM json_each(:tags)))",
     "updated_after": "updated_at >= :updated_after",
     "updated_before": "updated_at < :updated_before",
     "created_after": "created_at >= :created_after",

@@ -75,6 +75,7 @@ def test_both_arms_keep_to_the_filter(search, folder):
     for mode in SearchMode:
         assert names(search("payment queue cart", mode=mode, category="queue")) == ["queue/queue"]
         assert names(search("payment queue cart", mode=mode, tags=("cart",))) == ["cart/cart"]
+        assert names(search("payment queue cart", mode=mode, tags=("none",))) == []
 
 
 def test_what_is_outdated_hides_and_comes_last_when_asked_for(search, folder):

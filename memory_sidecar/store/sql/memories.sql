@@ -55,7 +55,8 @@ CREATE TABLE memory_contents (
     content TEXT NOT NULL
 );
 
--- The tags again, to be found by: the JSON would have to be read row by row.
+-- The tags again, to be found by: the JSON would have to be read row by row. One with a key, like
+-- area:build, has a row for its key, area:, too.
 CREATE TABLE memory_tags (
     tag    TEXT NOT NULL,
     memory INTEGER NOT NULL REFERENCES memories (key) ON DELETE CASCADE,
