@@ -161,3 +161,4 @@ SERVER: Server[Caller] = Server(
     on_read_resource=_read_resource,
 )
 SERVER.add_request_handler("server/discover", types.RequestParams, _discover)
+SERVER.middleware.clear()  # of which one would tell OpenTelemetry of every message

@@ -29,7 +29,7 @@ def kill_before_it_answers(home: Home, ask: Callable[[], int]) -> int:
     pid = home.pid
     os.kill(pid, signal.SIGSTOP)
     asked = ask()
-    home.signal(signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     return asked
 
 
