@@ -69,6 +69,11 @@ def test_no_hits_is_an_empty_list(run, project):
     assert (done.status, done.json) == (0, [])
 
 
+def test_no_index_is_needed_and_none_is_made(files, data_dir):
+    assert files("return $X", "shop") == ["shop/cart.py"]
+    assert not data_dir.exists()
+
+
 def test_what_no_file_could_have_meant_is_wrong_usage(run, project):
     done = run("grep", "def broken(", "--language", "python", "--json", cwd=project)
     assert (done.status, done.error["code"]) == (2, "usage")
