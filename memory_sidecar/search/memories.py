@@ -36,9 +36,9 @@ from memory_sidecar.store.memory_chunks import (
     read_passages,
     read_places,
 )
-from memory_sidecar.store.memory_lists import allowed_chunks, read_memories
+from memory_sidecar.store.memory_lists import ChosenChunks, chosen_chunks, read_memories
 from memory_sidecar.store.postings import read_postings
-from memory_sidecar.store.vectors import Ids, Vector
+from memory_sidecar.store.vectors import Floats, Ids, Vector
 from memory_sidecar.strength import faded
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more
@@ -107,21 +107,21 @@ class _Search:
         if self.scope.embed_query is not None and self.query.mode is not SearchMode.KEYWORD:
             embedding = _embedding.submit(self.scope.embed_query, self.query.text)
         with self.scope.store.reading() as connection:
-            allowed = allowed_chunks(connection, self.query.filter, now=self.now)
-            words, meaning = self._word_arm(connection, allowed), Arm.silent()
+            chosen = chosen_chunks(connection, self.query.filter, now=self.now)
+            words, meaning = self._word_arm(connection, chosen), Arm.silent()
             if embedding is not None:
                 index = self.scope.store.vectors[MEMORY_CHUNKS]
-                meaning = Arm.of(*index.cosines(embedding.result(), connection), allowed)
+                meaning = _arm(*index.cosines(embedding.result(), connection), chosen)
             judged = _Judged.of(self.query.mode, words, meaning)
             return self._read(connection, judged)
 
-    def _word_arm(self, connection: Connection, allowed: Ids | None) -> Arm:
+    def _word_arm(self, connection: Connection, chosen: ChosenChunks) -> Arm:
         if self.query.mode is SearchMode.VECTOR:
             return Arm.silent()
         keywords = keywords_of(connection, MEMORY_CHUNKS, self.query.text)
         if self.query.mode is SearchMode.KEYWORD:
             ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
-            return Arm.of(ids, keyword_share(bm25), allowed)
+            return _arm(ids, keyword_share(bm25), chosen)
         postings = read_postings(connection, MEMORY_CHUNKS, keywords)
         if not postings.lists:
             return Arm.silent()
@@ -130,7 +130,7 @@ class _Search:
         for stem, rows in postings.lists.items():
             held[np.searchsorted(ids, rows)] += postings.weights[stem]
         coverage = held / max(sum(postings.weights.values()), 1e-9)
-        return Arm.of(ids, coverage.astype(np.float32), allowed)
+        return _arm(ids, coverage.astype(np.float32), chosen)
 
     def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
         """Hits of the best memories; of all others only as much is read as ranks them."""
@@ -235,6 +235,13 @@ class _Judged:
             keyword=_number(self.keyword[candidate.row]),
             boosts={name: value for name, value in boosts.items() if value},
         )
+
+
+def _arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
+    if len(chosen.never):
+        kept = ~among(ids, chosen.never)
+        ids, scores = ids[kept], scores[kept]
+    return Arm.of(ids, scores, chosen.only)
 
 
 def _union(*parts: Ids) -> Ids:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,28 @@ def find_memory(connection: Connection, path: str, *, now: int) -> StoredMemory 
     return next(iter(_read(connection, condition, values)), None)
 
 
-def allowed_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> Ids | None:
-    """Ids of the chunks of memories that satisfy `wanted`, sorted; `None` when all do."""
+@dataclass(frozen=True, slots=True)
+class ChosenChunks:
+    """Which chunks belong to memories that satisfy a filter, by sorted ids."""
+
+    only: Ids | None  # `None`: all but those that follow
+    never: Ids
+
+
+def chosen_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> ChosenChunks:
+    """The chunks of memories that satisfy `wanted`; where few do not, by naming those."""
     condition, values = _condition(wanted, now)
-    if not _restricts(wanted) and not _hides_any(connection, condition, values):
-        return None
+    none = np.empty(0, np.int64)
+    if _restricts(wanted):
+        return ChosenChunks(_chunks_of(connection, condition, values), none)
+    rare = ("expires_at IS NOT NULL", "standing <> 'active' OR superseded")
+    hidden = " UNION ".join(
+        f"SELECT key FROM memories WHERE ({each}) AND NOT ({condition})" for each in rare
+    )
+    return ChosenChunks(None, _chunks_of(connection, f"key IN ({hidden})", values))
+
+
+def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -> Ids:
     # One text is read in a tenth of the time that as many rows take.
     listed: Any = connection.execute(
         "SELECT group_concat(id) FROM memory_chunks WHERE memory IN"
@@ -141,18 +158,6 @@ def _condition(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
     if not (wanted.with_superseded or wanted.statuses):
         parts.append(f"({_NOT_SUPERSEDED})")
     return " AND ".join(parts), values
-
-
-def _hides_any(connection: Connection, condition: str, values: dict[str, Any]) -> bool:
-    """Whether a condition that hides only what is expired or superseded hides anything."""
-    hidden: Any = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM memories WHERE expires_at IS NOT NULL"
-        f" AND NOT ({condition}))"
-        " OR EXISTS (SELECT 1 FROM memories WHERE (standing <> 'active' OR superseded)"
-        f" AND NOT ({condition}))",
-        values,
-    ).get
-    return bool(hidden)
 
 
 # Rows
