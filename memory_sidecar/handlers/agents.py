@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -224,16 +224,30 @@ class Agent:
         return search_memories(query, scopes, now=self._clock(), judge=judge)
 
     def judge(self, reporter: Reporter) -> Judge | None:
-        """What reads the best hits again; `None` where there is no such model."""
+        """What reads the best hits again; `None` where there is no such model.
+
+        It is loaded when there is something to judge. One that does not load judges all alike.
+        """
+
+        def say(error: ModelError) -> None:
+            reporter.notice(f"not reranked: {error.message}; {error.hint}")
+
         try:
             reranker = self.data.models.reranker
-            if reranker is None:
-                return None
-            reranker.load()
         except ModelError as error:
-            reporter.notice(f"not reranked: {error.message}; {error.hint}")
+            say(error)
             return None
-        return reranker.judge
+        if reranker is None:
+            return None
+
+        def judge(question: str, texts: Sequence[str]) -> Sequence[float]:
+            try:
+                return reranker.judge(question, texts)
+            except ModelError as error:
+                say(error)
+                return [0.0] * len(texts)
+
+        return judge
 
     def list(
         self, wanted: MemoryList, *, with_shared: bool = False, reporter: Reporter

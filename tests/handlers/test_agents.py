@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.errors import ModelCorrupt, NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.reporter import Silent
@@ -327,3 +327,17 @@ def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
         assert paths(writing) == ["one.md", "two.md"]
     finally:
         live.close()
+
+
+def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):
+    class Broken:
+        def judge(self, question, texts):
+            raise ModelCorrupt("it does not load", hint="get it anew")
+
+    for number in range(3):
+        write_memory(folder, f"{number}.md", f"The retry queue {number}.")
+    agent = make_agent()
+    before = found(agent, "retry queue")
+    agent.data.models.reranker = Broken()
+    assert found(agent, "retry queue", notices) == before
+    assert notices.has("not reranked: it does not load")
