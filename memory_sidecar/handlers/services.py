@@ -94,7 +94,7 @@ class Services:
             )
             if self.settings.context_count_reads:
                 agent.on_read = record_own_read
-            agent.on_use = lambda used: self.on_agent_use(used)  # noqa: PLW0108  it may be set later
+            agent.on_use = lambda: self.on_agent_use(agent)
             self._agents[paths] = agent
         return self._agents[paths]
 

@@ -1,0 +1,231 @@
+"""One agent's database: opened, made again when lost, and kept in line with its files.
+
+Everything that writes a memory's file calls `take_up` afterwards, so that it can be found when
+the call returns. Agents are kept apart by having a database, and folders, each of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.flows.memories import MemoryBuilder
+from memory_sidecar.flows.sessions import SessionBuilder
+from memory_sidecar.flows.source import Builder
+from memory_sidecar.handlers.index import Index, IndexReport
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.read_counter import ReadCounter
+from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.paths import AgentPaths
+from memory_sidecar.sources.registry import Registry, Source
+from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
+
+RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
+"""What a registered directory cannot be called: sources and files of our own."""
+
+EMBED_AT_ONCE = 64  # new texts that someone may wait for, which takes a second or two
+OTHER_WRITER_S = 10.0  # how long to wait for another process to index what was written
+_POLL_S = 0.02
+
+
+class AgentDatabase:
+    """The database at `paths.db` with its directories. Safe to use from several threads."""
+
+    def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
+        self.paths = paths
+        self.name = paths.agent
+        self.registry = Registry(paths.registry, reserved=RESERVED_NAMES)
+        self.data = Index(
+            paths,
+            store=AgentStore,
+            sources=self.sources,
+            builder=self._builder,
+            models=models,
+            clock=clock,
+        )
+        self.reads = ReadCounter(paths, self.data, clock=clock)
+        self._has_looked = False  # at the files, since this process began
+        self._is_own = False  # the database, as far as it was looked at
+        self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
+
+    def close(self) -> None:
+        self.data.close()
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        self.data.unload()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything of this agent, in files or in its database."""
+        return self.paths.db.exists() or bool(self.sources())
+
+    @property
+    def last_changed(self) -> float:
+        """When its database was last written to, in seconds since 1970; 0 without one."""
+        try:
+            return self.paths.db.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    def sources(self) -> list[Source]:
+        """What its database is derived from: its own folder, and what is registered besides."""
+        own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
+        found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
+        return found + self.registry.all()
+
+    def source(self, directory: str) -> Source:
+        """The source of that name. Raises NotFound."""
+        for source in self.sources():
+            if source.name == directory:
+                return source
+        raise NotFound(
+            f"{self.name} has no knowledge directory {directory!r}",
+            hint=f"`memory-sidecar source list --agent {self.name}` shows those it has",
+        )
+
+    def _builder(self, source: Source) -> Builder:
+        if source.name == SESSIONS:
+            return SessionBuilder(source)
+        # Its own folder lies beside its database: both are there, or neither is. A link may lead to
+        # another disk.
+        is_beside = source.name == OWN_DIRECTORY and not self.paths.memories.is_symlink()
+        return MemoryBuilder(source, agent=self.name, believes_empty=is_beside)
+
+    # Writing
+
+    def take_up(
+        self, files: Collection[str], *, reporter: Reporter, directory: str = OWN_DIRECTORY
+    ) -> None:
+        """Index these files, just written, moved or removed, relative to their directory.
+
+        Returns when they can be found, with their vectors where there is a model; whoever watches
+        them embeds more texts than a second is enough for. Where another process keeps this
+        database up to date, waits for that instead.
+        """
+        source = self.source(directory)
+        deadline = time.monotonic() + OTHER_WRITER_S
+        while True:
+            with self.data.held_if_free() as is_held:
+                if is_held:
+                    self.data.recovering(lambda: self._take_up(source, files, reporter), reporter)
+                    break
+            if self._is_taken_up(source, files):
+                break
+            if time.monotonic() > deadline:
+                reporter.notice("written, but not indexed yet: another process is busy with it")
+                break
+            time.sleep(_POLL_S)
+        if self.data.live is not None:
+            self.data.live.follow(source)
+            self.data.live.embed_soon()
+        self.on_use()
+
+    def _take_up(self, source: Source, files: Collection[str], reporter: Reporter) -> None:
+        self._require_own()
+        if self.paths.flow_state(source.name).exists():  # so its database was there before
+            self.data.complete(reporter)
+        at_once = None if self.data.live is None else EMBED_AT_ONCE
+        self.data.take_up(source, files, reporter, embed_at_most=at_once)
+
+    def rebuild(self, *, reporter: Reporter) -> IndexReport:
+        """Derive everything again from the files. Raises NoIndex where there are none."""
+        sources = self.sources()
+        if not sources:
+            raise self.nothing()
+        report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
+        self.reads.catch_up()
+        self.on_use()
+        return report
+
+    def register(self, root: Path, *, name: str | None = None) -> Source:
+        """Have the folder `root` as one more knowledge directory.
+
+        Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
+        for a folder of the agents' own, as none may read another's.
+        """
+        real, knowledge = root.resolve(), self.paths.db.parent.resolve()
+        if real == knowledge or knowledge in real.parents or real in knowledge.parents:
+            raise PathRefused(
+                f"{root} overlaps with the agents' own memories in {knowledge}",
+                hint="register a folder elsewhere; what all agents may read belongs to `shared`",
+            )
+        source = self.registry.add(root, name=name)
+        if self.data.live is not None:
+            self.data.live.follow(source)
+        self.on_use()
+        return source
+
+    def unregister(self, name: str, *, reporter: Reporter) -> Source:
+        """Forget a registered directory, and everything derived from it. Its files stay."""
+        source = self.registry.remove(name)
+        if self.data.live is not None:
+            self.data.live.forget(name)
+        self.data.forget(source, reporter=reporter)
+        return source
+
+    def _is_taken_up(self, source: Source, files: Collection[str]) -> bool:
+        """Whether another process has indexed `files` as they are on disk now."""
+        if not self.paths.db.exists():
+            return False
+        known = self.data.open().manifest(source.name, under=files)
+        on_disk = {file.path: file.stamp for file in self._builder(source).scan(files).files}
+        return on_disk == {path: entry.stamp for path, entry in known.items()}
+
+    # Reading
+
+    def up_to_date(self, reporter: Reporter) -> AgentStore:
+        """Its database, made again if it was lost, with what this process sees of the files."""
+        return self.data.recovering(lambda: self._complete(reporter), reporter)
+
+    def _complete(self, reporter: Reporter) -> AgentStore:
+        self._require_own()
+        store = self.data.complete(reporter)
+        if not self._has_looked and self.data.live is None:
+            self._look(reporter)
+        self._has_looked = True
+        self.reads.catch_up()
+        self.on_use()
+        return store
+
+    def _look(self, reporter: Reporter) -> None:
+        """Index what changed while nobody watched, unless another process sees to that."""
+        with self.data.held_if_free() as is_held:
+            if not is_held:
+                return
+            for source in [*self.sources(), *self._removed()]:
+                with suppress(NotFound, PathRefused):  # what is indexed of it stays
+                    self.data.take_up(source, None, reporter, embed_at_most=EMBED_AT_ONCE)
+
+    def _removed(self) -> Iterator[Source]:
+        """Its own folder of memories, where that was deleted and the database does not know yet."""
+        known = self.data.open().source_state(OWN_DIRECTORY)
+        if known is not None and not os.path.lexists(self.paths.memories):
+            yield Source(OWN_DIRECTORY, known.root)
+
+    def _require_own(self) -> None:
+        """Raises UsageError for a database that holds the memories of another agent."""
+        if self._is_own:
+            return
+        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
+        for name, folder in own.items():
+            known = self.data.open().source_state(name)
+            # The data directory may have moved since, and a folder may be a link.
+            if known and known.root.name != self.name and known.root != folder.resolve():
+                raise UsageError(
+                    f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s",
+                    hint="each agent has a database of its own: name another one with --db",
+                )
+        self._is_own = True
+
+    def nothing(self) -> NoIndex:
+        """The error for whoever asks where nothing was ever stored."""
+        return NoIndex(
+            f"{self.name} has no memories yet",
+            hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",
+        )
