@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.errors import ModelError, NotFound, UsageError
+from memory_sidecar.errors import ModelError, NotFound, SidecarError, UsageError
 from memory_sidecar.handlers.agent_database import AgentDatabase
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
@@ -122,7 +123,8 @@ class Agent(AgentDatabase):
     def count_read(self, read: StoredMemory, *, tool: str) -> None:
         """Note in the access log that `tool` read a memory of this agent."""
         self.reads.count(read.memory.path, tool=tool)
-        self.on_read(self.source(read.directory).root / read.file, tool)
+        with suppress(NotFound):  # its directory is out of reach at the moment
+            self.on_read(self.source(read.directory).root / read.file, tool)
 
     def _readable(
         self, reporter: Reporter, *, with_shared: bool
@@ -135,4 +137,11 @@ class Agent(AgentDatabase):
         if not existing:
             raise self.nothing()
         for agent in existing:
-            yield agent, agent.up_to_date(reporter)
+            try:
+                store = agent.up_to_date(reporter)
+            except SidecarError as error:
+                if agent is self or self not in existing:
+                    raise
+                reporter.notice(f"without shared memories: {error.message}; {error.hint}")
+                continue
+            yield agent, store

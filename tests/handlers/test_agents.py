@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.errors import ModelCorrupt, NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.errors import (
+    ModelCorrupt,
+    NoIndex,
+    NotFound,
+    PathRefused,
+    StoreForeign,
+    UsageError,
+)
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.reporter import Silent
@@ -341,3 +348,15 @@ def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, n
     agent.data.models.reranker = Broken()
     assert found(agent, "retry queue", notices) == before
     assert notices.has("not reranked: it does not load")
+
+
+def test_a_shared_database_that_cannot_be_used_costs_a_notice(
+    make_agent, folder, data_dir, notices
+):
+    write_memory(folder, "one.md", "The first.")
+    write_memory(data_dir / "knowledge" / "shared", "two.md", "The second.")
+    (data_dir / "knowledge" / "shared.sqlite").write_bytes(b"something else" * 100)
+    assert found(make_agent(), "the first", notices) == ["one.md"]
+    assert notices.has("without shared memories")
+    with pytest.raises(StoreForeign):
+        found(make_agent("newcomer"), "the first")
