@@ -42,6 +42,17 @@ def home(tmp_path: Path, indexed: Path) -> Iterator[Home]:
         yield home
 
 
+@pytest.fixture(scope="session")
+def shared_home(
+    _indexed_once: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Home]:
+    """The same with one daemon for all tests that leave it alone."""
+    folder = tmp_path_factory.mktemp("served")
+    shutil.copytree(_indexed_once[1], folder / "data")
+    with served_home(folder) as home:
+        yield home
+
+
 @pytest.fixture
 def start(home: Home) -> Iterator[Callable[..., Host]]:
     """Starts a server for a host that has not shaken hands yet."""

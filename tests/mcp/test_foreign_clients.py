@@ -10,7 +10,6 @@ import asyncio
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.e2e.home import PROGRAM, Home
-from tests.mcp.conftest import served_home
 from tests.mcp.test_server import NAMES
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -73,14 +71,8 @@ def check(agent: str, results: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def home(
-    _indexed_once: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Home]:
-    """A daemon for all clients of this module."""
-    folder = tmp_path_factory.mktemp("served")
-    shutil.copytree(_indexed_once[1], folder / "data")
-    with served_home(folder) as home:
-        yield home
+def home(shared_home: Home) -> Home:
+    return shared_home
 
 
 @pytest.fixture(scope="module")

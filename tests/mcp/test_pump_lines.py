@@ -1,0 +1,69 @@
+"""What goes through the pump between a host and a daemon that stays: lines, answers, options."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.home import Home
+from tests.mcp.host import INITIALIZE, INITIALIZED, Host
+
+Start = Callable[..., Host]
+
+
+@pytest.fixture(scope="module")
+def home(shared_home: Home) -> Home:
+    return shared_home
+
+
+def test_handshake_names_the_tools_and_what_is_indexed(start: Start) -> None:
+    host = start()
+    told = host.open()
+    assert told["serverInfo"]["name"] == "memory-sidecar"
+    assert "project" in told["instructions"]
+    names = [tool["name"] for tool in host.ask("tools/list")["result"]["tools"]]
+    assert {"search_code", "read_file", "status"} <= set(names)
+
+
+def test_answer_arrives_before_the_server_goes(start: Start) -> None:
+    host = start()
+    host.begin(**INITIALIZE)
+    host.say(INITIALIZED)
+    asked = host.begin_call("status")
+    out, err = host.end()
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert [answer["id"] for answer in answers] == [1, asked]
+    assert "result" in answers[1]
+    assert (host.process.returncode, err) == (0, "")
+
+
+def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host: Host) -> None:
+    for line, code in (("hello?", -32700), ("[]", -32600), ('"ping"', -32600)):
+        host.say_raw(line)
+        answer = host.hear()
+        assert (answer["id"], answer["error"]["code"]) == (None, code)
+    host.say({"jsonrpc": "2.0", "id": 77, "method": 7})
+    answer = host.hear()
+    assert (answer["id"], answer["error"]["code"]) == (77, -32600)
+    host.say_raw("")
+    host.say_raw(json.dumps({"jsonrpc": "2.0", "id": "big", "method": "x" * (9 << 20)}))
+    assert host.hear()["error"]["code"] == -32600
+    assert host.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize("arguments", [("--agent", "../other"), ("--tools", "code,shell")])
+def test_wrong_options_end_it_with_one_line(start: Start, arguments: tuple[str, ...]) -> None:
+    host = start(*arguments)
+    out, err = host.end()
+    assert (host.process.returncode, out) == (2, "")
+    assert err.startswith("memory-sidecar: ")
+    assert err.count("\n") == 1
+
+
+def test_option_means_the_command(home: Home) -> None:
+    done = home.call("--mcp", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == home.call("mcp", "--help").stdout
+    assert "--read-only" in done.stdout
