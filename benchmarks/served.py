@@ -113,7 +113,10 @@ class Served:
         return time.perf_counter() - started
 
     def stop(self) -> None:
-        subprocess.run([str(PROGRAM), "stop"], env=self.environ, capture_output=True, check=True)
+        while subprocess.run(
+            [str(PROGRAM), "stop"], env=self.environ, capture_output=True, check=False
+        ).returncode:
+            time.sleep(0.1)  # it takes its time while the machine is busy
 
 
 @contextmanager

@@ -156,7 +156,10 @@ class HashEmbedder:
         vector: npt.NDArray[np.float32] = (total / np.linalg.norm(total)).astype(np.float32)
         return vector
 
-    def embed_passages(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def embed_passages(
+        self, texts: Sequence[str], *, stop: threading.Event | None = None
+    ) -> npt.NDArray[np.float32]:
+        del stop
         with self._lock:
             self.embedded += texts
         return np.stack([self.embed_query(text) for text in texts])

@@ -38,6 +38,10 @@ QUESTIONS_KEPT = 256
 NICENESS = 10  # of the threads that embed passages, where a system has it for threads
 
 
+class EmbeddingStopped(Exception):
+    """Whoever asked wants no more."""
+
+
 class Embedder:
     """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
 
@@ -74,10 +78,13 @@ class Embedder:
         vector.flags.writeable = False  # it is kept for whoever asks the same again
         return vector
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_passages(
+        self, texts: Sequence[str], *, stop: threading.Event | None = None
+    ) -> Vectors:
         """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
 
-        Hand over many at once: the threads share the texts of one call.
+        Hand over many at once: the threads share the texts of one call. Raises EmbeddingStopped
+        soon after `stop` is set.
         """
         if not texts:
             return np.empty((0, self.files.dimension), dtype=np.float32)
@@ -85,6 +92,8 @@ class Embedder:
 
         def embed_when_free(text: str) -> Vectors:
             self._gate.pass_through()
+            if stop is not None and stop.is_set():
+                raise EmbeddingStopped
             return _embed(model, text)
 
         return np.stack(list(self._pool.map(embed_when_free, texts)))

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 
 from memory_sidecar.embedding.cache import VectorCache, vector_key
-from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.embedder import Embedder, EmbeddingStopped
 from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.flows.source import KnownVectors
 from memory_sidecar.store.derived import DerivedStore
@@ -42,7 +42,7 @@ def embed_pending(
     """Give every waiting row its vector; returns how many got one.
 
     Several callers share the queue batch by batch, by taking `turn`. `progress` hears how many
-    have theirs so far. Setting `stop` ends it within one batch.
+    have theirs so far. Setting `stop` ends it within one text.
     """
     embedded = 0
     while not (stop and stop.is_set()):
@@ -51,7 +51,10 @@ def embed_pending(
             if not waiting:
                 break
             texts = [item.text for item in waiting]
-            vectors = embed_texts(texts, embedder=embedder, cache=cache)
+            try:
+                vectors = embed_texts(texts, embedder=embedder, cache=cache, stop=stop)
+            except EmbeddingStopped:
+                break
             store.put_vectors(list(zip(waiting, vectors, strict=True)))
         embedded += len(waiting)
         if progress is not None:

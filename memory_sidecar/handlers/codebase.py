@@ -31,7 +31,6 @@ from memory_sidecar.store.report import (
     count_sources,
     list_files,
     scan_times,
-    source_names,
 )
 
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
@@ -184,16 +183,17 @@ class Codebase:
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        store = self.data.complete(reporter)
-        if query.filter.sources:
-            with store.reading() as connection:
-                known = source_names(connection)
-            for name in query.filter.sources:
-                if name not in known:
-                    raise NotFound(
-                        f"no source {name!r} is indexed here",
-                        hint=f"there are: {', '.join(known) or 'none'}",
-                    )
+        store = self.data.complete(reporter, wanted=query.filter.sources)
+        with store.reading() as connection:
+            known = scan_times(connection)
+        for name in query.filter.sources or known:
+            if name not in known:
+                raise NotFound(
+                    f"no source {name!r} is indexed here",
+                    hint=f"there are: {', '.join(sorted(known)) or 'none'}",
+                )
+            if known[name] is None:
+                reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
             embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)

@@ -254,14 +254,22 @@ class Index(Generic[S]):
                 self._store = self._store_type(self.paths.db, clock=self._clock)
             return self._store
 
-    def complete(self, reporter: Reporter) -> S:
+    def complete(self, reporter: Reporter, *, wanted: Collection[str] = ()) -> S:
         """The store, with rows of every source; those that were lost are made again.
 
-        It does not wait for their vectors where somebody embeds behind.
+        Where somebody watches, it waits for that only if none of the sources called `wanted`, or
+        no source at all, has rows yet; and it does not wait for vectors.
         """
-        if self._with_lost([], reporter):
+        known, lost = self._known_and_lost(reporter)
+        if lost and self.live is not None:
+            for source in lost:
+                self.live.follow(source)
+            if known.intersection(wanted or known):
+                return self.open()
+        if lost:
             with self._lock.held(reporter):
-                if lost := self._with_lost([], Silent()):  # whoever held the lock may have done it
+                _, lost = self._known_and_lost(Silent())  # whoever held the lock may have done it
+                if lost:
                     self._update(lost, reporter, full=False, embed=self.live is None)
         return self.open()
 
@@ -420,7 +428,18 @@ class Index(Generic[S]):
         shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
-        """`asked`, and the sources that the database knows nothing of.
+        """`asked`, and the lost ones besides; whoever watches sees to these without being asked."""
+        _, lost = self._known_and_lost(reporter, unless=[source.name for source in asked])
+        if self.live is None:
+            return [*asked, *lost]
+        for source in lost:
+            self.live.follow(source)
+        return list(asked)
+
+    def _known_and_lost(
+        self, reporter: Reporter, *, unless: Collection[str] = ()
+    ) -> tuple[set[str], list[Source]]:
+        """The names of sources that have rows, and the sources that the database knows nothing of.
 
         It was deleted, damaged or of an older schema, or making it was interrupted.
         """
@@ -430,12 +449,11 @@ class Index(Generic[S]):
             reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
         with store.reading() as connection:
             known = set(source_names(connection))
-        asked_names = {source.name for source in asked}
-        lost = [s for s in self.sources() if s.name not in known | asked_names]
+        lost = [source for source in self.sources() if source.name not in known.union(unless)]
         if lost:
             names = ", ".join(source.name for source in lost)
             reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
-        return [*asked, *lost]
+        return known, lost
 
     def _start_over(self) -> None:
         """Raises StoreForeign and StoreNewer for what is not ours to set aside."""
