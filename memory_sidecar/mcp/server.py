@@ -19,7 +19,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memory_sidecar import __version__
-from memory_sidecar.errors import SidecarError, one_line
+from memory_sidecar.credentials import mask_credentials
+from memory_sidecar.errors import Conflict, SidecarError, one_line
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.masking import masked
@@ -136,13 +137,15 @@ def _look_at(finished: asyncio.Future[Result]) -> None:
 
 
 def _failed(error: SidecarError, notices: list[str]) -> types.CallToolResult:
-    text = _with_notices(_words(error), notices)
+    text, _ = mask_credentials(_with_notices(_words(error), notices))
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 def _words(error: SidecarError) -> str:
     kind = error.code.partition("_")[0]
     hint = _HINTS.get(error.code) or _HINTS.get(kind) or error.hint
+    if isinstance(error, Conflict) and error.current:
+        hint = "get_memory reads what it says now, and its hash"
     return f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")
 
 

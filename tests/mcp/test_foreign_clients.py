@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -77,12 +79,20 @@ def home(shared_home: Home) -> Home:
 
 @pytest.fixture(scope="module")
 def npm_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the packages of `package.json`, installed."""
+    """A folder with the packages of `package.json`, installed once for all test processes."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not here")
-    folder = tmp_path_factory.mktemp("npm") / "clients"
-    shutil.copytree(CLIENTS, folder)
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "npm-clients"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "node_modules" / ".package-lock.json").exists():
+            _install(npm, folder)
+    return folder
+
+
+def _install(npm: str, folder: Path) -> None:
+    shutil.copytree(CLIENTS, folder, dirs_exist_ok=True)
     try:
         installed = subprocess.run(
             [npm, "install", "--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"],
@@ -96,7 +106,6 @@ def npm_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("npm took too long to install the clients")
     if installed.returncode:
         pytest.skip(f"npm cannot install the clients: {installed.stderr.strip()[-200:]}")
-    return folder
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])  # with a handshake and without

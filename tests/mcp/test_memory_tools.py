@@ -111,6 +111,7 @@ def test_update_keeps_what_is_left_out_and_minds_the_hash(newcomer: Caller) -> N
     assert after["memory"]["content"] == RULE
     told = refused(newcomer, "update_memory", path=path, content="late", if_hash=before)
     assert told.startswith("conflict: ")
+    assert "get_memory" in told
     assert "nothing to change" in refused(newcomer, "update_memory", path=path)
 
 
