@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Answered in a fraction of a second; every other command gets a thread to itself.
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 WAITING = frozenset({"--wait-fresh", "--watch"})  # unless they are told to wait
+SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
@@ -208,6 +209,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     commands = Commands(Path(data_dir), cwd=cwd, environ=environ)
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
     host(commands, data_dir=data_dir, lock=lock, environ=environ)

@@ -13,6 +13,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -28,6 +29,7 @@ from memory_sidecar.sources.registry import Source
 
 WORTH_PROCESSES = 200  # files; a process takes 0.5 s to start
 MAX_PROCESSES = 4  # 80 MB each; the one that writes keeps no more than these busy
+NICENESS = 10  # queries, and whatever else the machine is used for, go first
 _GROUP = 16  # files sent to a process at once: a message costs as much as building a small one
 _AHEAD = 3  # groups begun before they are asked for, for each process
 
@@ -161,7 +163,9 @@ def _importing_nothing_from_here() -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """Leave interrupts to the parent, and end when it ends, however it ends."""
+    """Leave interrupts to the parent, end when it ends, however it ends, and hold nobody up."""
+    if sys.platform != "win32":
+        os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
