@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,12 +31,16 @@ from memory_sidecar.errors import (
 Connection = apsw.Connection
 
 BUSY_TIMEOUT_MS = 10_000
-CACHE_KIB = 64 * 1024
+_RETRY_S = 0.01
+CACHE_KIB = 64 * 1024  # of a writer, which sorts and merges in it
+READER_CACHE_KIB = 8 * 1024  # there are several, and the system caches the file as well
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 
 
-def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
+def connect(
+    path: Path, *, read_only: bool = False, cache_kib: int | None = None
+) -> apsw.Connection:
     """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
 
     Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
@@ -56,10 +61,11 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
             connection.load_extension(sqlite_vec.loadable_path())
             connection.enable_load_extension(False)
             if not read_only:
-                connection.pragma("journal_mode", "wal")
+                _write_ahead(connection)
             connection.pragma("synchronous", "normal")
             connection.pragma("temp_store", "memory")
-            connection.pragma("cache_size", -CACHE_KIB)
+            usual_kib = READER_CACHE_KIB if read_only else CACHE_KIB
+            connection.pragma("cache_size", -(cache_kib or usual_kib))
             connection.pragma("foreign_keys", True)
         except BaseException:
             connection.close()
@@ -91,6 +97,24 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
         finally:
             if connection.in_transaction:
                 connection.execute("COMMIT")
+
+
+def _write_ahead(connection: apsw.Connection) -> None:
+    """Turn WAL on.
+
+    Two that do so at once with a new file would wait for each other, so SQLite refuses one of them
+    without the wait of the busy time-out: that is left to us.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
 
 
 def sqlite_version() -> str:
