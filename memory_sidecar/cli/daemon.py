@@ -209,6 +209,11 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
+    from memory_sidecar.handlers.resident import keep_few_arenas
+
+    keep_few_arenas()
+    # What numpy multiplies here is too small to share, and its threads would wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     commands = Commands(Path(data_dir), cwd=cwd, environ=environ)
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be

@@ -27,6 +27,7 @@ Vector = npt.NDArray[np.float32]
 Answer = TypeVar("Answer")
 
 MAX_ROWS = 400_000  # about 800 MB
+CACHE_KIB = 4 * 1024  # keys come in no order: more of the file in memory would not help
 SCHEMA_VERSION = 1
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -143,7 +144,7 @@ class VectorCache:
 
 def _open(path: Path) -> apsw.Connection:
     """A connection to the cache, made if missing. Raises StoreForeign for any other database."""
-    connection = connect(path)
+    connection = connect(path, cache_kib=CACHE_KIB)
     try:
         with transaction(connection):
             _require_schema(connection)

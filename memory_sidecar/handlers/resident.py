@@ -6,7 +6,11 @@ import ctypes
 import gc
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+MAX_ARENAS = 2
+_M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
 
 
 def resident_bytes() -> int | None:
@@ -20,7 +24,20 @@ def resident_bytes() -> int | None:
 def return_free() -> None:
     """Hand freed memory back to the system, which glibc does not do by itself."""
     gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+    malloc_trim = _libc("malloc_trim")
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
+def keep_few_arenas() -> None:
+    """Have threads share what they allocate from; to be called before there are any.
+
+    By default glibc gives many threads a heap of their own, and each keeps its peak for ever.
+    """
+    mallopt = _libc("mallopt")
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, MAX_ARENAS)
+
+
+def _libc(name: str) -> Callable[..., int] | None:
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any, ClassVar
 
 import apsw
@@ -138,7 +138,7 @@ class DerivedStore(ABC):
         self._clock = clock
         self._write_lock = threading.Lock()
         self._writer = open_current(path, self.SCHEMA)
-        self._readers: SimpleQueue[apsw.Connection] = SimpleQueue()
+        self._readers: deque[apsw.Connection] = deque()  # the one used last comes first again
 
     @abstractmethod
     def _insert_rows(self, write: Write, replacement: Replacement) -> None:
@@ -149,23 +149,33 @@ class DerivedStore(ABC):
         """Delete all rows of a document, if there are any; of the whole source without `path`."""
 
     def close(self) -> None:
-        with suppress(Empty):
-            while True:
-                self._readers.get_nowait().close()
+        self._close_readers()
         with self._write_lock:
             self._writer.close()  # last: closing a reader last would leave the log behind
 
+    def _close_readers(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._readers.pop().close()
+
+    def shrink(self) -> None:
+        """Give back what SQLite keeps in memory of the file."""
+        self._close_readers()
+        with self._write_lock:
+            self._writer.release_memory()
+
     def unload(self) -> None:
-        """Give the memory of the vectors back; the next query reads them again."""
+        """Give the memory of the vectors back, too; the next query reads them again."""
         for index in self.vectors.values():
             index.unload()
+        self.shrink()
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """A connection whose every query sees the same commit. One for each thread at a time."""
         try:
-            connection = self._readers.get_nowait()
-        except Empty:
+            connection = self._readers.pop()
+        except IndexError:
             connection = connect(self.path, read_only=True)
         try:
             with snapshot(connection):
@@ -173,7 +183,7 @@ class DerivedStore(ABC):
         except BaseException:
             connection.close()
             raise
-        self._readers.put(connection)
+        self._readers.append(connection)
 
     @contextmanager
     def _writing(self) -> Iterator[Write]:

@@ -91,16 +91,15 @@ class ChunkDirectory:
             self._clear()
 
     def _add(self, connection: apsw.Connection, last: int) -> None:
-        rows: list[Any] = connection.execute(
+        more: Any = connection.execute("SELECT count(*) FROM code_chunks WHERE id > ?", (last,)).get
+        self._reserve(self._count + more)
+        for chunk_id, *file in connection.execute(
             "SELECT id, source, filename, language FROM code_chunks WHERE id > ? ORDER BY id",
             (last,),
-        ).fetchall()
-        start, end = self._count, self._count + len(rows)
-        self._reserve(end)
-        for at, (chunk_id, *file) in enumerate(rows, start):
-            self._ids[at] = chunk_id
-            self._file_numbers[at] = self._number(ChunkFile(*file))
-        self._count = end
+        ):
+            self._ids[self._count] = chunk_id
+            self._file_numbers[self._count] = self._number(ChunkFile(*file))
+            self._count += 1
 
     def _forget_deleted(self, connection: apsw.Connection) -> None:
         """Begin anew once most of what is known is gone."""

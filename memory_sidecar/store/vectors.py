@@ -75,9 +75,12 @@ class VectorIndex:
         with self._lock:
             count = self._count
             scores = np.empty(count, np.float32)
+            floats = np.empty((min(_BLOCK_ROWS, count), DIMENSION), np.float32)
             for start in range(0, count, _BLOCK_ROWS):
-                block = self._codes[start : min(start + _BLOCK_ROWS, count)]
-                scores[start : start + len(block)] = block.astype(np.float32) @ whole
+                end = min(start + _BLOCK_ROWS, count)
+                block = floats[: end - start]
+                np.copyto(block, self._codes[start:end])
+                np.dot(block, whole, out=scores[start:end])
             scores *= self._scales[:count] * step
             if self._order is None:
                 self._order = np.argsort(self._ids[:count])
