@@ -160,14 +160,15 @@ class SourceFlow:
             self._apply(batch)
         if under is None:
             self._store.end_scan(self.source.name, chunker=version)
+        done, self._pass = self._pass, _Pass({}, None, 0)  # not to keep a manifest in memory
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),
-            files_processed=self._pass.processed,
-            files_failed=len(self._pass.failures),
+            files_processed=done.processed,
+            files_failed=len(done.failures),
             files_deleted=len(batch.gone),
-            chunks_indexed=self._pass.chunks_indexed,
-            chunks_deleted=self._pass.chunks_deleted,
+            chunks_indexed=done.chunks_indexed,
+            chunks_deleted=done.chunks_deleted,
             unreadable=scan.unreadable,
         )
 

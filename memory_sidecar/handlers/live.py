@@ -25,6 +25,7 @@ from memory_sidecar.handlers.activity import Failure
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.handlers.index import Index
 from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.resident import return_free
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.watch import Settled, Watch
 
@@ -270,6 +271,8 @@ class _LiveSource:
             each.done.set_result(refreshed)
         if refreshed.chunks_indexed:
             self._on_indexed()
+        if everything:
+            return_free()  # of every file a little was in memory
 
     def _note(self, error: Exception) -> None:
         """Remember what went wrong, say it once, and try again later."""
