@@ -21,6 +21,10 @@ class FileStatus(StrEnum):
     FAILED = "failed"  # could not be read or chunked, with a reason; tried again later
 
 
+Stamp = tuple[int, int, int]
+"""Of a file: its size in bytes, mtime in ns, ctime in ns."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file that a walk found. Its content has not been read.
@@ -36,8 +40,8 @@ class SourceFile:
     skip_reason: str = ""
 
     @property
-    def stamp(self) -> tuple[int, int, int]:
-        """Size and times: while they stay, the content is taken to be what it was."""
+    def stamp(self) -> Stamp:
+        """While it stays, the content is taken to be what it was."""
         return (self.size, self.mtime_ns, self.ctime_ns)
 
 

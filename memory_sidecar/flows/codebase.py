@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.flows.build import build_document
 from memory_sidecar.flows.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
-from memory_sidecar.model import Document, SourceFile
+from memory_sidecar.model import Document, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
 
@@ -35,12 +35,15 @@ class CodeBuilder:
     def is_isolated(self) -> bool:
         return self._workers is not None
 
-    def scan(self, under: Collection[str] | None) -> Scan:
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
         return walk(
             self._source.root,
             max_file_bytes=self._max_file_bytes,
             excludes=self._source.excludes,
             under=under,
+            known=known,
         )
 
     @contextmanager

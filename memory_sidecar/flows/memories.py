@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
 from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint, skipped_document
 from memory_sidecar.memory_model import Memory, Relation, address, estimate_tokens
-from memory_sidecar.model import Document, FileStatus, SourceFile
+from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources import reasons
 from memory_sidecar.sources.atoms import STANDINGS, AtomFacts, AtomId, Standing, atom_facts, text_of
 from memory_sidecar.sources.frontmatter import Page, parse_page
@@ -63,7 +63,10 @@ class MemoryBuilder:
     def version(self) -> str:
         return _VERSION
 
-    def scan(self, under: Collection[str] | None) -> Scan:
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
+        del known  # there are no rules to save
         if self.believes_empty and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_FILE_BYTES, under=under)

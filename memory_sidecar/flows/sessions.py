@@ -7,13 +7,13 @@ as it changes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 from memory_sidecar.errors import SessionInvalid
 from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint, skipped_document
-from memory_sidecar.model import Document, FileStatus, SourceFile
+from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.session_model import Session
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.session_files import SessionFiles
@@ -44,7 +44,10 @@ class SessionBuilder:
     def version(self) -> str:
         return _VERSION
 
-    def scan(self, under: Collection[str] | None) -> Scan:
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
+        del known  # there are no rules to save
         return self._files.scan(under)
 
     @contextmanager

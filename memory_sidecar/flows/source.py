@@ -28,7 +28,7 @@ from memory_sidecar.flows.document import (
 )
 from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
 from memory_sidecar.flows.journal import CrashJournal
-from memory_sidecar.model import Document, FileStatus, SourceFile
+from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
 from memory_sidecar.sqlite import named_errors
@@ -62,8 +62,13 @@ class Builder(Protocol):
     def is_isolated(self) -> bool:
         """Whether a crash while building would end another process than this one."""
 
-    def scan(self, under: Collection[str] | None) -> Scan:
-        """What is on disk, or the part of it at and below the paths `under`."""
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
+        """What is on disk, or the part of it at and below the paths `under`.
+
+        `known`, the stamps of an earlier scan, may be trusted if that saves time.
+        """
 
     def preparing(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:
         """Around the building of all of `files`."""
@@ -121,22 +126,25 @@ class SourceFlow:
         *,
         under: Collection[str] | None = None,
         full: bool = False,
+        recheck: bool = False,
         progress: Progress | None = None,
     ) -> Refreshed:
         """Scan the source and index what changed; returns when it is committed.
 
         `under` scans these paths alone, with what lies below them. `full` reads every file again,
-        whatever its times say, and believes a root without any file. Raises NotFound where the
-        root is not there or has lost every file, PathRefused where it cannot be read: its rows
-        stay. Raises Stopped after `stop`, with what was committed before.
+        whatever its times say, and believes a root without any file. `recheck` is quicker, and
+        may miss what rules from outside of the source have come to ignore or to let through.
+
+        Raises NotFound where the root is not there or has lost every file, PathRefused where it
+        cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
         """
         with self._refreshing:
             try:
                 part = under if self._has_scanned else None
-                refreshed = self._refresh(part, full, progress, changed=under)
+                refreshed = self._refresh(part, full, recheck, progress, changed=under)
             except StateBroken:
                 shutil.rmtree(self._state)  # everything in it is derived
-                refreshed = self._refresh(None, full, progress, changed=under)
+                refreshed = self._refresh(None, full, recheck, progress, changed=under)
             self._has_scanned = True
             return refreshed
 
@@ -144,16 +152,20 @@ class SourceFlow:
         self,
         under: Collection[str] | None,
         full: bool,
+        recheck: bool,
         progress: Progress | None,
         *,
         changed: Collection[str] | None = None,
     ) -> Refreshed:
         version = self._builder.version
-        scan = self._builder.scan(under)
+        manifest = self._store.manifest(self.source.name, under=under)
+        known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
+        scan = self._builder.scan(under, known=known)
         if under is None and not scan.files and not full and not self._builder.believes_empty:
             self._require_rows_unneeded(changed)
         made_by = self._pair_state()
-        manifest = self._store.manifest(self.source.name, under=under)
+        if not made_by:
+            manifest = {}
         batch = changes(scan, manifest, everything=full or made_by != version)
         self._pass = _Pass(manifest, progress, len(batch.changed) + len(batch.gone))
         if batch.changed or batch.gone:
@@ -260,7 +272,7 @@ class SourceFlow:
     def _pair_state(self) -> str:
         """Make sure that rows and CocoIndex state belong together, or start both from nothing.
 
-        Returns the builder's version that made the rows.
+        Returns the builder's version that made the rows, "" where there are none any more.
         """
         known = self._store.source_state(self.source.name)
         id_file = self._state / _STATE_ID_FILE
@@ -278,7 +290,7 @@ class SourceFlow:
                 chunker=self._builder.version,
             )
             id_file.write_text(state_id, encoding="ascii")
-        return self._builder.version
+        return ""
 
     def _build(self, file: SourceFile) -> Built:
         """The target state of one file. Called from several threads."""

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Generic, TypeVar
 
 from memory_sidecar.clock import Clock
@@ -29,6 +28,7 @@ from memory_sidecar.handlers.shared_lock import SharedLock
 from memory_sidecar.handlers.writer_lock import WriterLock
 from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
+from memory_sidecar.sources.recheck import folders_of
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sqlite import named_errors
 from memory_sidecar.store.derived import DerivedStore
@@ -141,9 +141,10 @@ class Index(Generic[S]):
         *,
         under: Collection[str] | None = None,
         full: bool = False,
+        recheck: bool = False,
         progress: Progress | None = None,
     ) -> Refreshed:
-        """Bring the rows of `source` in line with its files, or with those `under` some paths.
+        """Bring the rows of `source` in line with its files, as `SourceFlow.refresh`.
 
         For whoever holds the lock by `kept_open`; vectors are left for `embed`. Raises Stopped
         after `stop`.
@@ -155,7 +156,7 @@ class Index(Generic[S]):
                 if progress is not None:
                     progress(done, total)
 
-            return flow.refresh(under=under, full=full, progress=both)
+            return flow.refresh(under=under, full=full, recheck=recheck, progress=both)
 
     def stop(self) -> None:
         """End every refresh soon; what it has committed stays."""
@@ -285,8 +286,7 @@ class Index(Generic[S]):
 
     def known_folders(self, source: Source) -> set[str]:
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""
-        paths = self.open().manifest(source.name)
-        return {""} | {str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
+        return {"", *folders_of(self.open().manifest(source.name))}
 
     def embed_query(self, reporter: Reporter, *, required: bool) -> EmbedQuery | None:
         """What turns a question into a vector like those here; `None`, with a notice, without.

@@ -111,7 +111,7 @@ class Live:
         with self._lock:
             sources = list(self._sources.values())
         deadline = time.monotonic() + timeout_ms / 1000
-        asked = [live.ask_for(EVERYTHING) for live in sources]
+        asked = [live.ask_for(EVERYTHING, recheck=True) for live in sources]
         done, late = wait(asked, timeout=max(deadline - time.monotonic(), 0))
         return not late and all(each.exception() is None for each in done)
 
@@ -167,7 +167,8 @@ class _Asked:
     """A scan that somebody wants, and where its outcome goes."""
 
     settled: Settled
-    full: bool = False
+    full: bool = False  # read every file again
+    recheck: bool = False  # it is enough to be quick about everything, see `SourceFlow.refresh`
     done: Future[Refreshed] = field(default_factory=Future)
 
 
@@ -184,6 +185,7 @@ class _LiveSource:
         self._asked: queue.Queue[_Asked | None] = queue.Queue()
         self._folders: set[str] = set()
         self._retry_s = 0.0
+        self._rescan_at = time.monotonic() + RESCAN_S
         self._state = LiveState(source.name, False, 0, None, None, "", (), "")
         self._watch = Watch(source.root, on_settled=self._hear)
         self._thread = threading.Thread(target=self._run, name=f"live {source.name}", daemon=True)
@@ -201,16 +203,18 @@ class _LiveSource:
         )
 
     def start(self) -> None:
-        self.ask_for(EVERYTHING)
+        self.ask_for(EVERYTHING, recheck=True)
         self._thread.start()
 
     def close(self) -> None:
         self._asked.put(None)
         self._thread.join()
 
-    def ask_for(self, settled: Settled, *, full: bool = False) -> Future[Refreshed]:
+    def ask_for(
+        self, settled: Settled, *, full: bool = False, recheck: bool = False
+    ) -> Future[Refreshed]:
         """Have `settled` scanned; the future is done when what the scan found is indexed."""
-        asked = _Asked(settled, full)
+        asked = _Asked(settled, full, recheck)
         self._state = replace(self._state, is_current=False)
         self._asked.put(asked)
         return asked.done
@@ -233,11 +237,11 @@ class _LiveSource:
 
     def _next(self) -> list[_Asked]:
         """Everything that has been asked for by now; waits for the first of it. Nothing: end."""
+        left_s = max(self._rescan_at - time.monotonic(), 0.0)
         try:
-            first = self._asked.get(timeout=self._retry_s or RESCAN_S)
+            asked = [self._asked.get(timeout=min(self._retry_s or left_s, left_s))]
         except queue.Empty:
-            return [_Asked(EVERYTHING)]
-        asked = [first]
+            asked = [_Asked(EVERYTHING)]
         while not self._asked.empty():
             asked.append(self._asked.get_nowait())
         known = [each for each in asked if each is not None]
@@ -247,11 +251,14 @@ class _LiveSource:
         return known
 
     def _answer(self, asked: Sequence[_Asked]) -> None:
-        everything = any(each.settled.everything for each in asked)
-        under = None if everything else frozenset[str]().union(*(a.settled.paths for a in asked))
+        whole = [each for each in asked if each.settled.everything]
+        under = None if whole else frozenset[str]().union(*(each.settled.paths for each in asked))
+        recheck = all(each.recheck for each in whole)
+        if whole and not recheck:
+            self._rescan_at = time.monotonic() + RESCAN_S
         try:
             refreshed = self._index.refresh(
-                self.source, under=under, full=any(each.full for each in asked)
+                self.source, under=under, full=any(each.full for each in asked), recheck=recheck
             )
         except Stopped:
             _give_up(asked)
@@ -271,7 +278,7 @@ class _LiveSource:
             each.done.set_result(refreshed)
         if refreshed.chunks_indexed:
             self._on_indexed()
-        if everything:
+        if whole:
             return_free()  # of every file a little was in memory
 
     def _note(self, error: Exception) -> None:

@@ -20,6 +20,9 @@ from memory_sidecar.errors import UsageError
 
 OWN_FILE = ".sidecarignore"
 
+RULE_FILES = frozenset({".gitignore", OWN_FILE})
+"""Names of the files that say what is ignored in their folder, and below."""
+
 NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
 """A version control system's own files. In a worktree and a submodule `.git` is a file."""
 
@@ -45,8 +48,12 @@ class IgnoreRules:
         Raises UsageError for an exclude that is no glob.
         """
         self.root = root
-        self.in_repository = _in_repository(Path(root))
-        self._overrides = _overrides(root, excludes)
+        self._in_repository = _in_repository(Path(root))
+        # Inside a repository rules reach down from its top. Outside of one, a source's rules begin
+        # at its root, and what lies above must not be asked: nor can it, if there is nothing.
+        self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
+        self._released = _released(Path(root))
+        self._overrides = _overrides(root, excludes, self._released)
 
     def paths(
         self, start: str, unreadable: list[str], *, max_depth: int | None = None
@@ -73,16 +80,18 @@ class IgnoreRules:
             if path != start:
                 yield path
 
+    def is_built_in(self, name: str, *, is_folder: bool) -> bool:
+        """Whether what is called `name` is ignored whatever rules the source has."""
+        return name in NEVER or (is_folder and name in BUILT_IN and name not in self._released)
+
     def _builder(self, start: str) -> ignore.WalkBuilder:
         return (
             ignore.WalkBuilder(Path(start))
             .hidden(False)
             .ignore(False)
             .add_custom_ignore_filename(OWN_FILE)
-            # Inside a repository rules reach down from its top, and nested repositories and
-            # worktrees have their own. Outside of one, a source's rules begin at its root.
-            .parents(self.in_repository)
-            .require_git(self.in_repository)
+            .parents(self.can_start_below)
+            .require_git(self._in_repository)  # nested ones and worktrees have rules of their own
             .overrides(self._overrides)
         )
 
@@ -96,8 +105,11 @@ def _in_repository(root: Path) -> bool:
     return any((folder / ".git").exists() for folder in (root, *root.parents))
 
 
-def _overrides(root: str, excludes: tuple[str, ...]) -> Override:
-    released = _released(Path(root))
+def _has_rules_above(root: Path) -> bool:
+    return any((folder / name).exists() for folder in root.parents for name in RULE_FILES)
+
+
+def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -> Override:
     builder = OverrideBuilder(Path(root))
     for name in NEVER:
         builder.add(f"!{name}")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from memory_sidecar.errors import NotFound, PathRefused
-from memory_sidecar.model import SourceFile
+from memory_sidecar.model import SourceFile, Stamp
 from memory_sidecar.sources import reasons
 from memory_sidecar.sources.ignores import IgnoreRules
 from memory_sidecar.sources.names import skip_by_name
+from memory_sidecar.sources.recheck import Recheck
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 
@@ -45,12 +46,13 @@ def walk(
     max_file_bytes: int,
     excludes: tuple[str, ...] = (),
     under: Iterable[str] | None = None,
+    known: Mapping[str, Stamp] | None = None,
 ) -> Scan:
     """Scan the source at `root`, or only what is at and below the paths `under`.
 
     A path in `under` is relative and may be a file, a folder, ignored or gone: the scan holds
     what a scan of everything would hold there. Folders above are looked at only as far as
-    their rules need.
+    their rules need. `known` makes a scan of everything quick: see `Recheck`.
 
     Raises NotFound when `root` is not there and PathRefused when it is no folder, cannot be
     listed, or a path in `under` leaves it. UsageError for an exclude that is no glob.
@@ -63,12 +65,14 @@ def walk(
     if "" in wanted:
         collector.folders.append("")
         paths = rules.paths(top, collector.unreadable)
-    elif rules.in_repository and len(wanted) <= MAX_STARTS:
+        if known and rules.can_start_below:
+            seen = Recheck(rules, known, at_most=MAX_STARTS)
+            if seen.is_enough:
+                collector.take(seen)
+                paths = _below(frozenset(seen.unknown), rules, collector.unreadable)
+    elif rules.can_start_below and len(wanted) <= MAX_STARTS:
         paths = _below(wanted, rules, collector.unreadable)
-    else:
-        # Many starts cost more than listing everything and looking at little. And outside of a
-        # repository a walk that starts below the root cannot have the rules of the folders in
-        # between without having those above the root, too.
+    else:  # many starts cost more than listing everything and looking at little
         paths = _within(wanted, rules, collector.unreadable)
     for path in paths:
         collector.add(path)
@@ -96,11 +100,19 @@ class _Collector:
             self.unreadable.append(path.rpartition(os.sep)[0])
             return
         relative = _relative(path, self._top)
-        is_utf8 = relative.isascii() or _is_utf8(relative)
-        if stat.S_ISDIR(status.st_mode):
-            if is_utf8:
-                self.folders.append(relative)
-            return
+        if not stat.S_ISDIR(status.st_mode):
+            self._add_file(path, relative, status)
+        elif _is_utf8(relative):
+            self.folders.append(relative)
+
+    def take(self, seen: Recheck) -> None:
+        self.folders += seen.folders
+        self.unreadable += seen.unreadable
+        for relative, status in seen.files:
+            self._add_file(_with_separator(self._top) + relative, relative, status)
+
+    def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
+        is_utf8 = _is_utf8(relative)
         self.files.append(
             SourceFile(
                 path=relative if is_utf8 else _escaped(relative),
@@ -227,6 +239,8 @@ def _is_at_or_below(path: str, folder: str) -> bool:
 
 
 def _is_utf8(path: str) -> bool:
+    if path.isascii():
+        return True
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from memory_sidecar.sources.debounce import Debounce, Settled
-from memory_sidecar.sources.ignores import OWN_FILE
+from memory_sidecar.sources.ignores import RULE_FILES
 from memory_sidecar.sources.observe import Observer, Report, open_observer
 from memory_sidecar.sources.poll import Poll
 
 __all__ = ["Settled", "Watch"]
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
-RULE_FILES = frozenset({".gitignore", OWN_FILE, ".git"})
+_RULE_NAMES = RULE_FILES | {".git"}
 GIT_INFO = ".git/info"  # holds the exclude file
 
 _log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Watch:
             path = ""
         elif path.startswith(".git/"):
             return
-        elif name in RULE_FILES:
+        elif name in _RULE_NAMES:
             path = folder
         if self._settling is not None:
             self._settling.add(path)

@@ -20,7 +20,7 @@ import apsw
 import numpy as np
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.model import Document, FileStatus, SourceFile
+from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sqlite import connect, integers, snapshot, transaction
 from memory_sidecar.store.corpus import Corpus
 from memory_sidecar.store.identity import Schema, open_current, read_identity, write_identity
@@ -74,7 +74,7 @@ class SourceState:
 class ManifestEntry:
     """What the last scan knew of a file."""
 
-    stamp: tuple[int, int, int]  # size, mtime_ns, ctime_ns
+    stamp: Stamp
     fingerprint: str
     status: FileStatus
     reason: str
