@@ -49,10 +49,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a changed rule": lambda root: (root / "pkg/.gitignore").write_text("deep/\n"),
     "a rule that is gone": lambda root: (root / ".gitignore").unlink(),
     "a rule of a folder's own": lambda root: (root / "docs/.sidecarignore").write_text("*.md\n"),
-    "a folder let through": lambda root: (
-        _write(root / "dist/x.py"),
-        (root / ".sidecarignore").write_text("!dist/\n"),
-    ),
+    "a folder let through": lambda root: _let_through(root, "dist"),
 }
 
 
@@ -102,6 +99,11 @@ def test_rules_above_a_source_without_a_repository_are_not_its_own(
 def _write(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("x = 1\n")
+
+
+def _let_through(root: Path, folder: str) -> None:
+    _write(root / folder / "x.py")
+    (root / ".sidecarignore").write_text(f"!{folder}/\n")
 
 
 def _swap_in_folder(path: Path) -> None:
