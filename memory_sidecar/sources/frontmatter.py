@@ -18,10 +18,11 @@ from itertools import pairwise
 
 from memory_sidecar.errors import PageBroken
 from memory_sidecar.sources.yaml_entries import BrokenYaml, Entry, NoMapping, yaml_entries
+from memory_sidecar.sources.yaml_simple import simple_mapping
 from memory_sidecar.sources.yaml_text import plain_value, yaml_lines, yaml_value
 
 _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
-_CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))---[ \t]*(?:\r\n?|\n|\Z)")
+_CLOSING = re.compile(r"[\r\n](---[ \t]*(?:\r\n?|\n|\Z))")
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _BEFORE_NEXT_KEY = re.compile(r"(?:(?:\r\n?|\n)(?:#[^\r\n]*|[ \t]*))*\Z")
 _COMMENT_AT_KEY = re.compile(r"[ \t]+#[^\r\n]*")
@@ -47,7 +48,7 @@ class Page:
 def parse_page(text: str) -> Page:
     """Never raises. Of a frontmatter that is no YAML, the keys that can be read are kept."""
     parts, meta, problem = _read(text)
-    body_line = 1 + len(_LINE_BREAK.findall(parts.head))
+    body_line = 1 + line_breaks(parts.head)
     return Page(meta, parts.body, problem or _conflict_in(parts.body, body_line), body_line)
 
 
@@ -92,6 +93,11 @@ def new_page(meta: Mapping[str, object], body: str) -> str:
     return "\n".join(["---", *yaml_lines(meta), "---", body])
 
 
+def line_breaks(text: str) -> int:
+    """How many line breaks `text` has, of whatever kind."""
+    return len(_LINE_BREAK.findall(text)) if "\r" in text else text.count("\n")
+
+
 # Reading
 
 
@@ -120,13 +126,13 @@ def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
     if opening is None:
         return body_alone, {}, ""
     start = opening.end()
-    closing = _CLOSING.search(text, start)
+    closing = _CLOSING.search(text, start - 1)  # the line break of the opening may come before it
     if closing is None:
         # Without an end it may be a rule that the text begins with.
         looks_like_keys = _TOP_LEVEL_KEY.match(text, start) is not None
         return body_alone, {}, "line 1: nothing ends the frontmatter" if looks_like_keys else ""
-    end = closing.start()
-    parts = _Parts(text[:start], text[start:end], closing.group(), text[closing.end() :])
+    end = closing.start(1)
+    parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
     problem = _conflict_in(parts.yaml, 2)
     try:
         return parts, _mapping(parts.yaml), problem
@@ -154,6 +160,9 @@ def _conflict_in(text: str, first_line: int) -> str:
 
 
 def _mapping(source: str) -> dict[str, object]:
+    simple = simple_mapping(source)
+    if simple is not None:
+        return simple
     entries = yaml_entries(source)
     meta = {entry.key: entry.value for entry in entries}
     if len(meta) < len(entries):

@@ -12,13 +12,12 @@ from typing import NamedTuple
 import yaml
 
 from memory_sidecar.errors import one_line
+from memory_sidecar.sources.yaml_simple import plain_scalar
 
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 """Its parser in C is ten times faster than the one in Python."""
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ufffd\U00010000-\U0010ffff]|\ufeff")
-_WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}|0")
-_CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 MAX_CHARACTERS = 1 << 16
 MAX_DEPTH = 50
@@ -146,7 +145,7 @@ class _Events:
         value: object
         match event:
             case yaml.ScalarEvent():
-                value = event.value if event.style else _scalar(event.value)
+                value = event.value if event.style else plain_scalar(event.value)
             case yaml.AliasEvent():
                 value = self._aliased(event)
             case yaml.SequenceStartEvent():
@@ -170,9 +169,3 @@ class _Events:
         value, size = self._anchors[event.anchor]
         self._values += size
         return value
-
-
-def _scalar(text: str) -> object:
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
