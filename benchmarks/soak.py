@@ -1,0 +1,168 @@
+"""Soaks a daemon: python benchmarks/soak.py [--minutes N] [--seed N] [--tree DIR] [--json FILE]
+
+The daemon serves a copy of a source tree that somebody works in without a pause (`churn.py`),
+while clients ask and store whatever can be asked and stored, and both are killed with SIGKILL now
+and then. In the last third of the time the daemon is left alive, to see whether it grows. What it
+has indexed at the end has to be what a first run makes of the tree, row for row (`rows.py` tells
+what that leaves out). The first vectors are random numbers from the cache, as in `kill9.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from churn import Churn
+from command import run_command
+from figures import Results
+from kill9 import KNOWN, know_vectors
+from machine import describe_machine
+from rows import Rows, differences, rows_of
+from served import Served, served
+from soak_clients import Clients, Kills
+from soak_daemon import Sample, Watcher
+from trees import archive_tree, cache_folder
+
+DB = "codebase.sqlite"
+PAUSE_S = (0.0, 0.4)  # between two changes
+CLIENTS = 2
+WORD_EVERY = 25  # changes: then a save is looked for at once
+LEFT_ALIVE = 1 / 3  # of the time
+SETTLE_S = 900.0
+QUIET_S = 5.0  # longer than a watch takes to hand a change over
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    cache = Path(options.cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    origin = Path(options.tree).resolve() if options.tree else archive_tree(cache) / "django"
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-soak-") as scratch:
+        work = Path(scratch)
+        results, errors = soak(origin, work, minutes=options.minutes, seed=options.seed)
+    results.write("soak", machine, also=options.json)
+    for error in errors:
+        print(error, file=sys.stderr)
+    sys.exit(bool(errors))
+
+
+def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Results, list[str]]:
+    """The figures, and everything that was not as it should be."""
+    tree, data_dir = work / "tree", work / "data"
+    shutil.copytree(origin, tree, ignore=shutil.ignore_patterns(".git"))
+    churn = Churn(tree, seed=seed)
+    churn.begin()
+    data_dir.mkdir()
+    shutil.copyfile(know_vectors(tree, work, unknown=0, seed=seed), data_dir / KNOWN)
+    with served(data_dir) as daemon:
+        kills, watcher = Kills(daemon, seed=seed), Watcher(daemon)
+        clients = Clients(daemon, tree, kills, seed=seed)
+        clients.begin()
+        _settle(daemon)
+        at_first = watcher.sample()
+        until = time.monotonic() + 60 * minutes
+        with (
+            _in_background(clients.ask_until, until, threads=CLIENTS),
+            _in_background(kills.kill_until, until - 60 * minutes * LEFT_ALIVE),
+            _in_background(watcher.watch_until, until),
+        ):
+            _work(churn, clients, until)
+        _settle(daemon)
+        at_end = watcher.sample()
+        clients.require_told()
+    results = Results()
+    rows = rows_of(data_dir / DB)
+    _count(results, churn, clients, kills)
+    left_alive = [each for each in watcher.samples if each.pid == at_end.pid]
+    _compare(results, "after the first index", at_first)
+    _compare(results, "when the kills ended", left_alive[0] if left_alive else at_end)
+    _compare(results, "at the end", at_end)
+    unequal = differences(_fresh_rows(tree, work, data_dir / KNOWN), rows)
+    results.add("rows", sum(counted.total() for counted in rows.values()), "")
+    results.add("tables unlike a first run's", len(unequal), "", wanted="0")
+    return results, clients.errors + ([f"rows missing, rows too many: {unequal}"] * bool(unequal))
+
+
+def _work(churn: Churn, clients: Clients, until: float) -> None:
+    """Change the tree, and look now and then whether what was saved is found."""
+    steps = 0
+    while time.monotonic() < until:
+        churn.step()
+        steps += 1
+        if steps % WORD_EVERY == 0:
+            word = f"soakword{steps}"
+            clients.require_found(word, churn.save_word(word))
+        time.sleep(clients.chance.uniform(*PAUSE_S))
+
+
+@contextmanager
+def _in_background(
+    work: Callable[[float], None], until: float, *, threads: int = 1
+) -> Iterator[None]:
+    running = [threading.Thread(target=work, args=(until,)) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in running:
+            thread.join()
+
+
+def _settle(daemon: Served) -> None:
+    """Until everything is indexed and stays so. No call is made that would scan by itself."""
+    deadline = time.monotonic() + SETTLE_S
+    quiet_since = time.monotonic()
+    while time.monotonic() - quiet_since < QUIET_S:
+        if not daemon.is_current:
+            quiet_since = time.monotonic()
+        if time.monotonic() > deadline:
+            raise TimeoutError("the daemon does not come to rest")
+        time.sleep(0.2)
+
+
+def _fresh_rows(tree: Path, work: Path, known: Path) -> Rows:
+    fresh = work / "fresh"
+    fresh.mkdir()
+    shutil.copyfile(known, fresh / KNOWN)
+    run_command("index", tree, data_dir=fresh, cwd=tree)
+    return rows_of(fresh / DB)
+
+
+def _count(results: Results, churn: Churn, clients: Clients, kills: Kills) -> None:
+    for what, count in sorted(churn.done.items()):
+        results.add(what.replace("_", " "), count, "")
+    for what, count in sorted(clients.asked.items()):
+        results.add(f"calls of {what}", count, "")
+    results.add("daemons killed", kills.daemons, "")
+    results.add("clients killed", clients.killed, "")
+    results.add("calls cut off by a kill", clients.cut_off, "")
+    results.add("saves that were looked for", clients.looked_for, "", note="by --wait-fresh")
+    results.add("errors", len(clients.errors), "", wanted="0")
+
+
+def _compare(results: Results, when: str, sample: Sample) -> None:
+    results.add(f"resident memory {when}", sample.resident_mb, "MB")
+    results.add(f"open files {when}", sample.open_files, "", note=f"{sample.threads} threads")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1, help="of what is changed, asked and killed")
+    parser.add_argument("--tree", help="source tree to copy instead of the archive's package")
+    parser.add_argument("--cache", default=cache_folder(), help="where the archive is kept")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
