@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Answered in a fraction of a second; every other command gets a thread to itself.
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
-WAITING = frozenset({"--wait-fresh", "--watch"})  # unless they are told to wait
+WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"  # unless they are told to wait
 SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -111,10 +111,11 @@ class Commands:
             self._services.close()
 
     def is_quick(self, request: Request) -> bool:
-        words = request.arguments
-        if not WAITING.isdisjoint(words):
-            return False
-        return next((word for word in words if not word.startswith("-")), "") in QUICK
+        options = {word.partition("=")[0] for word in request.arguments}
+        return _command_of(request) in QUICK and options.isdisjoint({WAIT_OPTION, WATCH_OPTION})
+
+    def is_endless(self, request: Request) -> bool:
+        return _command_of(request) == "status" and WATCH_OPTION in request.arguments
 
     def answer(self, exchange: Exchange) -> int:
         return self._run(self._call(exchange), exchange)
@@ -196,6 +197,10 @@ class Commands:
                 for companion in self._companions:
                     companion.start()
             return self._services
+
+
+def _command_of(request: Request) -> str:
+    return next((word for word in request.arguments if not word.startswith("-")), "")
 
 
 # Not the daemon's: each call goes by its own, and a level is no result.

@@ -27,3 +27,8 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
         return json.dumps(error.as_json(), ensure_ascii=False) + "\n"
     hint = f" — {error.hint}" if error.hint else ""
     return f"memory-sidecar: {error.message}{hint}\n"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 file`, `2,000 files`; `many` where an s does not do."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

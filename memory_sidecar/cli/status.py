@@ -9,16 +9,19 @@ import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call, Host
+from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import ModelError, UsageError
+from memory_sidecar.errors import ModelError, NoIndex, UsageError
 from memory_sidecar.handlers.activity import Failure, FilesUnderWay, seconds_left
+from memory_sidecar.handlers.agent_status import AgentStatus, agent_states
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.handlers.resident import resident_bytes
 from memory_sidecar.model import FileStatus
 from memory_sidecar.outputs import code as out
 from memory_sidecar.outputs.common import ErrorText
 
+EXIT_INTERRUPTED = 130
 REDRAW_S = 1.0
 REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands below
 
@@ -29,10 +32,12 @@ REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands
 @click.option("--watch", is_flag=True, help="Show it anew every second, until interrupted.")
 @with_call
 def status(call: Call, skipped: bool, failed: bool, watch: bool) -> None:
-    """Show what is indexed, how fresh it is, and what is missing."""
+    """Show what is indexed and remembered, how fresh it is, and what is missing."""
     if watch:
-        if call.wants_json or not call.is_terminal:
-            raise UsageError("--watch needs a terminal", hint="ask again instead, with --json")
+        if call.wants_json or skipped or failed:
+            raise UsageError(
+                "--watch goes with no other option", hint="ask again instead, with --json"
+            )
         _watch(call)
         return
     listed = (
@@ -57,19 +62,37 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> None:
 
 
 def _watch(call: Call) -> None:
+    """In place on a terminal; elsewhere one below the other, an empty line between them."""
     shown = 0
     while True:
-        lines = [line[: call.columns - 1] for line in _lines(_status(call))]
-        call.stdout.write(REDRAW.format(lines=shown) if shown else "")
+        lines = list(_lines(_status(call)))
+        if call.is_terminal:
+            lines = [line[: call.columns - 1] for line in lines]
+            call.stdout.write(REDRAW.format(lines=shown) if shown else "")
+        elif shown:
+            call.stdout.write("\n")
         call.stdout.write("\n".join(lines) + "\n")
         call.stdout.flush()
         shown = len(lines)
-        if call.cancelled.wait(REDRAW_S):
-            return
+        try:
+            is_over = call.cancelled.wait(REDRAW_S)
+        except KeyboardInterrupt:
+            is_over = True
+        if is_over:
+            raise click.exceptions.Exit(EXIT_INTERRUPTED)
 
 
 def _status(call: Call) -> out.Status:
-    found = call.codebase.status()
+    # The agents are the data directory's, and a --db is one database.
+    agents = agent_states(call.services) if call.db is None else []
+    try:
+        found = call.codebase.status()
+    except NoIndex:
+        if not agents:
+            raise
+        found = call.codebase.status_of_nothing()
+    failures = [found.last_failure, *(agent.last_failure for agent in agents)]
+    last_failure = max(filter(None, failures), key=lambda each: each.at_ms, default=None)
     models = call.services.models
     problem = models.problem
     counted = {source.name: source for source in found.sources}
@@ -96,6 +119,7 @@ def _status(call: Call) -> out.Status:
         "db": found.db.as_posix(),
         "db_bytes": found.db_bytes,
         "sources": sources,
+        "agents": [_agent_json(agent) for agent in agents],
         "chunks": found.chunks,
         "vectors": found.chunks - found.vectors_pending,
         "vectors_pending": found.vectors_pending,
@@ -104,7 +128,7 @@ def _status(call: Call) -> out.Status:
         "model": None if problem else models.files.name,
         "model_loaded": models.is_loaded,
         "model_problem": _problem_json(problem) if problem else None,
-        "last_error": _failure_json(found.last_failure) if found.last_failure else None,
+        "last_error": _failure_json(last_failure) if last_failure else None,
         "daemon": _host_json(call.host) if call.host else None,
     }
 
@@ -118,6 +142,18 @@ def _live_json(state: LiveState) -> out.LiveState:
         "error": state.error,
         "polled": list(state.polled),
         "notice": state.notice,
+    }
+
+
+def _agent_json(agent: AgentStatus) -> out.AgentStatus:
+    return {
+        "name": agent.name,
+        "memories": agent.memories,
+        "sessions": agent.sessions,
+        "texts": agent.texts,
+        "vectors_pending": agent.vectors_pending,
+        "is_current": agent.is_current,
+        "problem": agent.problem,
     }
 
 
@@ -152,14 +188,19 @@ def _host_json(host: Host) -> out.Daemon:
 def _lines(found: out.Status) -> Iterator[str]:
     for source in found["sources"]:
         yield (
-            f"{source['name']}: {source['files_indexed']:,} files, {source['chunks']:,} chunks, "
-            f"{source['files_skipped']:,} skipped, {source['files_failed']:,} failed, "
-            f"{_freshness(source)}  ({source['root']})"
+            f"{source['name']}: {counted(source['files_indexed'], 'file')}, "
+            f"{counted(source['chunks'], 'chunk')}, {source['files_skipped']:,} skipped, "
+            f"{source['files_failed']:,} failed, {_freshness(source)}  ({source['root']})"
         )
         if source["live"] and source["live"]["notice"]:
             yield f"  {source['live']['notice']}"
-    pace = _pace(found["vectors_per_second"], found["vectors_seconds_left"])
-    yield f"vectors: {found['vectors']:,} of {found['chunks']:,}{pace}"
+    if found["sources"]:
+        pace = _pace(found["vectors_per_second"], found["vectors_seconds_left"])
+        yield f"vectors: {found['vectors']:,} of {found['chunks']:,}{pace}"
+    else:
+        yield "no source is indexed: `memory-sidecar index PATH`"
+    for agent in found["agents"]:
+        yield f"agent {agent['name']}: {_remembered(agent)}"
     if found["model_problem"]:
         yield f"model: {found['model_problem']['message']}"
     else:
@@ -174,6 +215,20 @@ def _lines(found: out.Status) -> Iterator[str]:
         yield f"last error: {last['at']} {last['message']}"
 
 
+def _remembered(agent: out.AgentStatus) -> str:
+    embedded = agent["texts"] - agent["vectors_pending"]
+    told = [
+        counted(agent["memories"], "memory", "memories"),
+        counted(agent["sessions"], "session"),
+        f"vectors {embedded:,} of {agent['texts']:,}",
+    ]
+    if agent["problem"]:
+        told.append(agent["problem"])
+    elif agent["is_current"] is not None:
+        told.append(f"watched, {'up to date' if agent['is_current'] else 'looking for changes'}")
+    return ", ".join(told)
+
+
 def _freshness(source: out.SourceStatus) -> str:
     live = source["live"]
     if live is None:
@@ -184,7 +239,10 @@ def _freshness(source: out.SourceStatus) -> str:
         pace = _pace(under_way["files_per_second"], under_way["seconds_left"])
         done = f"{under_way['files_done']:,} of {under_way['files_total']:,}"
         return f"watched, indexing {done} files{pace}"
-    return "watched, up to date" if live["is_current"] else "watched, looking for changes"
+    if live["is_current"]:
+        return "watched, up to date"
+    waiting = live["waiting"]
+    return f"watched, {counted(waiting, 'change') + ' wait' if waiting else 'looking for changes'}"
 
 
 def _pace(per_second: float, left_s: float | None) -> str:

@@ -55,6 +55,9 @@ class Application(Protocol):
     def is_quick(self, request: Request) -> bool:
         """Whether `request` is answered in a fraction of a second."""
 
+    def is_endless(self, request: Request) -> bool:
+        """Whether `request` goes on until it is cancelled, as it is when the daemon stops."""
+
     def answer(self, exchange: Exchange) -> int:
         """Run one request to its end, in a thread of its own; returns its exit status."""
 
@@ -108,6 +111,9 @@ class Server:
         await self._finish()
 
     async def _finish(self) -> None:
+        for exchange in self._running:
+            if self._application.is_endless(exchange.request):
+                exchange.cancel()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_TIMEOUT_S):
                 await self._idle.wait()

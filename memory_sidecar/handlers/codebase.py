@@ -236,6 +236,20 @@ class Codebase:
                 live=tuple(self.data.live.states()) if self.data.live else (),
             )
 
+    def status_of_nothing(self) -> CodebaseStatus:
+        """The status of a data directory that is used for something else than code."""
+        return CodebaseStatus(
+            db=self.paths.db,
+            db_bytes=0,
+            registered=(),
+            sources=(),
+            chunks=0,
+            vectors_pending=0,
+            vectors_per_second=0.0,
+            last_failure=None,
+            live=(),
+        )
+
     def freshness(self) -> dict[str, Freshness]:
         """Of every source that has rows, by name."""
         live = {state.name: state for state in self.data.live.states()} if self.data.live else {}

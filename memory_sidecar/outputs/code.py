@@ -144,6 +144,20 @@ class SourceStatus(TypedDict):
     live: Annotated[LiveState | None, "null where nothing watches it"]
 
 
+class AgentStatus(TypedDict):
+    """What is remembered of an agent; all 0 where its database is not there or cannot be read."""
+
+    name: str
+    memories: int
+    sessions: int
+    texts: Annotated[int, "passages of memories and parts of sessions, each of which gets a vector"]
+    vectors_pending: int
+    is_current: Annotated[
+        bool | None, "nothing saved up to now waits to be indexed; null where nobody watches"
+    ]
+    problem: Annotated[str, "why it cannot be read or followed, or empty"]
+
+
 class Failure(TypedDict):
     """What went wrong, and when."""
 
@@ -169,7 +183,8 @@ class Status(TypedDict):
     db: str
     db_bytes: int
     sources: list[SourceStatus]
-    chunks: int
+    agents: Annotated[list[AgentStatus], "of the data directory; none of them with --db"]
+    chunks: Annotated[int, "of all sources"]
     vectors: int
     vectors_pending: int
     vectors_per_second: Annotated[float, "embedded lately"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store import sessions
 from memory_sidecar.store.derived import DerivedStore, Replacement, Write
 from memory_sidecar.store.identity import Schema, read_identity, write_identity
@@ -79,3 +81,12 @@ class AgentStore(DerivedStore):
             sessions.delete_sessions(write, source, path)
         else:
             delete_memories(write, source, path)
+
+
+def count_contents(connection: Connection) -> tuple[int, int]:
+    """Memories, whatever their standing, and sessions."""
+    counted: Any = connection.execute(
+        "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM sessions)"
+    ).get
+    memories, sessions = counted
+    return int(memories), int(sessions)

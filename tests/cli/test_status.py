@@ -1,0 +1,79 @@
+"""`status`: what it tells of sources and agents, and its live view."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from memory_sidecar.cli.form import counted
+
+
+@pytest.fixture
+def status(run):
+    return lambda *options: run("status", *options)
+
+
+def agent_of(done, name="bob"):
+    (agent,) = (each for each in done.json["agents"] if each["name"] == name)
+    return agent
+
+
+def test_agents_are_listed_where_no_source_is(run, status, known_vectors):
+    run("store", "Carts are emptied at night", "--agent", "bob", "--category", "pitfall")
+    session = b'{"messages": [{"role": "user", "content": "Why are carts empty?"}]}'
+    run("session", "save", "-", "--agent", "bob", stdin=session)
+    done = status("--json")
+    assert (done.status, done.err, done.json["sources"]) == (0, "", [])
+    agent = agent_of(done)
+    assert (agent["memories"], agent["sessions"], agent["problem"]) == (1, 1, "")
+    assert agent["texts"] >= 2
+    assert agent["is_current"] is None  # nobody watches
+    text = status().out
+    assert "agent bob: 1 memory, 1 session, vectors " in text
+    assert "no source is indexed: `memory-sidecar index PATH`" in text
+
+
+def test_asking_makes_no_database(status, data_dir):
+    (data_dir / "knowledge" / "bob" / "pitfall").mkdir(parents=True)
+    before = sorted(data_dir.rglob("*"))
+    agent = agent_of(status("--json"))
+    assert (agent["memories"], "not indexed yet" in agent["problem"]) == (0, True)
+    assert sorted(data_dir.rglob("*")) == before
+
+
+def test_a_damaged_database_is_the_problem_of_its_agent_alone(status, indexed, data_dir):
+    (data_dir / "knowledge").mkdir(exist_ok=True)
+    (data_dir / "knowledge" / "bob.sqlite").write_text("no database at all" * 100)
+    done = status("--json")
+    assert done.status == 0
+    assert done.json["chunks"] > 0
+    assert agent_of(done)["problem"] != ""
+
+
+def test_a_database_of_ones_own_is_told_of_alone(run, indexed, data_dir):
+    run("store", "Carts are emptied at night", "--agent", "bob")
+    done = run("status", "--db", data_dir / "codebase.sqlite", "--json")
+    assert (done.status, done.json["agents"]) == (0, [])
+
+
+def test_the_live_view_goes_on_until_it_is_cancelled(run, indexed):
+    cancelled = threading.Event()
+    cancelled.set()
+    done = run("status", "--watch", cancelled=cancelled)
+    assert (done.status, done.err) == (130, "")
+    assert done.out.count("vectors: ") == 1
+    assert "\x1b" not in done.out  # it is no terminal
+
+
+@pytest.mark.parametrize("option", ["--json", "--skipped", "--failed"])
+def test_the_live_view_is_text_alone(status, indexed, option):
+    done = status("--watch", option)
+    assert (done.status, done.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (2000, "2,000 files")]
+)
+def test_one_is_not_many(number, text):
+    assert counted(number, "file") == text
