@@ -130,6 +130,11 @@ def memory_line(call: Call, agent: str, stored: StoredMemory) -> str:
     return f"{path}  {day}{marked}  {title_of(stored)}".rstrip()
 
 
+def body_lines(stored: StoredMemory, text: str) -> list[str]:
+    """What of a memory's `text` stands below its line: nothing where that says it all."""
+    return [] if text.strip() == title_of(stored) else text.split("\n")
+
+
 def print_memories(
     call: Call, agent: str, asked: MemoryList, *, with_content: bool, with_shared: bool
 ) -> None:
@@ -150,7 +155,8 @@ def print_memories(
     for owner, stored in found:
         call.print(memory_line(call, owner, stored))
         if with_content:
-            call.print("".join(f"  {line}\n" for line in stored.memory.content.split("\n")))
+            body = body_lines(stored, stored.memory.content)
+            call.print("".join(f"  {line}\n" for line in body))
 
 
 def _relations(stored: StoredMemory) -> dict[str, list[str]]:

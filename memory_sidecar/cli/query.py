@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import memory_json, memory_line, with_filters
+from memory_sidecar.cli.memory_form import body_lines, memory_json, memory_line, with_filters
 from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
 from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
 from memory_sidecar.model import SearchMode
@@ -104,7 +104,7 @@ def _print_hit(call: Call, hit: MemoryHit, *, explain: bool) -> None:
         parts = [("cosine", why.cosine), ("keyword", why.keyword), *why.boosts.items()]
         told = [f"{name} {value:+.3f}" for name, value in parts if value is not None]
         call.print("  " + " · ".join(told))
-    lines = hit.text.split("\n")
+    lines = body_lines(hit.found, hit.text)
     for line in lines[:SHOWN_LINES]:
         call.print(f"  {line}".rstrip())
     if len(lines) > SHOWN_LINES:

@@ -172,3 +172,13 @@ def test_a_budget_and_an_explanation(serve, memories):
     (hit, *_) = serve("query", "cycles", "--json", "--explain").json
     assert hit["explain"].keys() == {"cosine", "keyword", "boosts"}
     assert "pitfall/cycle.md" in serve("query", "cycles", "--explain").out
+
+
+def test_a_person_reads_a_short_memory_once(serve, data_dir):
+    folder = data_dir / "knowledge" / "default"
+    write_memory(folder, "one.md", "Avoid cycles.")
+    write_memory(folder, "two.md", "Avoid cycles, too.\nThey are slow.")
+    for command in (("query", "cycles"), ("recent",)):
+        shown = serve(*command).out
+        assert shown.count("Avoid cycles.") == 1
+        assert "They are slow." in shown
