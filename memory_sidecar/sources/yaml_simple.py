@@ -13,13 +13,10 @@ MAX_CHARACTERS = 1 << 13  # beyond, limits that the parser's reader has may be i
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}|0")
 
-# What YAML allows in a line beyond ASCII, but for U+0085, U+2028 and U+2029, which it takes for
-# line breaks.
-_BEYOND = "\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-_FIRST = rf"[A-Za-z0-9_./($+{_BEYOND}]"  # begins nothing but a plain text
-_PLAIN = rf"{_FIRST}[ -~{_BEYOND}]*+"
-_QUOTED = rf""""[ !#-\[\]-~{_BEYOND}]*+"|'[ -&(-~{_BEYOND}]*+'"""  # nothing escaped
-_IN_LIST = rf"""[ "$%&'()*+\-./0-9;<=>@A-Z\\^_`a-z|~!{_BEYOND}]"""  # ends no text in brackets
+_FIRST = r"[^\x00-#%-'*,\-:-@\[-^`{-\x7f]"  # begins nothing but a plain text
+_PLAIN = rf"{_FIRST}[^\r\n]*+"
+_QUOTED = r""""[^"\\\r\n]*+"|'[^'\r\n]*+'"""  # nothing escaped
+_IN_LIST = r"[^,\[\]{}?:#\r\n]"  # ends no text in brackets
 _ITEM = rf"(?:{_QUOTED}|{_FIRST}(?:{_IN_LIST}|:(?=[A-Za-z0-9])|(?<! )#)*+)"
 _LIST = rf"\[((?:{_ITEM}(?:, ?{_ITEM})*+)?+)\]"
 _LINE = re.compile(
@@ -30,6 +27,9 @@ _ITEMS = re.compile(_ITEM)
 
 def simple_mapping(source: str) -> dict[str, object] | None:
     """What the mapping `source` says; `None` where that takes a YAML parser to tell."""
+    # What YAML forbids or takes for a line break is none of it printable.
+    if not source.replace("\r\n", "\n").replace("\n", "").isprintable():
+        return None
     meta: dict[str, object] = {}
     end = 0
     for line in _LINE.finditer(source):
