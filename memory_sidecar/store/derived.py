@@ -83,9 +83,17 @@ class ManifestEntry:
 class Write:
     """The statements of one transaction, and what they did to vectors."""
 
-    def __init__(self, connection: apsw.Connection, corpora: Iterable[Corpus], now: int) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        corpora: Iterable[Corpus],
+        *,
+        now: int,
+        queued_at: int | None = None,
+    ) -> None:
         self.connection = connection
         self.now = now  # epoch ms
+        self.queued_at = now if queued_at is None else queued_at
         self.indexed = 0
         self.removed: dict[Corpus, list[int]] = {corpus: [] for corpus in corpora}
         self.added: dict[Corpus, list[tuple[int, bytes]]] = {corpus: [] for corpus in corpora}
@@ -104,7 +112,7 @@ class Write:
         )
         if vector is None:
             self.connection.execute(
-                f"INSERT INTO {corpus.pending} VALUES (?, ?)", (row_id, self.now)
+                f"INSERT INTO {corpus.pending} VALUES (?, ?)", (row_id, self.queued_at)
             )
         else:
             self.put_vector(corpus, row_id, vector)
@@ -186,12 +194,14 @@ class DerivedStore(ABC):
         self._readers.append(connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[Write]:
+    def _writing(self, *, queued_at: int | None = None) -> Iterator[Write]:
         """One transaction; what it did to vectors reaches the index as soon as it is committed."""
         with self._write_lock:
             versions = {}
             with transaction(self._writer):
-                write = Write(self._writer, self.SCHEMA.corpora, self._clock())
+                write = Write(
+                    self._writer, self.SCHEMA.corpora, now=self._clock(), queued_at=queued_at
+                )
                 yield write
                 for corpus in self.SCHEMA.corpora:
                     if write.removed[corpus] or write.added[corpus]:
@@ -280,9 +290,18 @@ class DerivedStore(ABC):
 
     # Documents
 
-    def write(self, changes: Sequence[Replacement | Removal]) -> WriteCounts:
-        """Make every change in one transaction. Writing the same again changes nothing."""
-        with self._writing() as write:
+    def now(self) -> int:
+        """Epoch ms, by the clock that stamps what is written."""
+        return self._clock()
+
+    def write(
+        self, changes: Sequence[Replacement | Removal], *, queued_at: int | None = None
+    ) -> WriteCounts:
+        """Make every change in one transaction. Writing the same again changes nothing.
+
+        Rows with the same `queued_at`, by default now, are embedded in the order of writing.
+        """
+        with self._writing(queued_at=queued_at) as write:
             for change in changes:
                 if isinstance(change, Removal):
                     self._delete_document(write, change.source, change.path)
@@ -329,7 +348,7 @@ class DerivedStore(ABC):
             return read_identity(connection, "model")
 
     def pending(self, limit: int) -> list[PendingText]:
-        """The next rows to embed: by corpus, the latest change first, then in order."""
+        """The next rows to embed: by corpus, the latest pass first, then as they were written."""
         waiting: list[PendingText] = []
         with self.reading() as connection:
             for corpus in self.SCHEMA.corpora:
