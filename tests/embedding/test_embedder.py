@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -183,3 +186,20 @@ def test_question_that_was_asked_before_needs_no_model(embedder: Embedder) -> No
     other.unload()
     assert np.array_equal(other.embed_query("where is the token checked?"), first)
     assert not other.is_loaded
+
+
+def test_the_runtime_reports_nothing(tmp_path: Path) -> None:
+    """ONNX Runtime keeps what it has to report in the cache folder, until it could be sent."""
+    code = (
+        "from memory_sidecar.embedding.embedder import Embedder\n"
+        "from memory_sidecar.embedding.supply import find_model\n"
+        "from memory_sidecar.settings import Settings\n"
+        "Embedder(find_model(Settings(), environ={})).embed_query('x')\n"
+    )
+    environ = {name: value for name, value in os.environ.items() if "TELEMETRY" not in name}
+    subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        check=True,
+    )
+    assert list(tmp_path.rglob("*")) == []
