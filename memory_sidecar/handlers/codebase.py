@@ -194,6 +194,9 @@ class Codebase:
                 )
             if known[name] is None:
                 reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
+        for state in self.data.live.states() if self.data.live else ():
+            if state.error and state.name in (query.filter.sources or known):
+                reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
             embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)

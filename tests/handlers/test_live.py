@@ -13,7 +13,7 @@ from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.handlers.reporter import Reporter, Silent
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings
@@ -50,9 +50,9 @@ def live(codebase, root):
     live.close()
 
 
-def files_with(codebase: Codebase, word: str) -> set[str]:
+def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) -> set[str]:
     query = CodeQuery(word, mode=SearchMode.KEYWORD)
-    return {hit.filename for hit in codebase.search(query, reporter=Silent())}
+    return {hit.filename for hit in codebase.search(query, reporter=reporter or Silent())}
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -94,11 +94,12 @@ def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
     eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
-def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(codebase, live, root):
+def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(codebase, live, root, notices):
     away = root.with_name("away")
     root.rename(away)
     eventually(lambda: live.states()[0].error != "")
-    assert files_with(codebase, "total") == {"pkg/cart.py"}
+    assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
+    assert "is not there: answering from what was indexed of project" in notices.said[0]
     away.rename(root)
     (root / "pkg" / "back.py").write_text("def walrus(): pass\n")
     eventually(lambda: files_with(codebase, "walrus") == {"pkg/back.py"})
