@@ -283,9 +283,10 @@ class _LiveSource:
 
     def _note(self, error: Exception) -> None:
         """Remember what went wrong, say it once, and try again later."""
-        message = error.message if isinstance(error, SidecarError) else str(error)
+        expected = isinstance(error, SidecarError)
+        message = str(error) or type(error).__name__
         if message != self._state.error:
-            _log.warning("%s: %s", self.source.name, message, exc_info=True)
+            _log.warning("%s: %s", self.source.name, message, exc_info=not expected)
         self._state = replace(self._state, error=message)
         self._index.activity.last_failure = Failure(self._clock(), f"{self.source.name}: {message}")
         self._back_off()
