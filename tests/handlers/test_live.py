@@ -94,7 +94,9 @@ def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
     eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
-def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(codebase, live, root, notices):
+def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(
+    codebase, live, root, notices, caplog
+):
     away = root.with_name("away")
     root.rename(away)
     eventually(lambda: live.states()[0].error != "")
