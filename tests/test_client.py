@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -21,18 +20,19 @@ OURS = {
     "memory_sidecar.daemon",
     "memory_sidecar.daemon.address",
     "memory_sidecar.daemon.link",
+    "memory_sidecar.daemon.plain_json",
     "memory_sidecar.daemon.protocol",
     "memory_sidecar.locate",
 }
-DIRECT = {"__future__", "_socket", "json"}
+DIRECT = {"__future__", "_json", "_socket"}
 
-LOADED = "import sys, json; before = set(sys.modules); {}; print(json.dumps(list(sys.modules)))"
+LOADED = "import sys; {}; print(*sys.modules)"
 
 
 def loaded_by(imports: str) -> set[str]:
     command = [sys.executable, "-c", LOADED.format(imports)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout))
+    return set(done.stdout.split())
 
 
 def test_pump_of_an_agent_imports_threads_beside_that() -> None:
@@ -42,7 +42,7 @@ def test_pump_of_an_agent_imports_threads_beside_that() -> None:
     assert loaded_by(f"import memory_sidecar.client, {pump}") - allowed == OURS | {pump}
 
 
-def test_client_imports_itself_json_and_a_socket() -> None:
+def test_client_imports_itself_and_a_socket() -> None:
     allowed = loaded_by("import " + ", ".join(sorted(DIRECT)))
     assert loaded_by("import memory_sidecar.client") - allowed == OURS
 

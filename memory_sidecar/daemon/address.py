@@ -7,9 +7,10 @@ a system allows about a hundred bytes. Imports next to nothing: the thin client 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
+
+from memory_sidecar.daemon.plain_json import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def known_addresses(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
 def read_address(data_dir: str) -> str | None:
     """What the daemon of `data_dir` announced; it may be gone since."""
     try:
-        with open(state_file(data_dir, "daemon.json"), encoding="utf-8") as file:
-            address = json.load(file)["address"]
+        with open(state_file(data_dir, "daemon.json"), "rb") as file:
+            address = from_json(file.read())["address"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return address if isinstance(address, str) else None

@@ -27,9 +27,8 @@ know and does without fields that are new. Imports next to nothing: the thin cli
 
 from __future__ import annotations
 
-import json
-
 from memory_sidecar import __version__
+from memory_sidecar.daemon.plain_json import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,13 +47,13 @@ class ProtocolError(Exception):
 
 def encode(frame: Frame) -> bytes:
     """`frame` as one line."""
-    return json.dumps(frame, separators=(",", ":")).encode() + b"\n"
+    return to_json(frame).encode() + b"\n"
 
 
 def decode(line: bytes) -> Frame:
     """The frame in `line`. Raises ProtocolError for anything else."""
     try:
-        frame = json.loads(line)
+        frame = from_json(line)
     except (ValueError, RecursionError) as error:
         raise ProtocolError("not a frame") from error
     if not isinstance(frame, dict):

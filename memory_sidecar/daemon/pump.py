@@ -9,11 +9,11 @@ that was stopped stays stopped.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from contextlib import suppress
 
+from memory_sidecar.daemon.plain_json import from_json
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, ProtocolError, encode
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ class Pump:
 
     def _hear(self, line: bytes) -> None:
         try:
-            message = json.loads(line)
+            message = from_json(line)
         except (ValueError, RecursionError):
             self._fail(None, PARSE_ERROR, "that line is not JSON")
             return
@@ -142,7 +142,7 @@ class Pump:
                 self._recover()
 
     def _pass_on(self, line: bytes) -> None:
-        message = json.loads(line)
+        message = from_json(line)
         answered = message.get("id") if "method" not in message else None
         if answered == REOPENING:
             return
@@ -206,7 +206,7 @@ class Pump:
         else:
             raise ConnectionRefusedError("the daemon is stopping: try again")
         if self._is_open:
-            initialize = json.loads(self._opening[0])
+            initialize = from_json(self._opening[0])
             self._send(encode({**initialize, "id": REOPENING}))
             self._send(b"".join(self._opening[1:]))
 

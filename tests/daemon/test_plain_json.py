@@ -1,0 +1,46 @@
+"""What `json` does, done without it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memory_sidecar.daemon import plain_json
+from memory_sidecar.daemon.plain_json import from_json, to_json
+
+VALUES = (
+    {"a": [1, -2.5, 1e300, None, True, False], "": {"": {}}, "b": []},
+    ['é 😀 \n " \\ / \x7f', "\udce9", 2**70],
+    "x",
+    7,
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_become_the_bytes_that_json_makes_and_come_back(value: object) -> None:
+    assert to_json(value) == json.dumps(value, separators=(",", ":"))
+    assert from_json(f" {json.dumps(value, indent=1)}\r\n".encode()) == value
+    assert from_json(b"\xef\xbb\xbf" + to_json(value).encode()) == value
+
+
+NO_JSON = (b"", b" ", b"{", b'{"a":}', b"[1,]", b"1 2", b"nul", b'"\n"', b'"\xff"')
+
+
+@pytest.mark.parametrize("data", NO_JSON)
+def test_what_is_no_json_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        from_json(data)
+
+
+def test_what_json_cannot_say_is_refused() -> None:
+    with pytest.raises(TypeError):
+        to_json({"a": object()})
+
+
+def test_a_python_without_that_c_module_has_the_same() -> None:
+    assert plain_json._of_c() != plain_json._of_json()  # both work here
+    dump, load = plain_json._of_json()
+    for value in VALUES:
+        assert dump(value) == to_json(value)
+        assert load(dump(value)) == value
