@@ -1,0 +1,68 @@
+"""The daemon's log: rotated, continued by the next daemon, and with whatever lands on stderr."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.daemon.log import MAX_BYTES, OLD_FILES
+
+LOG_MUCH = """
+import logging, sys
+from memory_sidecar.daemon.log import log_to_file
+log_to_file(sys.argv[1], "info")
+logging.info("begin of %s", sys.argv[2])
+for number in range(int(sys.argv[3])):
+    logging.info("%d %s", number, "x" * 1000)
+logging.info("end of %s", sys.argv[2])
+"""
+
+LOG_OTHERWISE = """
+import os, sys, threading, warnings
+from memory_sidecar.daemon.log import log_to_file, set_level
+import logging
+log_to_file(sys.argv[1], "info")
+os.write(2, b"written by a library\\n")
+warnings.warn("a warning")
+def fail():
+    raise RuntimeError("in a thread")
+thread = threading.Thread(target=fail, name="worker")
+thread.start(); thread.join()
+logging.debug("too early")
+set_level("debug")
+logging.debug("in time")
+os.abort()
+"""
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_it_is_rotated_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    lines = 6 * MAX_BYTES // 1000
+    assert run(LOG_MUCH, path, "the first", lines).returncode == 0
+    assert run(LOG_MUCH, path, "the second", 1).returncode == 0
+    kept = sorted(tmp_path.iterdir())
+    assert len(kept) == 1 + OLD_FILES
+    assert max(file.stat().st_size for file in kept) <= MAX_BYTES
+    text = path.read_text()
+    assert text.index("end of the first") < text.index("begin of the second")
+    assert "begin of the first" not in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends by a signal")
+def test_what_libraries_write_and_what_kills_python_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    done = run(LOG_OTHERWISE, path)
+    assert (done.stdout, done.stderr) == ("", "")
+    text = path.read_text()
+    for told in ("written by a library", "a warning", "worker ended: RuntimeError('in a thread')"):
+        assert told in text
+    assert ("too early" in text, "in time" in text) == (False, True)
+    assert "Fatal Python error: Aborted" in text

@@ -1,0 +1,106 @@
+"""What befalls a daemon from outside: the next call works, whatever it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from memory_sidecar.daemon.protocol import encode, greeting
+from tests.e2e.home import Home
+
+CLOCK_AHEAD = """
+import time
+now = time.time
+time.time = lambda: now() + 400 * 24 * 3600
+from memory_sidecar.cli.daemon import main
+main()
+"""
+
+
+def test_pid_that_belongs_to_somebody_else_now_is_left_alone(home: Home) -> None:
+    home.add_source()
+    home.signal(signal.SIGKILL)
+    announced = home.data_dir / "state" / "daemon.json"
+    announced.write_text(json.dumps(json.loads(announced.read_text()) | {"pid": os.getpid()}))
+    stopped = home.call("stop")
+    assert (stopped.returncode, stopped.stdout) == (0, f"no daemon runs for {home.data_dir}\n")
+    assert home.sources() == ["shop"]
+    assert home.pid != os.getpid()
+
+
+def test_clock_that_jumps_back_costs_nothing(home: Home) -> None:
+    home.data_dir.mkdir()
+    ahead = home.run_python(CLOCK_AHEAD, str(home.data_dir))
+    while not (home.data_dir / "state" / "daemon.json").exists():
+        assert ahead.poll() is None
+        time.sleep(0.01)
+    root = home.add_source()
+    assert home.call("index", root, "--wait", "keyword").returncode == 0
+    store = ("--agent", "a", "--category", "pitfall")
+    assert home.call("store", "Written in the future", *store).returncode == 0
+    assert home.call("stop").returncode == 0
+    assert ahead.wait(timeout=60) == 0
+    (root / "cart.py").write_text("def okapi():\n    return 1\n")
+    found = home.call("search", "okapi", "--mode", "keyword", "--wait-fresh", 60_000, "--json")
+    assert [hit["filename"] for hit in json.loads(found.stdout)] == ["cart.py"]
+    assert home.call("store", "Written now", *store).returncode == 0
+    recent = json.loads(home.call("recent", "--agent", "a", "--json").stdout)
+    assert len(recent) == 2
+
+
+def test_data_directory_with_a_very_long_name_is_served(home: Home, tmp_path: Path) -> None:
+    deep = tmp_path / ("long" * 40) / ("name" * 40)
+    deep.mkdir(parents=True)
+    other = Home(deep, home.runtime_dir)
+    try:
+        other.add_source()
+        assert other.is_served
+        assert other.sources() == ["shop"]
+    finally:
+        other.end()
+
+
+def test_call_that_killed_three_daemons_is_run_by_its_client(home: Home) -> None:
+    root = home.add_source()
+    home.call("index", root, "--wait", "keyword")
+    for _ in range(3):
+        suspect = home.start("search", "-", "--mode", "keyword", stdin=subprocess.PIPE)
+        home.wait_for_requests(1)
+        home.signal(signal.SIGKILL)
+        _, err = suspect.communicate(timeout=60)
+        assert (suspect.returncode, "try again" in err) == (5, True)
+        assert home.sources() == ["shop"]
+    done = home.call("search", "-", "--mode", "keyword", stdin="total\n")
+    assert (done.returncode, "cart.py" in done.stdout) == (0, True)
+    assert "killed the daemon before, not run here: search - --mode keyword" in home.log
+
+
+def test_clients_that_do_not_read_their_answer_block_nobody(home: Home) -> None:
+    root = home.add_source()
+    names = [f"{'n' * 200}{number}.py" for number in range(3000)]
+    for name in names:
+        (root / name).touch()  # an empty file is skipped, and `status` can list it: 600 KB
+    home.call("index", root, "--wait", "keyword")
+    request = {
+        "type": "run",
+        "arguments": ["status", "--skipped", "--json"],
+        "cwd": str(home.folder),
+        "environ": {"MEMORY_SIDECAR_DATA_DIR": str(home.data_dir)},
+    }
+    silent = [home.connect() for _ in range(20)]
+    for client in silent:
+        client.sendall(encode(greeting()) + encode(request))
+    home.wait_for_requests(20)
+    for _ in range(3):
+        assert home.sources() == ["shop"]
+        found = home.call("search", "total", "--mode", "keyword", "--json")
+        assert [hit["filename"] for hit in json.loads(found.stdout)] == ["cart.py"]
+    for client in silent:
+        client.close()
+    home.wait_for_requests(0)
+    assert home.call("stop").returncode == 0
+    assert "Traceback" not in home.log

@@ -1,0 +1,59 @@
+"""The model's memory comes back when nobody asks, and the model when somebody does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from memory_sidecar.handlers import idle
+from memory_sidecar.handlers.idle import IdleUnload
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.paths import DataDir
+from memory_sidecar.settings import Settings
+
+
+@pytest.fixture
+def services(data_dir):
+    services = Services(DataDir(data_dir), Settings())
+    yield services
+    services.close()
+
+
+def test_what_was_used_just_now_stays(services):
+    services.models.embedder.embed_query("a cart")
+    assert not services.unload(unused_for_s=3600)
+    assert services.models.is_loaded
+
+
+def test_what_is_unused_goes_and_comes_back_with_the_same_answer(services):
+    before = services.models.embedder.embed_query("a cart").tobytes()
+    assert services.unload(unused_for_s=0)
+    assert not services.models.is_loaded
+    assert not services.unload(unused_for_s=0)  # there is nothing left
+    services.models.embedder.embed_passages(["another"])
+    assert services.models.is_loaded
+    assert services.models.embedder.embed_query("a cart").tobytes() == before
+
+
+def test_it_is_looked_at_from_time_to_time(services, monkeypatch):
+    monkeypatch.setattr(idle, "CHECK_S", 0.01)
+    services.models.embedder.load()
+    monkeypatch.setattr(services.models.embedder, "used_at", time.monotonic() - 61)
+    services.settings = replace(services.settings, idle_unload_minutes=1)
+    unloading = IdleUnload(services)
+    unloading.start()
+    deadline = time.monotonic() + 60
+    while services.models.is_loaded:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    unloading.close()
+
+
+def test_it_can_be_turned_off(services):
+    services.settings = replace(services.settings, idle_unload_minutes=0)
+    unloading = IdleUnload(services)
+    unloading.start()
+    assert not unloading._thread.is_alive()
+    unloading.close()
