@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memory_sidecar.cli.main import cli
+from memory_sidecar.cli.main import every_command
 from memory_sidecar.outputs.schema import all_schemas
 from tests.conftest import PROGRAM
 
@@ -29,7 +29,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def command_of(words: list[str]) -> click.Command | None:
     """The command that a command line begins with."""
-    command: click.Command = cli
+    command: click.Command = every_command()
     for word in words:
         if not isinstance(command, click.Group):
             break

@@ -53,17 +53,17 @@ class Companion(Protocol):
 
 
 def companions_of(
-    services: Services, *, cwd: Path, environ: Mapping[str, str]
+    services: Services, *, cwd: Path, environ: Mapping[str, str], begin: threading.Event
 ) -> Sequence[Companion]:
-    """Everything that the daemon does without being asked."""
+    """Everything that the daemon does without being asked, once `begin` is set."""
     from memory_sidecar.handlers.idle import IdleUnload
     from memory_sidecar.handlers.live import Live
     from memory_sidecar.handlers.live_agents import LiveAgents
 
     return [
         IdleUnload(services),
-        Live(services.codebase().data, clock=system_clock),
-        LiveAgents(services, clock=system_clock),
+        Live(services.codebase().data, clock=system_clock, begin=begin),
+        LiveAgents(services, clock=system_clock, begin=begin),
         *_context_companions(services, cwd, environ),
     ]
 
@@ -95,9 +95,11 @@ class Commands:
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[Companion] = ()
+        self._has_answered = threading.Event()  # to anyone
 
     def start(self) -> None:
-        import memory_sidecar.cli.main  # noqa: F401  so that the first request need not
+        import memory_sidecar.cli.main
+        import memory_sidecar.cli.search  # noqa: F401  so that the first request need not
 
         try:
             self._shared(load_settings(find_config(self._cwd), self._environ))
@@ -162,6 +164,7 @@ class Commands:
             status = EXIT_FAILED
         exchange.stdout.flush()
         exchange.stderr.flush()
+        self._has_answered.set()
         return status
 
     def _open_services(
@@ -192,7 +195,9 @@ class Commands:
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
-                self._companions = companions_of(services, cwd=self._cwd, environ=self._environ)
+                self._companions = companions_of(
+                    services, cwd=self._cwd, environ=self._environ, begin=self._has_answered
+                )
                 self._services = services
                 for companion in self._companions:
                     companion.start()

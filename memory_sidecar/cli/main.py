@@ -6,39 +6,15 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.category import category
-from memory_sidecar.cli.context import context
-from memory_sidecar.cli.doctor import doctor
-from memory_sidecar.cli.embed import embed
-from memory_sidecar.cli.episodic import episodic_commit, episodic_put, episodic_search
 from memory_sidecar.cli.form import error_line, wants_json
-from memory_sidecar.cli.get import get
-from memory_sidecar.cli.grep import grep
-from memory_sidecar.cli.index import index
-from memory_sidecar.cli.list import list_memories
-from memory_sidecar.cli.mcp import mcp
-from memory_sidecar.cli.model import model
-from memory_sidecar.cli.move import move, share
 from memory_sidecar.cli.options import with_help
-from memory_sidecar.cli.query import query
-from memory_sidecar.cli.recent import recent
-from memory_sidecar.cli.reindex import reindex
-from memory_sidecar.cli.remove import prune, remove, restore
-from memory_sidecar.cli.search import search
-from memory_sidecar.cli.serve import serve
-from memory_sidecar.cli.service import service
-from memory_sidecar.cli.session import session
-from memory_sidecar.cli.skills import skills
-from memory_sidecar.cli.source import source
-from memory_sidecar.cli.status import status
-from memory_sidecar.cli.stop import stop
-from memory_sidecar.cli.store import store, update
 from memory_sidecar.errors import SidecarError, UsageError
 
 EXIT_INTERRUPTED = 130
@@ -52,7 +28,60 @@ def show_version(context: click.Context, _option: click.Parameter, wanted: bool)
         context.exit()
 
 
+# Where each command is defined: in the module of its name, or as its module and attribute.
+_COMMANDS = {
+    "index": "",
+    "search": "",
+    "grep": "",
+    "embed": "",
+    "store": "",
+    "query": "",
+    "list": "list:list_memories",
+    "recent": "",
+    "get": "",
+    "update": "store:update",
+    "move": "",
+    "share": "move:share",
+    "remove": "",
+    "prune": "remove:prune",
+    "restore": "remove:restore",
+    "category": "",
+    "session": "",
+    "episodic-put": "episodic:episodic_put",
+    "episodic-search": "episodic:episodic_search",
+    "episodic-commit": "episodic:episodic_commit",
+    "status": "",
+    "reindex": "",
+    "source": "",
+    "context": "",
+    "doctor": "",
+    "model": "",
+    "serve": "",
+    "stop": "",
+    "service": "",
+    "skills": "",
+    "mcp": "",
+}
+
+
+class Commands(click.Group):
+    """Imports a command when it is asked for: all of them take most of a second."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name in self.commands or cmd_name not in _COMMANDS:
+            return self.commands.get(cmd_name)
+        module, _, attribute = (_COMMANDS[cmd_name] or f"{cmd_name}:{cmd_name}").partition(":")
+        command = getattr(import_module(f"memory_sidecar.cli.{module}"), attribute)
+        assert isinstance(command, click.Command)
+        self.add_command(command)
+        return command
+
+
 @click.group(
+    cls=Commands,
     context_settings={"max_content_width": MAX_COLUMNS},
     epilog="Any text may be `-`, which reads standard input. Exit status: 0 done, 1 failed, "
     "2 wrong usage, 3 not found, 4 conflict, 5 daemon unreachable, 130 interrupted.",
@@ -69,40 +98,12 @@ def cli() -> None:
     """A local memory for coding agents: searches your projects by meaning and by name."""
 
 
-for _command in (
-    index,
-    search,
-    grep,
-    embed,
-    store,
-    query,
-    list_memories,
-    recent,
-    get,
-    update,
-    move,
-    share,
-    remove,
-    prune,
-    restore,
-    category,
-    session,
-    episodic_put,
-    episodic_search,
-    episodic_commit,
-    status,
-    reindex,
-    source,
-    context,
-    doctor,
-    model,
-    serve,
-    stop,
-    service,
-    skills,
-    mcp,
-):
-    cli.add_command(_command)
+def every_command() -> click.Group:
+    """The whole tree, imported."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        cli.get_command(context, name)
+    return cli
 
 
 def run(call: Call) -> int:

@@ -29,6 +29,7 @@ from memory_sidecar.handlers.resident import return_free
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.watch import Settled, Watch
 
+BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
 RESCAN_S = 600.0  # events are hints: a whole scan looks for what they missed
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 
@@ -40,8 +41,12 @@ EVERYTHING = Settled(paths=frozenset(), everything=True)
 class Live:
     """Watches every source of `index` between `start` and `close`."""
 
-    def __init__(self, index: Index[Any], *, clock: Clock) -> None:
+    def __init__(
+        self, index: Index[Any], *, clock: Clock, begin: threading.Event | None = None
+    ) -> None:
+        """Waits a moment for `begin`, unless somebody needs it at once."""
         self._index = index
+        self._begin = begin or _begun()
         self._clock = clock
         self._sources: dict[str, _LiveSource] = {}
         self._lock = threading.Lock()
@@ -72,6 +77,7 @@ class Live:
 
     def index(self, source: Source, *, full: bool, progress: Progress) -> Refreshed:
         """As `Follower.index`. Whoever stops waiting leaves it to us."""
+        self._begin.set()
         while not self._is_open.wait(BEAT_S):
             progress(0, 0)
         self.follow(source)
@@ -108,9 +114,14 @@ class Live:
 
         Asks the disk, not the watch, whose events may still be on their way.
         """
+        deadline = time.monotonic() + timeout_ms / 1000
+        self._begin.set()
+        if not self._is_open.wait(timeout_ms / 1000):
+            return False
+        for source in self._index.sources():
+            self.follow(source)
         with self._lock:
             sources = list(self._sources.values())
-        deadline = time.monotonic() + timeout_ms / 1000
         asked = [live.ask_for(EVERYTHING, recheck=True) for live in sources]
         done, late = wait(asked, timeout=max(deadline - time.monotonic(), 0))
         return not late and all(each.exception() is None for each in done)
@@ -119,12 +130,14 @@ class Live:
         """Stop watching. What is being indexed is left where it is: the next one goes on."""
         self._index.live = None
         self._stop.set()
+        self._begin.set()
         self._wake.set()
         self._index.stop()
         self._thread.join()
 
     def _run(self) -> None:
         """Hold the database for as long as its sources are watched, and embed behind them."""
+        self._begin.wait(BEGIN_AT_LATEST_S)
         try:
             with self._index.kept_open(_Logged()):
                 self._is_open.set()
@@ -153,6 +166,12 @@ class Live:
         except Exception as error:  # the thread must outlive whatever one batch meets
             self._index.activity.last_failure = Failure(self._clock(), str(error))
             _log.exception("vectors are left for later")
+
+
+def _begun() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
 
 
 class _Logged(Silent):

@@ -20,8 +20,12 @@ WATCHED_FROM_START = 32
 class LiveAgents:
     """Keeps the agents of `services` up to date between `start` and `close`."""
 
-    def __init__(self, services: Services, *, clock: Clock) -> None:
+    def __init__(
+        self, services: Services, *, clock: Clock, begin: threading.Event | None = None
+    ) -> None:
+        """Each waits for `begin` as `Live` does."""
         self._services = services
+        self._begin = begin
         self._clock = clock
         self._lives: dict[Path, Live] = {}  # by database
         self._lock = threading.Lock()
@@ -40,7 +44,7 @@ class LiveAgents:
         with self._lock:
             if self._is_closed or agent.paths.db in self._lives or not agent.sources():
                 return
-            live = Live(agent.data, clock=self._clock)
+            live = Live(agent.data, clock=self._clock, begin=self._begin)
             self._lives[agent.paths.db] = live
             live.start()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_sidecar.clock import Clock, system_clock
 from memory_sidecar.errors import UsageError
-from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.context import record_own_read
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.paths import (
     SHARED,
@@ -22,6 +21,9 @@ from memory_sidecar.paths import (
 )
 from memory_sidecar.settings import Settings, load_settings
 from memory_sidecar.sources.memory_names import check_agent
+
+if TYPE_CHECKING:
+    from memory_sidecar.handlers.agents import Agent
 
 
 class Services:
@@ -85,6 +87,8 @@ class Services:
 
     def _agent(self, paths: AgentPaths, shared: Agent | None) -> Agent:
         if paths not in self._agents:
+            from memory_sidecar.handlers.agents import Agent  # a search in code needs none
+
             agent = Agent(
                 paths,
                 models=self.models,
@@ -93,6 +97,8 @@ class Services:
                 reranks=self.settings.rerank,
             )
             if self.settings.context_count_reads:
+                from memory_sidecar.handlers.context import record_own_read
+
                 agent.on_read = record_own_read
             agent.on_use = lambda: self.on_agent_use(agent)
             self._agents[paths] = agent

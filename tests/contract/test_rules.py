@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memory_sidecar.cli.main import cli
+from memory_sidecar.cli.main import every_command
 
 
 def leaf_commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
@@ -24,7 +24,7 @@ def leaf_commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
     return found
 
 
-COMMANDS = leaf_commands(cli)
+COMMANDS = leaf_commands(every_command())
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memory_sidecar.cli.main import cli
+from memory_sidecar.cli.main import every_command
 from memory_sidecar.errors import Conflict, PathRefused
 from memory_sidecar.handlers.skills import all_skills, install_skills
 
@@ -64,7 +64,7 @@ def test_what_a_skill_names_in_passing_is_there(name):
     text = BLOCK.sub("", SKILLS[name].file.read_text("utf-8"))
     options = {
         option
-        for command in all_commands(cli)
+        for command in all_commands(every_command())
         for parameter in command.params
         for option in parameter.opts
     }
