@@ -48,15 +48,21 @@ def faded(score: float, strength: float) -> float:
     return score * (1 - SHARE + SHARE * strength)
 
 
-STRENGTH_SQL = (
-    "CASE WHEN pinned THEN 1.0 ELSE pow(2.0,"
-    f" -max(:today - max(updated_at, used_at) / {_DAY_MS}, 0)"
-    f" / ({HALF_LIFE_DAYS} * sqrt(1 + uses)"
-    f" * (1 + {EVIDENCE_SHARE} * min(evidence, {MAX_EVIDENCE})))) END"
+_FADED_DAYS_SQL = f"max(:today - max(updated_at, used_at) / {_DAY_MS}, 0)"
+_HALF_LIFE_SQL = (
+    f"({HALF_LIFE_DAYS} * sqrt(1 + uses) * (1 + {EVIDENCE_SHARE} * min(evidence, {MAX_EVIDENCE})))"
 )
-"""`strength` over the columns of these names, for ordering thousands of rows by it."""
+
+STRENGTH_SQL = f"CASE WHEN pinned THEN 1.0 ELSE pow(2.0, -{_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}) END"
+"""`strength` over the columns of these names."""
+
+STRENGTH_ORDER_SQL = (
+    f"-CASE WHEN pinned THEN 0.0 WHEN uses OR evidence THEN {_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}"
+    f" ELSE {_FADED_DAYS_SQL} / {HALF_LIFE_DAYS} END"
+)
+"""What orders thousands of rows as their strength does, in half of the time that takes."""
 
 
 def today(now_ms: int) -> int:
-    """The day that `STRENGTH_SQL` asks for: whole days since 1970."""
+    """The day that SQL asks for as `:today`: whole days since 1970."""
     return now_ms // _DAY_MS

@@ -8,6 +8,7 @@ import pytest
 from memory_sidecar.strength import (
     HALF_LIFE_DAYS,
     SHARE,
+    STRENGTH_ORDER_SQL,
     STRENGTH_SQL,
     faded,
     half_life_days,
@@ -75,3 +76,19 @@ def test_sql_has_the_same_formula(days, uses, evidence, is_pinned):
     connection = apsw.Connection(":memory:")
     found = connection.execute(f"SELECT {STRENGTH_SQL} FROM (SELECT {columns})", row).get
     assert found == pytest.approx(strength(now_ms=NOW, is_pinned=is_pinned, **facts), rel=1e-12)
+
+
+def test_sql_orders_as_strength_does():
+    connection = apsw.Connection(":memory:")
+    columns = "updated_at, used_at, uses, evidence, pinned"
+    connection.execute(f"CREATE TABLE memories ({columns})")
+    for number in range(200):
+        days, used = number * 37 % 500 - 5, number % 3 * number * DAY_MS
+        row = (NOW - days * DAY_MS, used, number % 3, number % 7 // 2, number % 41 == 0)
+        connection.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?)", row)
+    found = connection.execute(
+        f"SELECT {STRENGTH_SQL} FROM memories ORDER BY {STRENGTH_ORDER_SQL} DESC",
+        {"today": today(NOW)},
+    ).fetchall()
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) > 50
