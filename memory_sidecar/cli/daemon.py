@@ -5,6 +5,7 @@ Clients are greeted before the commands and their libraries are loaded, so this 
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # Answered in a fraction of a second; every other command gets a thread to itself.
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"  # unless they are told to wait
+GARBAGE_THRESHOLD = 20_000  # of objects: a scan makes many, and leaves no cycles behind
 SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -224,6 +226,7 @@ def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str
     keep_few_arenas()
     # What numpy multiplies here is too small to share, and its threads would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     commands = Commands(Path(data_dir), cwd=cwd, environ=environ)
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be

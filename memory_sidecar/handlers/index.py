@@ -286,7 +286,7 @@ class Index(Generic[S]):
 
     def known_folders(self, source: Source) -> set[str]:
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""
-        return {"", *folders_of(self.open().manifest(source.name))}
+        return {"", *folders_of(self.open().paths(source.name))}
 
     def embed_query(self, reporter: Reporter, *, required: bool) -> EmbedQuery | None:
         """What turns a question into a vector like those here; `None`, with a notice, without.

@@ -63,7 +63,7 @@ class InotifyObserver:
         with self._lock:
             if folder in self._folders:
                 return
-            path = os.fsencode(self._root / folder)
+            path = os.fsencode(f"{self._root}/{folder}" if folder else self._root)
             wd = self._system.add_callback(path, mask, watched, watched.id)
             watched.wd = wd
             if wd == -1:  # what watchdog makes of EACCES

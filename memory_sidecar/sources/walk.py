@@ -108,8 +108,9 @@ class _Collector:
     def take(self, seen: Recheck) -> None:
         self.folders += seen.folders
         self.unreadable += seen.unreadable
+        prefix = _with_separator(self._top)
         for relative, status in seen.files:
-            self._add_file(_with_separator(self._top) + relative, relative, status)
+            self._add_file(prefix + relative, relative, status)
 
     def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
         is_utf8 = _is_utf8(relative)
