@@ -256,9 +256,10 @@ class DerivedStore(ABC):
             if under is None or "" in (under := set(under)):
                 rows += connection.execute(entries, (source,)).fetchall()
             else:
-                # '0' follows '/': the range holds what begins with the path and a slash. Two
-                # questions, each served by the key, where an OR would go over every file.
-                part = f"{entries} AND path = ?2 UNION ALL {entries} AND path > ?2 || '/' AND path < ?2 || '0'"
+                # '0' follows '/': the range holds what begins with the path and a slash. It is
+                # asked for apart, since an OR would go over every file.
+                inside = "path > ?2 || '/' AND path < ?2 || '0'"
+                part = f"{entries} AND path = ?2 UNION ALL {entries} AND {inside}"
                 for path in under:
                     rows += connection.execute(part, (source, path)).fetchall()
         return {
