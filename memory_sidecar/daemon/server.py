@@ -134,9 +134,11 @@ class Server:
         try:
             if len(self._clients) <= MAX_CLIENTS:
                 await self._serve(reader, writer)
-        except (ProtocolError, OSError, TimeoutError, ValueError) as error:
+        except (ProtocolError, TimeoutError, ValueError) as error:
             # ValueError: the stream's word for a line that is too long.
-            _log.info("a client was refused: %s", error or type(error).__name__)
+            _log.info("a client was refused: %s", str(error) or type(error).__name__)
+        except OSError as error:
+            _log.info("a client is gone: %s", error)
         except asyncio.CancelledError:
             pass  # the end of the daemon, which this client waited for; asyncio would log it
         finally:

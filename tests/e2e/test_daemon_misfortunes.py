@@ -81,9 +81,9 @@ def test_call_that_killed_three_daemons_is_run_by_its_client(home: Home) -> None
 
 def test_clients_that_do_not_read_their_answer_block_nobody(home: Home) -> None:
     root = home.add_source()
-    names = [f"{'n' * 200}{number}.py" for number in range(3000)]
+    names = [f"{'n' * 200}{number}.py" for number in range(1500)]
     for name in names:
-        (root / name).touch()  # an empty file is skipped, and `status` can list it: 600 KB
+        (root / name).touch()  # an empty file is skipped, and `status` can list it: 350 KB
     home.call("index", root, "--wait", "keyword")
     request = {
         "type": "run",
