@@ -59,4 +59,6 @@ def embed_pending(
         embedded += len(waiting)
         if progress is not None:
             progress(embedded)
+        if len(waiting) < BATCH_TEXTS:  # whoever adds to the queue sees to that afterwards
+            break
     return embedded

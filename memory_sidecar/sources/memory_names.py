@@ -20,6 +20,7 @@ MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
 
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
 _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
@@ -142,7 +143,10 @@ def slug(text: str, *, max_bytes: int = MAX_SLUG_BYTES) -> str:
     Cut between words where that is possible, never within a character.
     """
     normal = unicodedata.normalize("NFKC", text[:300]).lower()
-    words = "".join(c if _is_word(c) else " " for c in normal).split()
+    if normal.isascii():
+        words = _ASCII_WORD.findall(normal)
+    else:
+        words = "".join(c if _is_word(c) else " " for c in normal).split()
     words = [word for word in words if any(map(str.isalnum, word))]  # a mark needs a letter
     made = ""
     for word in words:
