@@ -50,6 +50,17 @@ def test_explanation_has_both_arms(run, indexed):
     assert why["boosts"]["exact_symbol"] == 1
 
 
+def test_explanation_says_how_fresh_the_source_is(run, indexed):
+    (hit, *_) = run("search", "total_price", "--json", "--explain").json
+    (source,) = run("status", "--json").json["sources"]
+    assert hit["freshness"] == {
+        "is_current": None,  # nobody watches
+        "scanned_at": source["scanned_at"],
+        "vectors_pending": 0,
+    }
+    assert "freshness" not in run("search", "total_price", "--json").json[0]
+
+
 def test_a_budget_holds_for_all_code_together(run, indexed):
     hits = run("search", "price", "--max-tokens", "60", "--json").json
     assert hits
