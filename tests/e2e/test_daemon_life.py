@@ -91,9 +91,11 @@ def test_stop_ends_it_and_says_when_there_is_none(home: Home) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_stops_it_in_order(home: Home, number: signal.Signals) -> None:
     home.add_source()
-    home.signal(number)
+    with home.connect():  # a client that says nothing, and that nothing is said to
+        home.signal(number)
     assert f"stopping: {number.name}" in home.log
     assert not (home.data_dir / "state" / "daemon.json").exists()
+    assert "Traceback" not in home.log
 
 
 def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home: Home) -> None:
