@@ -8,7 +8,6 @@ made again by whatever needs it first, which says so.
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -23,8 +22,8 @@ from memory_sidecar.flows.vectors import embed_pending, known_vectors
 from memory_sidecar.handlers.activity import Activity
 from memory_sidecar.handlers.follower import Follower
 from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.open_flows import OpenFlows
 from memory_sidecar.handlers.reporter import Reporter, Silent
-from memory_sidecar.handlers.shared_lock import SharedLock
 from memory_sidecar.handlers.writer_lock import WriterLock
 from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
@@ -89,20 +88,16 @@ class Index(Generic[S]):
         self._builder = builder
         self._clock = clock
         self._store: S | None = None
-        self._flows: dict[str, SourceFlow] = {}
-        self._keeps_flows = False
+        self._flows = OpenFlows(self._make_flow, state_of=paths.flow_state)
         self._lock = WriterLock(paths.writer_lock)
-        self._changing = SharedLock()  # shared by flows; a rebuild replaces the store
-        self._making_flow = threading.Lock()
         self._embedding = threading.Lock()
         self._opening = threading.Lock()
         self._was_outdated = False  # the database, when it was opened
         self.activity = Activity()
-        self._is_stopped = False
         self.live: Follower | None = None  # whoever watches the sources in this process
 
     def close(self) -> None:
-        self._close_flows()
+        self._flows.close()
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -149,7 +144,7 @@ class Index(Generic[S]):
         For whoever holds the lock by `kept_open`; vectors are left for `embed`. Raises Stopped
         after `stop`.
         """
-        with self._flow_of(source) as flow, self.activity.indexing(source.name) as report:
+        with self._flows.of(source) as flow, self.activity.indexing(source.name) as report:
 
             def both(done: int, total: int) -> None:
                 report(done, total)
@@ -160,11 +155,7 @@ class Index(Generic[S]):
 
     def stop(self) -> None:
         """End every refresh soon; what it has committed stays."""
-        with self._making_flow:
-            self._is_stopped = True
-            flows = list(self._flows.values())
-        for flow in flows:
-            flow.stop()
+        self._flows.stop()
 
     def take_up(
         self,
@@ -215,13 +206,8 @@ class Index(Generic[S]):
     @contextmanager
     def kept_open(self, reporter: Reporter) -> Iterator[None]:
         """Keep the writer's lock and the flows of all sources for the length of the block."""
-        with self._lock.held(reporter):
-            self._keeps_flows = True
-            try:
-                yield
-            finally:
-                self._keeps_flows = self._is_stopped = False
-                self._close_flows()
+        with self._lock.held(reporter), self._flows.kept():
+            yield
 
     def rebuild(
         self, sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
@@ -233,15 +219,15 @@ class Index(Generic[S]):
         with self._lock.held(reporter):
             if all_of_it:
                 self._start_over()
-            with self._changing.alone():
+            with self._flows.alone():
                 for source in sources:
-                    self._forget_state(source)
+                    self._flows.forget(source)
             return self.update(sources, reporter)
 
     def forget(self, source: Source, *, reporter: Reporter) -> None:
         """Remove everything derived from `source`."""
-        with self._lock.held(reporter), self._changing.alone():
-            self._forget_state(source)
+        with self._lock.held(reporter), self._flows.alone():
+            self._flows.forget(source)
             if self.paths.db.exists():
                 self.recovering(lambda: self.open().forget_source(source.name), reporter)
 
@@ -385,26 +371,11 @@ class Index(Generic[S]):
             return self.live.index(source, full=full, progress=progress)
         return self.refresh(source, full=full, progress=progress)
 
-    @contextmanager
-    def _flow_of(self, source: Source) -> Iterator[SourceFlow]:
-        """The flow of `source`, for several threads where flows are kept, and else for one."""
-        with self._changing.shared() if self._keeps_flows else self._changing.alone():
-            try:
-                with self._making_flow:
-                    flow = self._flows.get(source.name)
-                    if flow is None or flow.source != source:
-                        self._close_flows(source.name)
-                        flow = self._flows[source.name] = self._make_flow(source)
-                yield flow
-            finally:
-                if not self._keeps_flows:
-                    self._close_flows()
-
     def _make_flow(self, source: Source) -> SourceFlow:
         known = None
         if self.models.problem is None:
             known = known_vectors(self.models.cache, self.models.files.sha256)
-        flow = SourceFlow(
+        return SourceFlow(
             source,
             builder=self._builder(source),
             store=self.open(),
@@ -412,20 +383,6 @@ class Index(Generic[S]):
             known_vectors=known or (lambda _texts: {}),
             threads=2 * processors(),  # some of them wait for other processes
         )
-        if self._is_stopped:
-            flow.stop()
-        return flow
-
-    def _close_flows(self, name: str | None = None) -> None:
-        """Let go of the CocoIndex state of all sources, or of one."""
-        for each in [name] if name else list(self._flows):
-            if flow := self._flows.pop(each, None):
-                flow.close()
-
-    def _forget_state(self, source: Source) -> None:
-        """Its next refresh derives every row again."""
-        self._close_flows(source.name)
-        shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, and the lost ones besides; whoever watches sees to these without being asked."""
@@ -457,7 +414,7 @@ class Index(Generic[S]):
 
     def _start_over(self) -> None:
         """Raises StoreForeign and StoreNewer for what is not ours to set aside."""
-        with self._changing.alone(), named_errors(self.paths.db):
+        with self._flows.alone(), named_errors(self.paths.db):
             self.close()
             with suppress(StoreCorrupt):
                 is_outdated(self.paths.db, self._store_type.SCHEMA)
