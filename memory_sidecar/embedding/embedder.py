@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.embedding.on_demand import OnDemand, corrupt, open_model
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelCorrupt
@@ -42,7 +42,7 @@ class EmbeddingStopped(Exception):
     """Whoever asked wants no more."""
 
 
-class Embedder:
+class Embedder(OnDemand["TextEmbedding"]):
     """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(
@@ -52,20 +52,13 @@ class Embedder:
 
         With `gate`, passages also pause for whatever else goes through it.
         """
-        self.files = files
+        super().__init__(files)
         self.threads = min(threads or _available_cores(), MAX_THREADS)
-        self._loading = threading.Lock()
-        self._model: TextEmbedding | None = None
-        self.used_at = time.monotonic()
         self._gate = gate or QueryGate()
         self._pool = ThreadPoolExecutor(
             self.threads, thread_name_prefix="embed", initializer=_let_others_go_first
         )
         self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
-
-    @property
-    def is_loaded(self) -> bool:
-        return self._model is not None
 
     def embed_query(self, text: str) -> Vectors:
         """The vector of a question, (dimension,) float32 of length one. Overtakes passages."""
@@ -98,58 +91,33 @@ class Embedder:
 
         return np.stack(list(self._pool.map(embed_when_free, texts)))
 
-    def load(self) -> None:
-        """Load the model now. Raises ModelCorrupt where its files do not make a model."""
-        self._loaded()
+    def _load(self) -> TextEmbedding:
+        from fastembed import TextEmbedding
+        from fastembed.common.model_description import PoolingType
 
-    def unload(self) -> None:
-        """Give the model's memory back; calls under way finish, the next one loads it again."""
-        with self._loading:
-            self._model = None
-
-    def _loaded(self) -> TextEmbedding:
-        self.used_at = time.monotonic()
-        with self._loading:
-            if self._model is None:
-                self._model = _load(self.files)
-            return self._model
-
-
-_registering = threading.Lock()  # FastEmbed keeps one list of models for the whole process
-
-
-def _load(files: ModelFiles) -> TextEmbedding:
-    from fastembed import TextEmbedding
-    from fastembed.common.model_description import ModelSource, PoolingType
-
-    name = f"memory-sidecar/{files.name}/{files.model_file}"
-    with _registering:
-        if all(known["model"] != name for known in TextEmbedding.list_supported_models()):
-            TextEmbedding.add_custom_model(
-                model=name,
+        files = self.files
+        try:
+            model: TextEmbedding = open_model(
+                TextEmbedding,
+                files,
                 pooling=PoolingType.CLS,
                 normalization=True,
-                sources=ModelSource(hf=files.name),
                 dim=files.dimension,
-                model_file=files.model_file,
             )
-    folder = str(files.folder)
-    try:
-        # cache_dir is not used with a path given, but FastEmbed would make a folder for it.
-        model = TextEmbedding(name, specific_model_path=folder, cache_dir=folder, threads=1)
-        dimension = len(_embed(model, "dimension"))
-    except Exception as error:  # ONNX Runtime's errors have no base class of their own
-        raise ModelCorrupt(
-            f"{files.folder / files.model_file} and its tokenizer do not load: {error}",
-            hint="`memory-sidecar model verify` tells more; get the files anew, or name "
-            "another folder in MEMORY_SIDECAR_MODEL_DIR",
-        ) from error
-    if dimension != files.dimension:
-        raise ModelCorrupt(
-            f"{files.folder} gives {dimension} dimensions, {files.name} has {files.dimension}",
-            hint=f"name a folder with {files.name} in MEMORY_SIDECAR_MODEL_DIR, or unset it",
-        )
-    return model
+            dimension = len(_embed(model, "dimension"))
+        except Exception as error:
+            raise corrupt(
+                files,
+                error,
+                hint="`memory-sidecar model verify` tells more; get the files anew, or name "
+                "another folder in MEMORY_SIDECAR_MODEL_DIR",
+            ) from error
+        if dimension != files.dimension:
+            raise ModelCorrupt(
+                f"{files.folder} gives {dimension} dimensions, {files.name} has {files.dimension}",
+                hint=f"name a folder with {files.name} in MEMORY_SIDECAR_MODEL_DIR, or unset it",
+            )
+        return model
 
 
 def _embed(model: TextEmbedding, text: str) -> Vectors:

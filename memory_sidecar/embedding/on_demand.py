@@ -1,0 +1,74 @@
+"""A model of FastEmbed's that is loaded when first used, and can be given back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from memory_sidecar.embedding.supply import ModelFiles
+from memory_sidecar.errors import ModelCorrupt
+
+Model = TypeVar("Model")
+
+_registering = threading.Lock()  # FastEmbed keeps one list of models for the whole process
+
+
+class OnDemand(ABC, Generic[Model]):
+    """The model in `files`. Thread-safe: one that is given back serves the calls under way."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        self.files = files
+        self.used_at = time.monotonic()
+        self._loading = threading.Lock()
+        self._model: Model | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._model is not None
+
+    def load(self) -> None:
+        """Load the model now. Raises ModelCorrupt where its files do not make a model."""
+        self._loaded()
+
+    def unload(self) -> None:
+        """Give the model's memory back; calls under way finish, the next one loads it again."""
+        with self._loading:
+            self._model = None
+
+    def _loaded(self) -> Model:
+        self.used_at = time.monotonic()
+        with self._loading:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+    @abstractmethod
+    def _load(self) -> Model:
+        """Raises ModelCorrupt."""
+
+
+def open_model(kind: Any, files: ModelFiles, **description: object) -> Any:  # noqa: ANN401  FastEmbed's classes share no base
+    """The model in `files`, of one of FastEmbed's classes, which is told that it exists."""
+    from fastembed.common.model_description import ModelSource
+
+    name = f"memory-sidecar/{files.name}/{files.model_file}"
+    with _registering:
+        if all(known["model"] != name for known in kind.list_supported_models()):
+            kind.add_custom_model(
+                model=name,
+                sources=ModelSource(hf=files.name),
+                model_file=files.model_file,
+                **description,
+            )
+    folder = str(files.folder)
+    # cache_dir is not used with a path given, but FastEmbed would make a folder for it.
+    return kind(name, specific_model_path=folder, cache_dir=folder, threads=1)
+
+
+def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:
+    """What to raise for an error of ONNX Runtime's, which have no base class of their own."""
+    return ModelCorrupt(
+        f"{files.folder / files.model_file} and its tokenizer do not load: {error}", hint=hint
+    )
