@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
 from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks, read_symbols
-from memory_sidecar.store.vectors import Floats, Ids, Vector
+from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -40,10 +41,8 @@ PATHS_KEPT = 1 << 14
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
-# The vector arm works beside the keyword arm, and the wordings of a question are embedded beside
-# each other: nearly all of it runs outside of Python's lock. What waits for another task here was
-# submitted after it, so that one at least goes on.
-_embedding = ThreadPoolExecutor(4, thread_name_prefix="question")
+# The vector arm works beside the keyword arm: nearly all of it runs outside of Python's lock.
+_beside = ThreadPoolExecutor(4, thread_name_prefix="question")
 _path_stems: dict[str, frozenset[str]] = {}
 
 
@@ -57,18 +56,15 @@ def search_code(
     text = query.text[:MAX_QUERY_CHARACTERS]
     question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
-    vectors: list[Future[Vector]] = []
-    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        wordings = question.wordings if is_hybrid else (text,)
-        vectors = [_embedding.submit(embed_query, wording) for wording in wordings]
     index = store.vectors[CHUNKS]
+    scanning: Future[tuple[Ids, Floats]] | None = None
     with store.reading() as connection:
+        if query.mode is not SearchMode.KEYWORD and embed_query is not None:
+            # First of all: it takes longer than everything else together.
+            wordings = question.wordings if is_hybrid else (text,)
+            scanning = _start_scan(index, connection, embed_query, wordings)
         directory = store.directory.read(connection)
         allowed = allowed_chunks(connection, directory, query.filter)
-        scanning: Future[tuple[Ids, Floats]] | None = None
-        if vectors:
-            index.catch_up(connection)
-            scanning = _embedding.submit(lambda: index.scan(_mean(vectors)))
         named = np.empty(0, np.int64)
         keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
         if is_hybrid:
@@ -98,15 +94,31 @@ def search_code(
                 locates=names.locate,
             )
         else:
-            scores = candidates.cosine if vectors else candidates.keyword
+            scores = candidates.cosine if scanning is not None else candidates.keyword
             ranked = Ranked(np.clip(np.nan_to_num(scores), 0.0, 1.0), {})
         hits = _read_hits(connection, candidates, ranked, query.top_k)
     return _within_budget(hits, query.max_tokens)
 
 
-def _mean(vectors: Sequence[Future[Vector]]) -> Vector:
-    mean: Vector = np.stack([vector.result() for vector in vectors]).mean(axis=0)
-    return mean
+def _start_scan(
+    index: VectorIndex, connection: Connection, embed_query: EmbedQuery, wordings: Sequence[str]
+) -> Future[tuple[Ids, Floats]]:
+    """The vector arm: ids and cosines of all chunks that `connection` sees."""
+    caught_up = Event()
+    # Whoever waits here does so for what was submitted before it, so that one at least goes on.
+    others = [_beside.submit(embed_query, wording) for wording in wordings[1:]]
+
+    def scan() -> tuple[Ids, Floats]:
+        vectors = [embed_query(wordings[0]), *(other.result() for other in others)]
+        caught_up.wait()
+        return index.scan(np.stack(vectors).mean(axis=0))
+
+    scanning = _beside.submit(scan)
+    try:
+        index.catch_up(connection)
+    finally:
+        caught_up.set()
+    return scanning
 
 
 def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:
