@@ -198,14 +198,20 @@ class DerivedStore(ABC):
         """One transaction; what it did to vectors reaches the index as soon as it is committed."""
         with self._write_lock:
             versions = {}
-            with transaction(self._writer):
-                write = Write(
-                    self._writer, self.SCHEMA.corpora, now=self._clock(), queued_at=queued_at
-                )
-                yield write
-                for corpus in self.SCHEMA.corpora:
-                    if write.removed[corpus] or write.added[corpus]:
-                        versions[corpus] = raise_vector_version(self._writer, corpus)
+            try:
+                with transaction(self._writer):
+                    write = Write(
+                        self._writer, self.SCHEMA.corpora, now=self._clock(), queued_at=queued_at
+                    )
+                    yield write
+                    for corpus in self.SCHEMA.corpora:
+                        if write.removed[corpus] or write.added[corpus]:
+                            versions[corpus] = raise_vector_version(self._writer, corpus)
+                            self.vectors[corpus].expect(versions[corpus])
+            except BaseException:
+                for corpus in versions:
+                    self.vectors[corpus].expect(None)
+                raise
             for corpus, version in versions.items():
                 self.vectors[corpus].apply(
                     version=version, removed=write.removed[corpus], added=write.added[corpus]

@@ -6,8 +6,8 @@ gives the cosine of any row besides, not of the nearest alone. The rounding move
 less than 0.004.
 
 The index follows the table by its vector version: a number that every transaction which
-changes vectors raises. Writers of this process hand over what they changed; after anyone else's
-change the index reads the table again.
+changes vectors raises. Writers of this process say which one comes and hand over what they changed;
+after anyone else's change the index reads the table again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from memory_sidecar.store.corpus import Corpus
 
 DIMENSION = 384
 _QUERY_STEPS = 255
+_HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
 _BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
 
 Vector = npt.NDArray[np.float32]
@@ -40,6 +41,8 @@ class VectorIndex:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._lock = threading.Lock()
+        self._handed_over = threading.Condition(self._lock)
+        self._coming: int | None = None  # the version that a writer of this process is committing
         self._version = -1
         self._count = 0
         self._ids: Ids = np.empty(0, np.int64)
@@ -86,11 +89,22 @@ class VectorIndex:
                 self._order = np.argsort(self._ids[:count])
             return self._ids[self._order], scores[self._order]
 
+    def expect(self, version: int | None) -> None:
+        """Hear, before the commit, which version `apply` will bring; `None` if it failed.
+
+        A reader that sees the commit before that waits for it rather than read the whole table.
+        """
+        with self._lock:
+            self._coming = version
+            self._handed_over.notify_all()
+
     def apply(
         self, *, version: int, removed: Iterable[int], added: Sequence[tuple[int, bytes]]
     ) -> None:
         """Follow one committed transaction that raised the version to `version` by one."""
         with self._lock:
+            self._coming = None
+            self._handed_over.notify_all()
             if version != self._version + 1:
                 return  # something came between: the next query reads the table
             self._remove(np.array(list(removed), np.int64))
@@ -107,6 +121,9 @@ class VectorIndex:
 
     def _catch_up(self, connection: apsw.Connection) -> None:
         version = vector_version(connection, self._corpus)
+        self._handed_over.wait_for(
+            lambda: version <= self._version or version != self._coming, _HAND_OVER_S
+        )
         if version <= self._version:
             return
         table = self._corpus.vectors
