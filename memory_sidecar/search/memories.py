@@ -27,7 +27,7 @@ from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit, within_budge
 from memory_sidecar.search.rerank import Judge, reranked
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
-from memory_sidecar.store.keyword import keyword_scores, keywords_of
+from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of
 from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.memory_chunks import (
     ChunkPlace,
@@ -45,6 +45,7 @@ MAX_QUERY_CHARACTERS = 4000  # the model sees no more
 DEPTH = 100  # chunks that are looked at more closely
 CHUNKS_A_HIT = 4  # as many of them at least
 SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking may lift one
+SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are equally good
 COVERAGE_WEIGHT = 0.3
 
 EmbedQuery = Callable[[str], Vector]
@@ -120,8 +121,7 @@ class _Search:
             return Arm.silent()
         keywords = keywords_of(connection, MEMORY_CHUNKS, self.query.text)
         if self.query.mode is SearchMode.KEYWORD:
-            ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
-            return _arm(ids, keyword_share(bm25), chosen)
+            return _arm(*self._best_by_words(connection, keywords, chosen), chosen)
         postings = read_postings(connection, MEMORY_CHUNKS, keywords)
         if not postings.lists:
             return Arm.silent()
@@ -131,6 +131,24 @@ class _Search:
             held[np.searchsorted(ids, rows)] += postings.weights[stem]
         coverage = held / max(sum(postings.weights.values()), 1e-9)
         return _arm(ids, coverage.astype(np.float32), chosen)
+
+    def _best_by_words(
+        self, connection: Connection, keywords: Keywords, chosen: ChosenChunks
+    ) -> tuple[Ids, Floats]:
+        """At least as many of the best as are looked at, and all that are as good as the last."""
+        wanted = self._depth + len(chosen.never)
+        limit = wanted + SPARE_EQUALS if chosen.only is None else None
+        ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=limit)
+        shares = keyword_share(bm25)
+        if len(ids) == limit and shares[-1] == shares[wanted - 1]:  # more may be as good
+            ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
+            shares = keyword_share(bm25)
+        return ids, shares
+
+    @property
+    def _depth(self) -> int:
+        """How many chunks are looked at more closely."""
+        return max(DEPTH, CHUNKS_A_HIT * self.query.top_k)
 
     def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
         """Hits of the best memories; of all others only as much is read as ranks them."""
@@ -165,7 +183,7 @@ class _Search:
 
     def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
         """Rows of the best chunks; of those that are equally good, the first by path."""
-        depth = max(DEPTH, CHUNKS_A_HIT * self.query.top_k)
+        depth = self._depth
         if len(judged.ids) <= depth:
             return np.arange(len(judged.ids))
         limit = np.partition(judged.scores, -depth)[-depth]

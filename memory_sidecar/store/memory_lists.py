@@ -93,8 +93,8 @@ def chosen_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> 
     none = np.empty(0, np.int64)
     if _restricts(wanted):
         return ChosenChunks(_chunks_of(connection, condition, values), none)
-    rare = ("expires_at IS NOT NULL", "standing <> 'active' OR superseded")
-    hidden = " UNION ".join(
+    rare = ("expires_at <= :now", "standing <> 'active' OR superseded")  # each has an index
+    hidden = " UNION ALL ".join(
         f"SELECT key FROM memories WHERE ({each}) AND NOT ({condition})" for each in rare
     )
     return ChosenChunks(None, _chunks_of(connection, f"key IN ({hidden})", values))
