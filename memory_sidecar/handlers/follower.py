@@ -41,6 +41,9 @@ class Follower(Protocol):
     def forget(self, name: str) -> None:
         """Watch the source called `name` no longer."""
 
+    def look_again(self) -> None:
+        """Scan every source once more: rows may have been lost."""
+
     def embed_soon(self) -> None:
         """Give the rows that wait for vectors theirs, without being waited for."""
 

@@ -93,6 +93,7 @@ class Index(Generic[S]):
         self._embedding = threading.Lock()
         self._opening = threading.Lock()
         self._was_outdated = False  # the database, when it was opened
+        self._beginnings = 0  # how many times it was set aside for a new one
         self.activity = Activity()
         self.live: Follower | None = None  # whoever watches the sources in this process
 
@@ -261,14 +262,22 @@ class Index(Generic[S]):
         return self.open()
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
-        """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
+        """Do `work`; if the database turns out to be damaged, set it aside and do it again.
+
+        Whoever watches the sources then looks at all of them anew. Not by a thread that refreshes.
+        """
+        beginnings = self._beginnings
         try:
             return work()
         except StoreCorrupt as error:
             reporter.notice(f"{error.message}: making it again")
             with self._lock.held(reporter):
-                self._start_over()
-            return work()
+                self._start_over(unless_after=beginnings)
+            try:
+                return work()
+            finally:
+                if self.live is not None:
+                    self.live.look_again()
 
     def known_folders(self, source: Source) -> set[str]:
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""
@@ -412,9 +421,16 @@ class Index(Generic[S]):
             reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
         return known, lost
 
-    def _start_over(self) -> None:
-        """Raises StoreForeign and StoreNewer for what is not ours to set aside."""
-        with self._flows.alone(), named_errors(self.paths.db):
+    def _start_over(self, *, unless_after: int | None = None) -> None:
+        """Begin a new database. Of several who find it damaged, `unless_after` has one do so.
+
+        Raises StoreForeign and StoreNewer for what is not ours to set aside.
+        """
+        # Nobody may open it meanwhile: that would be the one that is set aside.
+        with self._flows.alone(), self._opening, named_errors(self.paths.db):
+            if unless_after not in (None, self._beginnings):
+                return
+            self._beginnings += 1
             self.close()
             with suppress(StoreCorrupt):
                 is_outdated(self.paths.db, self._store_type.SCHEMA)

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,7 +68,7 @@ class Live:
             if not self._is_open.is_set() or self._stop.is_set():
                 return
             before = self._sources.get(source.name)
-            if before is not None and before.source == source:
+            if before is not None and before.source == source and not before.is_over:
                 return
             live = _LiveSource(source, self._index, self._clock, self._wake.set)
             self._sources[source.name] = live
@@ -100,6 +101,12 @@ class Live:
             live = self._sources.pop(name, None)
         if live is not None:
             live.close()
+
+    def look_again(self) -> None:
+        """Scan every source once more: rows may have been lost."""
+        with self._lock:
+            for live in self._sources.values():
+                live.ask_for(EVERYTHING)
 
     def embed_soon(self) -> None:
         """Give the rows that wait for vectors theirs, without being waited for."""
@@ -157,7 +164,7 @@ class Live:
 
     def _embed(self) -> None:
         try:
-            self._index.embed(Silent(), stop=self._stop)
+            self._index.recovering(lambda: self._index.embed(Silent(), stop=self._stop), _Logged())
         except ModelError as error:
             if error.message != self._said:
                 self._said = error.message
@@ -206,6 +213,7 @@ class _LiveSource:
         self._retry_s = 0.0
         self._rescan_at = time.monotonic() + RESCAN_S
         self._state = LiveState(source.name, False, 0, None, None, "", (), "")
+        self.is_over = False  # nothing that is asked for will be answered any more
         self._watch = Watch(source.root, on_settled=self._hear)
         self._thread = threading.Thread(target=self._run, name=f"live {source.name}", daemon=True)
 
@@ -236,6 +244,8 @@ class _LiveSource:
         asked = _Asked(settled, full, recheck)
         self._state = replace(self._state, is_current=False)
         self._asked.put(asked)
+        if self.is_over:
+            self._give_up_rest()
         return asked.done
 
     def _hear(self, settled: Settled) -> None:
@@ -245,14 +255,26 @@ class _LiveSource:
         # The watch comes before the scan, so that no save falls between them. It begins with the
         # folders of the last scan: after a restart that is nearly all of them.
         try:
-            self._folders = self._index.known_folders(self.source)
+            self._folders = self._index.recovering(
+                lambda: self._index.known_folders(self.source), _Logged()
+            )
             self._watch.start(self._folders)
             while asked := self._next():
                 self._answer(asked)
-        except Exception:
+        except Exception as error:
             _log.exception("%s is not watched any more", self.source.name)
+            self._state = replace(self._state, error=f"it is not watched any more: {error}")
         finally:
             self._watch.stop()
+            self.is_over = True
+            self._give_up_rest()
+
+    def _give_up_rest(self) -> None:
+        """What was asked for before `is_over` was set is found here, or there, or by both."""
+        with suppress(queue.Empty):
+            while True:
+                if asked := self._asked.get_nowait():
+                    _give_up([asked])
 
     def _next(self) -> list[_Asked]:
         """Everything that has been asked for by now; waits for the first of it. Nothing: end."""
@@ -276,8 +298,11 @@ class _LiveSource:
         if whole and not recheck:
             self._rescan_at = time.monotonic() + RESCAN_S
         try:
-            refreshed = self._index.refresh(
-                self.source, under=under, full=any(each.full for each in asked), recheck=recheck
+            refreshed = self._index.recovering(
+                lambda: self._index.refresh(
+                    self.source, under=under, full=any(each.full for each in asked), recheck=recheck
+                ),
+                _Logged(),
             )
         except Stopped:
             _give_up(asked)

@@ -17,6 +17,7 @@ from memory_sidecar.handlers.reporter import Reporter, Silent
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings
+from memory_sidecar.sources.watch import Watch
 
 DEADLINE_S = 20.0
 WITHOUT_MODEL = Settings(model_dir="/nowhere")
@@ -157,3 +158,57 @@ def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root
 
 def _count(codebase: Codebase) -> int:
     return sum(source.indexed for source in codebase.status().sources)
+
+
+def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp_path, notices):
+    codebase.index([root], reporter=Silent(), embed=False)
+    codebase.close()
+    damage(codebase.paths.db)
+    live = Live(codebase.data, clock=system_clock)
+    live.start()
+    eventually(lambda: [state.is_current for state in live.states()] == [True])
+    assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
+    assert notices.said == []
+    # And it is followed as before.
+    (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
+    eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+    live.close()
+
+
+def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_path):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def heron(): pass\n")
+    codebase.index([second], reporter=Silent(), embed=False)
+    codebase.data.close()  # so that nothing of it is remembered
+    damage(codebase.paths.db)
+    codebase.index([second], reporter=Silent(), embed=False)
+    eventually(lambda: all(state.is_current for state in live.states()))
+    assert files_with(codebase, "heron") == {"a.py"}
+    assert files_with(codebase, "total") == {"pkg/cart.py"}
+
+
+def test_a_watch_that_cannot_begin_is_begun_by_the_next_index(codebase, root, monkeypatch):
+    started = Watch.start
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Watch, "start", fail)
+    codebase.index([root], reporter=Silent(), embed=False)
+    live = Live(codebase.data, clock=system_clock)
+    live.start()
+    eventually(lambda: "can't start new thread" in "".join(s.error for s in live.states()))
+    assert not live.wait_fresh(timeout_ms=10_000)  # at once: nobody is there to answer
+    monkeypatch.setattr(Watch, "start", started)
+    (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
+    codebase.index([root], reporter=Silent(), embed=False)
+    assert files_with(codebase, "zebra") == {"pkg/new.py"}
+    live.close()
+
+
+def damage(db: Path) -> None:
+    """Overwrite every page but the first."""
+    with db.open("r+b") as file:
+        file.seek(4096)
+        file.write(bytes(range(256)) * ((db.stat().st_size - 4096) // 256))
