@@ -269,10 +269,14 @@ class Index(Generic[S]):
         beginnings = self._beginnings
         try:
             return work()
-        except StoreCorrupt as error:
-            reporter.notice(f"{error.message}: making it again")
-            with self._lock.held(reporter):
-                self._start_over(unless_after=beginnings)
+        except Exception as error:
+            # Whoever still has the database that another thread set aside may meet any error.
+            if self._beginnings == beginnings:
+                if not isinstance(error, StoreCorrupt):
+                    raise
+                reporter.notice(f"{error.message}: making it again")
+                with self._lock.held(reporter):
+                    self._start_over(unless_after=beginnings)
             try:
                 return work()
             finally:
