@@ -20,14 +20,25 @@ from typing import IO, TYPE_CHECKING, TextIO
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.errors import SidecarError, UsageError
-from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.services import Services
 
 if TYPE_CHECKING:
+    from memory_sidecar.handlers.codebase import Codebase
+    from memory_sidecar.handlers.services import Services
     from memory_sidecar.mcp.conversation import McpConversation
 
-OpenServices = Callable[..., Services]
-CloseServices = Callable[[Services], None]
+    OpenServices = Callable[..., Services]
+    CloseServices = Callable[[Services], None]
+
+
+def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
+    # They take most of half a second to import, and commands about plain files need none.
+    from memory_sidecar.handlers.services import Services
+
+    return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
+
+
+def _close_services(services: Services) -> None:
+    services.close()
 
 
 def _hold_here(conversation: McpConversation) -> None:
@@ -56,8 +67,8 @@ class Call:
     shows_progress: bool  # standard error is a terminal
     columns: int  # of that terminal, or what to assume
     cancelled: threading.Event = field(default_factory=threading.Event)  # the caller wants no more
-    open_services: OpenServices = Services.find
-    close_services: CloseServices = Services.close
+    open_services: OpenServices = _find_services
+    close_services: CloseServices = _close_services
     hold: Callable[[McpConversation], None] = _hold_here
     host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None

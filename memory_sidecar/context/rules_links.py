@@ -9,7 +9,6 @@ from datetime import timedelta
 from memory_sidecar.context.atoms import Atom
 from memory_sidecar.context.create import ANTI_PATTERN
 from memory_sidecar.context.findings import Finding, about
-from memory_sidecar.context.similar import near_pairs
 from memory_sidecar.context.survey import CHALLENGES, REPLACES, Survey
 from memory_sidecar.sources.atoms import AtomId, Standing, date_of, text_of
 
@@ -113,6 +112,8 @@ def unlike_others(survey: Survey) -> Iterator[Finding]:
     atoms = [atom for shelf in shelves for atom in shelf]
     if survey.embed is None or len(atoms) < 2:
         return
+    from memory_sidecar.context.similar import near_pairs  # with numpy, 0.1 s to import
+
     texts = [atom.facts.summary.removeprefix(ANTI_PATTERN).strip() for atom in atoms]
     vectors = survey.embed(texts)
     start = 0

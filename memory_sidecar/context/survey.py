@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from memory_sidecar.context.atoms import Atom
 from memory_sidecar.context.layout import Project, Root
@@ -16,13 +14,17 @@ from memory_sidecar.context.refs import Refs
 from memory_sidecar.context.regen import Change, Plan
 from memory_sidecar.sources.atoms import ids_in
 
+if TYPE_CHECKING:  # 0.1 s to import
+    import numpy as np
+    import numpy.typing as npt
+
 # The lists of a frontmatter that name other atoms. The last ones say what becomes of those.
 CHALLENGES = ("challenges", "contradicts", "refutes", "invalidates")
 REPLACES = ("supersedes", "corrects", "refines")
 REPLACED_BY = ("superseded-by", "superseded_by", "corrected-by", "refined-by", "invalidated-by")
 REFERENCES = ("evidence", "source-experiments", "links", *CHALLENGES, *REPLACES, *REPLACED_BY)
 
-Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+Embed = Callable[[Sequence[str]], "npt.NDArray[np.float32]"]
 """Texts → (n, dimension) vectors of length one."""
 
 

@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from memory_sidecar.clock import Clock, iso_utc, system_clock
 from memory_sidecar.context import health
@@ -30,15 +28,17 @@ from memory_sidecar.context.layout import (
 )
 from memory_sidecar.context.refs import Refs, rotate_log
 from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
-from memory_sidecar.context.survey import Embed
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
-from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
-from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.paths import find_config
 from memory_sidecar.settings import load_settings
 from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
+
+if TYPE_CHECKING:  # only a look for atoms to merge needs vectors, and the libraries for these
+    from memory_sidecar.context.survey import Embed
+    from memory_sidecar.embedding.embedder import Vectors
+    from memory_sidecar.handlers.models import Models
 
 ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
 EMBED_AT_ONCE = 512  # texts between two reports of progress
@@ -257,7 +257,11 @@ class Context:
             reporter.notice(f"atoms to merge are not looked for: {models.problem.message}")
             return None
 
-        def embed(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        import numpy as np
+
+        from memory_sidecar.embedding.service import embed_texts
+
+        def embed(texts: Sequence[str]) -> Vectors:
             parts = []
             for start in range(0, len(texts), EMBED_AT_ONCE):
                 reporter.progress("vectors", start, len(texts))
