@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 FLUSH_CHARACTERS = 1 << 16
+BYTES_AHEAD = 1 << 16  # of output that nobody need have taken: what asyncio buffers, too
 DEFAULT_COLUMNS = 80
 
 
@@ -79,6 +80,7 @@ class Exchange:
         self._writer = writer
         self._input: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._is_gone = False
+        self._sent_ahead = 0
 
     def hear(self, frame: Frame) -> None:
         """Take a frame that came in while the command runs."""
@@ -101,9 +103,14 @@ class Exchange:
         """Called by the command's thread; returns when the client has taken nearly all of it."""
         if self._is_gone:
             return
+        data = encode(frame)
+        self._sent_ahead += len(data)
+        if self._sent_ahead <= BYTES_AHEAD:
+            self._loop.call_soon_threadsafe(self._writer.write, data)
+            return
         with self._waiting():
-            sending = asyncio.run_coroutine_threadsafe(self._send(encode(frame)), self._loop)
-            sending.result()
+            asyncio.run_coroutine_threadsafe(self._send(data), self._loop).result()
+        self._sent_ahead = 0
 
     def receive_input(self) -> bytes:
         """Some of the client's standard input; nothing at its end."""
