@@ -235,8 +235,13 @@ class Index(Generic[S]):
     # Reading
 
     def open(self) -> S:
-        """The store, as it is."""
+        """The store, as it is. Raises StoreCorrupt where its file was taken away."""
         with self._opening:
+            if self._store is not None and not self._store.is_in_place:
+                raise StoreCorrupt(
+                    f"{self.paths.db} was deleted or replaced",
+                    hint="the next search makes it again from the files",
+                )
             if self._store is None:
                 self._was_outdated = is_outdated(self.paths.db, self._store_type.SCHEMA)
                 self._store = self._store_type(self.paths.db, clock=self._clock)

@@ -7,6 +7,7 @@ the writer's lock); any number read. What a document's rows are is a subclass's 
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -146,6 +147,7 @@ class DerivedStore(ABC):
         self._clock = clock
         self._write_lock = threading.Lock()
         self._writer = open_current(path, self.SCHEMA)
+        self._file = path.stat()
         self._readers: deque[apsw.Connection] = deque()  # the one used last comes first again
 
     @abstractmethod
@@ -155,6 +157,14 @@ class DerivedStore(ABC):
     @abstractmethod
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
         """Delete all rows of a document, if there are any; of the whole source without `path`."""
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether `path` still is the file that was opened."""
+        try:
+            return os.path.samestat(self._file, os.stat(self.path))  # noqa: PTH116  half the time
+        except OSError:
+            return False
 
     def close(self) -> None:
         self._close_readers()

@@ -188,6 +188,16 @@ def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_pa
     assert files_with(codebase, "total") == {"pkg/cart.py"}
 
 
+def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, root, notices):
+    for file in codebase.paths.db.parent.glob("codebase.sqlite*"):
+        file.unlink()
+    assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
+    assert "was deleted or replaced: making it again" in notices.said[0]
+    assert codebase.paths.db.exists()
+    (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
+    eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+
+
 def test_a_watch_that_cannot_begin_is_begun_by_the_next_index(codebase, root, monkeypatch):
     started = Watch.start
 
