@@ -68,11 +68,16 @@ class Survey:
     @cached_property
     def _named(self) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
         return {
-            key: [
-                *((key, name) for key in REFERENCES for name in atom.ids_under(key)),
+            at: [
+                *(
+                    (key, name)
+                    for key in REFERENCES
+                    if key in atom.meta
+                    for name in atom.ids_under(key)
+                ),
                 *(("status", name) for name in atom.successors),
             ]
-            for key, atom in self.atoms.items()
+            for at, atom in self.atoms.items()
         }
 
     @cached_property
@@ -89,7 +94,7 @@ class Survey:
     def newer_referrers(self, atom: Atom) -> list[Atom]:
         """Those that were written after `atom`, by id."""
         referrers = self.referrers.get((atom.project.name, atom.name), ())
-        return sorted({a.path: a for a in referrers if is_newer(a, atom)}.values(), key=_by_id)
+        return sorted({_by_id(a): a for a in referrers if is_newer(a, atom)}.values(), key=_by_id)
 
     @property
     def projects(self) -> list[Project]:

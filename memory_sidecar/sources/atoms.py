@@ -108,7 +108,10 @@ def ids_in(text: str) -> tuple[str, ...]:
     return tuple(found.group() for found in _ID_AS_WORD.finditer(text))
 
 
-_ID_AS_WORD = re.compile(rf"(?<![\w-]){_ID.pattern}(?![\w-])")
+# Begins with letters, which are looked for ten times as fast as what must not stand before them.
+_ID_AS_WORD = re.compile(
+    r"[EKP](?<![\w-].)(?:(?<=E)XP-[0-9]+[a-z]?|(?<=K)-[0-9]+|(?<=P)AT-[0-9]+)(?![\w-])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,9 @@ def status_word(meta: Mapping[str, object]) -> str:
 
 def text_of(value: object) -> str:
     """A value of the frontmatter as one line of text; "" for none, a list or a mapping."""
-    return "" if value is None or isinstance(value, list | dict) else " ".join(str(value).split())
+    if isinstance(value, str):
+        return " ".join(value.split())
+    return "" if value is None or isinstance(value, (list, dict)) else str(value)
 
 
 def texts_of(value: object) -> tuple[str, ...]:
