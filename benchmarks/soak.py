@@ -81,9 +81,9 @@ def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Result
     results = Results()
     rows = rows_of(data_dir / DB)
     _count(results, churn, clients, kills)
-    left_alive = [each for each in watcher.samples if each.pid == at_end.pid]
+    left_alive = [each for each in [*watcher.samples, at_end] if each.pid == at_end.pid]
     _compare(results, "after the first index", at_first)
-    _compare(results, "when the kills ended", left_alive[0] if left_alive else at_end)
+    _compare(results, "half-way from the last kill", left_alive[len(left_alive) // 2])
     _compare(results, "at the end", at_end)
     unequal = differences(_fresh_rows(tree, work, data_dir / KNOWN), rows)
     results.add("rows", sum(counted.total() for counted in rows.values()), "")
