@@ -17,8 +17,8 @@ from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint,
 from memory_sidecar.memory_model import Memory, Relation, address, estimate_tokens
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources import reasons
-from memory_sidecar.sources.atoms import STANDINGS, AtomFacts, AtomId, Standing, atom_facts, text_of
-from memory_sidecar.sources.frontmatter import Page, parse_page
+from memory_sidecar.sources.atoms import STANDINGS, AtomId, Standing, atom_facts, text_of
+from memory_sidecar.sources.frontmatter import Page, line_breaks, parse_page
 from memory_sidecar.sources.memory_files import (
     MemoryPage,
     category_of,
@@ -42,7 +42,6 @@ from memory_sidecar.store.memories import (
 MAX_FILE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 
 _VERSION = f"memories 1, chunks {CHUNKER_VERSION}"
-_LINE_BREAK = re.compile(r"\r\n?|\n")
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 _GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
 _INDEX_REASON = "index of its folder, which says nothing of its own"
@@ -122,10 +121,7 @@ class MemoryBuilder:
     def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:
         mtime_ms = file.mtime_ns // 1_000_000
         read = memory_of(page, mtime_ms=mtime_ms)
-        memory = replace(
-            self._as_memory(file, read, content_hash, atom_facts(file.path, page.meta)),
-            declared_id=text_of(page.meta.get("id")),
-        )
+        memory = self._as_memory(file, page, read, content_hash)
         chunks = _chunks(memory, read.body_line + _blank_lines_before(page.body))
         # A page that tells its times is the same memory whenever it was copied here.
         times_told = {memory.created_at, memory.updated_at}.isdisjoint({mtime_ms})
@@ -141,8 +137,9 @@ class MemoryBuilder:
         )
 
     def _as_memory(
-        self, file: SourceFile, read: MemoryPage, content_hash: str, atom: AtomFacts | None
+        self, file: SourceFile, page: Page, read: MemoryPage, content_hash: str
     ) -> Memory:
+        atom = atom_facts(file.path, page.meta)
         status = atom.status if atom else read.status.lower()
         standing = STANDINGS.get(status, Standing.ACTIVE)
         if read.superseded_by and standing is Standing.ACTIVE:
@@ -165,6 +162,7 @@ class MemoryBuilder:
             is_pinned=read.pinned,
             relations=tuple(self._relations(file.path, read)),
             problem=read.problem,
+            declared_id=text_of(page.meta.get("id")),
         )
         if atom is None:
             return memory
@@ -219,11 +217,6 @@ def _page_of(data: bytes) -> Page:
         return replace(page, problem=page.problem or f"byte {error.start}: not UTF-8")
 
 
-def _without_index(file: SourceFile) -> SourceFile:
-    is_index = _GENERATED_INDEX.fullmatch(file.path) is not None
-    return replace(file, skip_reason=_INDEX_REASON) if is_index else file
-
-
 def _chunks(memory: Memory, first_line: int) -> tuple[MemoryChunk, ...]:
     """The content cut at its headings, with lines as counted in the file.
 
@@ -258,4 +251,4 @@ def _context(memory: Memory, text: str, heading: str, *, is_first: bool) -> str:
 
 def _blank_lines_before(body: str) -> int:
     """Line breaks before the content."""
-    return len(_LINE_BREAK.findall(body[: len(body) - len(body.lstrip("\r\n"))]))
+    return line_breaks(body[: len(body) - len(body.lstrip("\r\n"))])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from memory_sidecar.memory_model import Memory, Relation
@@ -206,14 +207,18 @@ def _insert_row(connection: Connection, document: MemoryDocument) -> int:
         "problem": memory.problem,
         "declared_id": memory.declared_id,
     }
-    connection.execute(
+    connection.execute(_insertion(tuple(columns)), columns)
+    return connection.last_insert_rowid()
+
+
+@cache
+def _insertion(columns: tuple[str, ...]) -> str:
+    return (
         f"INSERT INTO memories ({', '.join(columns)}, superseded, uses, used_at)"
         f" SELECT {', '.join(f':{name}' for name in columns)}, EXISTS"
         " (SELECT 1 FROM memory_relations WHERE target = :path AND relation = 'supersedes'),"
-        " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = :path",
-        columns,
+        " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = :path"
     )
-    return connection.last_insert_rowid()
 
 
 def _found_by(tag: str) -> tuple[str, ...]:
