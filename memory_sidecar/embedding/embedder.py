@@ -8,7 +8,6 @@ of the weights. Queries go first: passages pause between two texts while a query
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from memory_sidecar.embedding.on_demand import OnDemand, corrupt, open_model
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelCorrupt
+from memory_sidecar.priority import EMBEDDING, go_behind
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding  # 0.4 s to import: only when a model is loaded
@@ -35,7 +35,6 @@ QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 MAX_CHARACTERS = 8_000
 MAX_THREADS = 8
 QUESTIONS_KEPT = 256
-NICENESS = 10  # of the threads that embed passages, where a system has it for threads
 
 
 class EmbeddingStopped(Exception):
@@ -56,7 +55,10 @@ class Embedder(OnDemand["TextEmbedding"]):
         self.threads = min(threads or _available_cores(), MAX_THREADS)
         self._gate = gate or QueryGate()
         self._pool = ThreadPoolExecutor(
-            self.threads, thread_name_prefix="embed", initializer=_let_others_go_first
+            self.threads,
+            thread_name_prefix="embed",
+            initializer=go_behind,
+            initargs=(EMBEDDING,),
         )
         self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
 
@@ -125,12 +127,6 @@ def _embed(model: TextEmbedding, text: str) -> Vectors:
     readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
     (vector,) = model.embed([readable])
     return np.asarray(vector, dtype=np.float32)
-
-
-def _let_others_go_first() -> None:
-    """Queries, and whatever else the machine is used for."""
-    if sys.platform == "linux":  # elsewhere it would be the whole process
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def _available_cores() -> int:

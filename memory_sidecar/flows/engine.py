@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import memory_sidecar.cocoindex_env  # noqa: F401  before cocoindex: it logs and reports on import
+import memory_sidecar.flows.nice_cocoindex  # noqa: F401  before cocoindex
 
 import cocoindex as coco  # isort: skip
 
 from memory_sidecar.flows.document import BuildError
 from memory_sidecar.model import SourceFile
+from memory_sidecar.priority import INDEXING, go_behind
 
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
 BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
@@ -115,7 +116,7 @@ class Engine:
         self._threads = threads
         self._is_stopped = is_stopped
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"flow {name}")
+        self._thread = threading.Thread(target=self._run_loop, name=f"flow {name}")
 
     def start(self) -> None:
         """Open the state and get ready for batches. Raises StateBroken and OSError."""
@@ -141,6 +142,10 @@ class Engine:
             self._call(self._finish())
         finally:
             self._stop_thread()
+
+    def _run_loop(self) -> None:
+        go_behind(INDEXING)  # and with it every thread of CocoIndex and of ours: all start here
+        self._loop.run_forever()
 
     def _stop_thread(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -165,7 +165,7 @@ def _importing_nothing_from_here() -> Iterator[None]:
 def _begin_worker() -> None:
     """Leave interrupts to the parent, end when it ends, however it ends, and hold nobody up."""
     if sys.platform != "win32":
-        os.nice(NICENESS)
+        os.nice(max(NICENESS - os.nice(0), 0))  # whoever started us may be nice already
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
