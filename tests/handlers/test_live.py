@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import time
 from collections.abc import Callable
@@ -10,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers import live as handlers_live
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter, Silent
-from memory_sidecar.model import CodeQuery, SearchMode
+from memory_sidecar.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings
+from memory_sidecar.sources import read
 from memory_sidecar.sources.watch import Watch
 
 DEADLINE_S = 20.0
@@ -158,6 +161,24 @@ def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root
 
 def _count(codebase: Codebase) -> int:
     return sum(source.indexed for source in codebase.status().sources)
+
+
+def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monkeypatch):
+    opened = read.read_regular
+    refused: list[Path] = []
+
+    def refuse_twice(path: Path, limit_bytes: int) -> bytes | None:
+        if path.name == "flaky.py" and len(refused) < 2:
+            refused.append(path)
+            raise OSError(errno.EIO, "Input/output error")
+        return opened(path, limit_bytes)
+
+    monkeypatch.setattr(handlers_live, "RETRY_FIRST_S", 0.05)
+    monkeypatch.setattr(read, "read_regular", refuse_twice)
+    (root / "pkg" / "flaky.py").write_text("def gecko(): pass\n")
+    eventually(lambda: files_with(codebase, "gecko") == {"pkg/flaky.py"})
+    assert len(refused) == 2
+    assert codebase.files(FileStatus.FAILED) == []
 
 
 def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp_path, notices):
