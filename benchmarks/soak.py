@@ -13,9 +13,9 @@ import argparse
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -107,14 +107,12 @@ def _work(churn: Churn, clients: Clients, until: float) -> None:
 def _in_background(
     work: Callable[[float], None], until: float, *, threads: int = 1
 ) -> Iterator[None]:
-    running = [threading.Thread(target=work, args=(until,)) for _ in range(threads)]
-    for thread in running:
-        thread.start()
-    try:
+    """Raises afterwards what a thread raised."""
+    with ThreadPoolExecutor(threads) as pool:
+        running = [pool.submit(work, until) for _ in range(threads)]
         yield
-    finally:
-        for thread in running:
-            thread.join()
+    for each in running:
+        each.result()
 
 
 def _settle(daemon: Served) -> None:
