@@ -1,4 +1,4 @@
-"""Lets queries go first: whoever embeds passages asks here before each one."""
+"""Lets queries go first: whoever indexes asks here before each step."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ from memory_sidecar.store.vectors import Vector
 
 _STATE_ID_FILE = "state_id"
 _ENGINE_FOLDER = "cocoindex"
+FEW_FILES = 20  # a save, or what somebody waits for: those give way to nobody
 SAVED_TOGETHER_NS = 60 * 10**9
 
 KnownVectors = Callable[[Collection[str]], Mapping[str, Vector]]
@@ -107,13 +108,16 @@ class SourceFlow:
         state: Path,
         known_vectors: KnownVectors,
         threads: int,
+        give_way: Callable[[], None] = lambda: None,
     ) -> None:
+        """`give_way` is called before each step of a long pass, and may take a moment."""
         self.source = source
         self._builder = builder
         self._store = store
         self._state = state
         self._known_vectors = known_vectors
         self._threads = threads
+        self._give_way = give_way
         self._refreshing = threading.Lock()
         self._is_stopped = threading.Event()
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
@@ -296,6 +300,8 @@ class SourceFlow:
 
     def _build(self, file: SourceFile) -> Built:
         """The target state of one file. Called from several threads."""
+        if self._pass.total > FEW_FILES:
+            self._give_way()
         document = self._document(file)
         self._pass.count_built(file, document)
         return Built(document.fingerprint, document)
@@ -327,6 +333,8 @@ class SourceFlow:
 
     def _write(self, writes: Sequence[Write]) -> None:
         """CocoIndex's sink: one transaction."""
+        if self._pass.total > FEW_FILES:
+            self._give_way()
         documents = [write.payload for write in writes if isinstance(write.payload, Document)]
         # One question to the cache for all texts of a transaction.
         vectors = self._known_vectors([text for d in documents for text in d.embedded_texts])
@@ -372,7 +380,7 @@ class _Pass:
         self.began_at = began_at  # epoch ms
         self._manifest = manifest
         self._progress = progress
-        self._total = total
+        self.total = total
         self._done = 0
         self._lock = threading.Lock()
         self.failures: list[tuple[SourceFile, str]] = []
@@ -398,8 +406,8 @@ class _Pass:
             self._advance(files)
 
     def _advance(self, files: int) -> None:
-        self._done = min(self._done + files, self._total)
+        self._done = min(self._done + files, self.total)
 
     def report(self) -> None:
         if self._progress is not None:
-            self._progress(self._done, self._total)
+            self._progress(self._done, self.total)

@@ -184,6 +184,10 @@ class Codebase:
                 hint="run `memory-sidecar index PATH` first",
             )
         store = self.data.complete(reporter, wanted=query.filter.sources)
+        with self._models.going_first():
+            return self._search_in(store, query, reporter)
+
+    def _search_in(self, store: CodeStore, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         with store.reading() as connection:
             known = scan_times(connection)
         for name in query.filter.sources or known:
@@ -200,8 +204,7 @@ class Codebase:
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
             embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)
-        with self._models.going_first():
-            return search_code(query, store=store, embed_query=embed_query)
+        return search_code(query, store=store, embed_query=embed_query)
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.

@@ -65,8 +65,12 @@ class Models:
         return None
 
     def going_first(self) -> AbstractContextManager[None]:
-        """Around a query: passages are not embedded meanwhile. Not around what embeds them."""
+        """Around a query: nothing is indexed meanwhile. Not around what indexes."""
         return self._gate.query()
+
+    def let_queries_go_first(self) -> None:
+        """For what indexes: returns once no query is under way, or after a while."""
+        self._gate.pass_through()
 
     @property
     def is_loaded(self) -> bool:
