@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.clock import Clock, system_clock
 from memory_sidecar.embedding.cache import VectorCache
+from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelError, ModelMissing
 from memory_sidecar.handlers.agents import Agent
@@ -172,10 +172,10 @@ class HashModels:
         self.cache = VectorCache(cache)
         self.version = version
         self.reranker = None
+        self.gate = QueryGate()
         self._embedder: HashEmbedder | None = None
 
     is_loaded = False
-    going_first = staticmethod(nullcontext)
 
     @property
     def problem(self) -> ModelError | None:

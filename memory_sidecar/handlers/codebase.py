@@ -184,7 +184,7 @@ class Codebase:
                 hint="run `memory-sidecar index PATH` first",
             )
         store = self.data.complete(reporter, wanted=query.filter.sources)
-        with self._models.going_first():
+        with self._models.gate.query():
             return self._search_in(store, query, reporter)
 
     def _search_in(self, store: CodeStore, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:

@@ -400,7 +400,7 @@ class Index(Generic[S]):
             state=self.paths.flow_state(source.name),
             known_vectors=known or (lambda _texts: {}),
             threads=2 * processors(),  # some of them wait for other processes
-            give_way=self.models.let_queries_go_first,
+            give_way=self.models.gate.pass_through,
         )
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from memory_sidecar.embedding.cache import VectorCache
@@ -26,7 +25,7 @@ class Models:
         self._files: ModelFiles | None = None
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
-        self._gate = QueryGate()
+        self.gate = QueryGate()  # closed around a query: nothing is indexed meanwhile
         self._has_sought_reranker = False
 
     @property
@@ -41,7 +40,7 @@ class Models:
         with self._lock:
             if self._embedder is None:
                 self._embedder = Embedder(
-                    self._find(), threads=self._settings.embed_threads, gate=self._gate
+                    self._find(), threads=self._settings.embed_threads, gate=self.gate
                 )
             return self._embedder
 
@@ -51,7 +50,7 @@ class Models:
         with self._lock:
             if not self._has_sought_reranker:
                 files = find_reranker()
-                self._reranker = Reranker(files, gate=self._gate) if files else None
+                self._reranker = Reranker(files, gate=self.gate) if files else None
                 self._has_sought_reranker = True
             return self._reranker
 
@@ -63,14 +62,6 @@ class Models:
         except ModelError as error:
             return error
         return None
-
-    def going_first(self) -> AbstractContextManager[None]:
-        """Around a query: nothing is indexed meanwhile. Not around what indexes."""
-        return self._gate.query()
-
-    def let_queries_go_first(self) -> None:
-        """For what indexes: returns once no query is under way, or after a while."""
-        self._gate.pass_through()
 
     @property
     def is_loaded(self) -> bool:

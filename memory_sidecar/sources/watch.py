@@ -40,7 +40,7 @@ class Watch:
         root: Path,
         *,
         on_settled: Callable[[Settled], None],
-        debounce_ms: int = 100,
+        debounce_ms: int = 50,
         max_wait_ms: int = 2_000,
         poll_ms: int = 2_000,
         observe: Callable[[Path, Report], Observer] = open_observer,
