@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.embedding.on_demand import OnDemand, corrupt, open_model
+from memory_sidecar.embedding.on_demand import OnDemand, corrupt, give_back_arena, open_model
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelCorrupt
@@ -33,6 +33,7 @@ Vectors = npt.NDArray[np.float32]
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 # The model sees 512 tokens, and those rarely take more characters; the tokenizer would read all.
 MAX_CHARACTERS = 8_000
+LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
 QUESTIONS_KEPT = 256
 
@@ -91,7 +92,11 @@ class Embedder(OnDemand["TextEmbedding"]):
                 raise EmbeddingStopped
             return _embed(model, text)
 
-        return np.stack(list(self._pool.map(embed_when_free, texts)))
+        try:
+            return np.stack(list(self._pool.map(embed_when_free, texts)))
+        finally:
+            if max(map(len, texts)) > LONG_CHARACTERS:
+                give_back_arena(model)
 
     def _load(self) -> TextEmbedding:
         from fastembed import TextEmbedding

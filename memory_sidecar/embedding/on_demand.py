@@ -7,6 +7,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.errors import ModelCorrupt
 
@@ -65,6 +67,18 @@ def open_model(kind: Any, files: ModelFiles, **description: object) -> Any:  # n
     folder = str(files.folder)
     # cache_dir is not used with a path given, but FastEmbed would make a folder for it.
     return kind(name, specific_model_path=folder, cache_dir=folder, threads=1)
+
+
+def give_back_arena(model: Any) -> None:  # noqa: ANN401
+    """Free what the longest text has taken: ONNX Runtime keeps it for the next one that long."""
+    import onnxruntime
+
+    session = model.model.model
+    options = onnxruntime.RunOptions()
+    # https://onnxruntime.ai/docs/get-started/with-c.html#features: done at the end of a run.
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    shortest = np.ones((1, 2), np.int64)
+    session.run(None, {each.name: shortest for each in session.get_inputs()}, options)
 
 
 def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:

@@ -26,7 +26,7 @@ from memory_sidecar.handlers.activity import Failure
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.handlers.index import Index
 from memory_sidecar.handlers.reporter import Silent
-from memory_sidecar.handlers.resident import return_free
+from memory_sidecar.handlers.resident import return_free, trim
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.watch import Settled, Watch
 
@@ -164,7 +164,11 @@ class Live:
 
     def _embed(self) -> None:
         try:
-            self._index.recovering(lambda: self._index.embed(Silent(), stop=self._stop), _Logged())
+            embedded = self._index.recovering(
+                lambda: self._index.embed(Silent(), stop=self._stop), _Logged()
+            )
+            if embedded:
+                trim()
         except ModelError as error:
             if error.message != self._said:
                 self._said = error.message

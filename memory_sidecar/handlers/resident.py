@@ -22,8 +22,13 @@ def resident_bytes() -> int | None:
 
 
 def return_free() -> None:
-    """Hand freed memory back to the system, which glibc does not do by itself."""
+    """Find what nobody holds any more, and hand it back to the system."""
     gc.collect()
+    trim()
+
+
+def trim() -> None:
+    """Hand freed memory back to the system, which glibc does not do by itself."""
     malloc_trim = _libc("malloc_trim")
     if malloc_trim is not None:
         malloc_trim(0)
