@@ -35,6 +35,7 @@ STARTS = 5
 CLIENTS, QUERIES_OF_A_CLIENT = 200, 20
 IDLE_UNLOAD_MINUTES = 1
 IDLE_S = 30.0
+SETTLE_S = 5.0  # after the last call
 POLL_S = 0.005
 TIMEOUT_S = 300.0
 
@@ -197,6 +198,7 @@ def _measure_memory(results: Results, daemon: Served, note: str) -> None:
         _until(lambda: not daemon.ask("status")["model_loaded"], poll_s=5.0)
     resident = process.memory_info().rss / 2**20
     results.add("resident, after idle unload", resident, "MB", wanted="≤ 120")
+    time.sleep(SETTLE_S)
     before = _cpu_seconds(daemon)
     time.sleep(IDLE_S)
     used = 100 * (_cpu_seconds(daemon) - before) / IDLE_S

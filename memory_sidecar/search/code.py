@@ -34,7 +34,9 @@ from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 KEYWORD_DEPTH = 1000  # of which the keyword share is known
-KEYWORD_ROWS = 4_000  # scored at most, 1.5 µs each; on CoSQA 2,000 rank as well in hybrid mode
+# Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
+# rarest words of 2,000 rank as well as all of them.
+KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
 CHARACTERS_PER_TOKEN = 4
 PATHS_KEPT = 1 << 14
 
@@ -71,7 +73,9 @@ def search_code(
             named = np.array(named_chunks(connection, names), np.int64)
         if query.mode is not SearchMode.VECTOR:
             keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
-            keyword_arm = _keyword_arm(connection, keywords, allowed)
+            keyword_arm = _keyword_arm(
+                connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed
+            )
         if scanning is not None:
             vector_arm = Arm.of(*scanning.result(), allowed)
         depth = max(DEPTH, query.top_k)
@@ -123,8 +127,7 @@ def _start_scan(
 
 def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:
     limit = KEYWORD_DEPTH if allowed is None else None
-    asked = keywords.rarest(KEYWORD_ROWS)
-    ids, bm25 = keyword_scores(connection, CHUNKS, asked, limit=limit)
+    ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
     return Arm.of(ids, keyword_share(bm25), allowed)
 
 
