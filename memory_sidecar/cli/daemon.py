@@ -97,12 +97,15 @@ class Commands:
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[Companion] = ()
+        self._has_imported = threading.Event()
         self._has_answered = threading.Event()  # to anyone
 
     def start(self) -> None:
-        import memory_sidecar.cli.main
-        import memory_sidecar.cli.search  # noqa: F401  so that the first request need not
-
+        try:
+            import memory_sidecar.cli.main
+            import memory_sidecar.cli.search  # noqa: F401  so that the first request need not
+        finally:
+            self._has_imported.set()
         try:
             self._shared(load_settings(find_config(self._cwd), self._environ))
         except SidecarError as error:  # a client with the same settings is told, too
@@ -132,6 +135,7 @@ class Commands:
         return granted[0] if granted else status
 
     def _call(self, exchange: Exchange) -> Call:
+        self._has_imported.wait()
         from memory_sidecar.cli.call import Call, Host
 
         request = exchange.request

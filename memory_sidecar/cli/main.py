@@ -14,6 +14,7 @@ import click
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import error_line, wants_json
+from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import with_help
 from memory_sidecar.errors import SidecarError, UsageError
 
@@ -74,7 +75,8 @@ class Commands(click.Group):
         if cmd_name in self.commands or cmd_name not in _COMMANDS:
             return self.commands.get(cmd_name)
         module, _, attribute = (_COMMANDS[cmd_name] or f"{cmd_name}:{cmd_name}").partition(":")
-        command = getattr(import_module(f"memory_sidecar.cli.{module}"), attribute)
+        with IMPORTING:
+            command = getattr(import_module(f"memory_sidecar.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
         self.add_command(command)
         return command

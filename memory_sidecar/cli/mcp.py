@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import with_agent
 from memory_sidecar.errors import UsageError
 from memory_sidecar.sources.memory_names import check_agent
@@ -24,8 +25,9 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool) -> None:
     A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. All that
     a client may see is decided here, none of it by the agent.
     """
-    from memory_sidecar.mcp.caller import Caller, Toolset  # a second: not for other commands
-    from memory_sidecar.mcp.conversation import McpConversation
+    with IMPORTING:  # which takes a second: not for other commands
+        from memory_sidecar.mcp.caller import Caller, Toolset
+        from memory_sidecar.mcp.conversation import McpConversation
 
     if call.db is not None:
         raise UsageError("mcp serves a whole data directory, not a file", hint="use --data-dir")

@@ -14,7 +14,8 @@ from memory_sidecar.errors import ModelCorrupt
 
 Model = TypeVar("Model")
 
-_registering = threading.Lock()  # FastEmbed keeps one list of models for the whole process
+# FastEmbed keeps one list of models for the whole process, and is imported by the first of them.
+_one_at_a_time = threading.Lock()
 
 
 class OnDemand(ABC, Generic[Model]):
@@ -43,7 +44,8 @@ class OnDemand(ABC, Generic[Model]):
         self.used_at = time.monotonic()
         with self._loading:
             if self._model is None:
-                self._model = self._load()
+                with _one_at_a_time:
+                    self._model = self._load()
             return self._model
 
     @abstractmethod
@@ -56,14 +58,13 @@ def open_model(kind: Any, files: ModelFiles, **description: object) -> Any:  # n
     from fastembed.common.model_description import ModelSource
 
     name = f"memory-sidecar/{files.name}/{files.model_file}"
-    with _registering:
-        if all(known["model"] != name for known in kind.list_supported_models()):
-            kind.add_custom_model(
-                model=name,
-                sources=ModelSource(hf=files.name),
-                model_file=files.model_file,
-                **description,
-            )
+    if all(known["model"] != name for known in kind.list_supported_models()):
+        kind.add_custom_model(
+            model=name,
+            sources=ModelSource(hf=files.name),
+            model_file=files.model_file,
+            **description,
+        )
     folder = str(files.folder)
     # cache_dir is not used with a path given, but FastEmbed would make a folder for it.
     return kind(name, specific_model_path=folder, cache_dir=folder, threads=1)
