@@ -25,7 +25,7 @@ from figures import Results
 from latency import QUESTIONS, give_random_vectors
 from machine import describe_machine
 from served import Served, served
-from trees import archive_tree, cache_folder, copy_part, copy_until
+from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
 FILES = 10_020  # 10,000 and some that git would ignore
 CALLS = 60
@@ -43,9 +43,7 @@ TIMEOUT_S = 300.0
 def main() -> None:
     options = _options()
     machine = describe_machine()
-    cache = Path(options.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-daemon-") as scratch:
         work = Path(scratch)
@@ -282,9 +280,8 @@ PARTS: dict[str, Callable[[Results, Path, Path], None]] = {
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tree", help="source tree to measure on instead of the archive")
+    add_tree_options(parser)
     parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
-    parser.add_argument("--cache", default=cache_folder(), help="where the archive is kept")
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     return parser.parse_args()
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from figures import Results
 from machine import describe_machine
-from trees import archive_tree, cache_folder
+from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.handlers.grep import GrepQuery, grep
 from memory_sidecar.handlers.reporter import Silent
@@ -78,9 +78,7 @@ PATTERNS: dict[str, Callable[[ast.AST], bool]] = {
 def main() -> None:
     options = _options()
     machine = describe_machine()
-    cache = Path(options.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    tree = chosen_tree(options)
     results = Results()
     expected = _found_by_python(tree)
     with tempfile.TemporaryDirectory() as empty:
@@ -151,8 +149,7 @@ def _ast_grep(program: str, tree: Path, pattern: str) -> tuple[float, int]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tree", metavar="DIR", help="a Python source tree instead of Django")
-    parser.add_argument("--cache", metavar="DIR", default=cache_folder())
+    add_tree_options(parser)
     parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     return parser.parse_args()
 

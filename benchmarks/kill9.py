@@ -29,7 +29,7 @@ import numpy as np
 from command import command_line, run_command
 from machine import RESULTS, describe_machine, machine_slug
 from rows import Rows, differences, rows_of
-from trees import archive_tree, cache_folder
+from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.embedding.cache import vector_key
@@ -58,9 +58,7 @@ class Kill:
 def main() -> None:
     options = _options()
     machine = describe_machine()
-    cache = Path(options.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache) / "django"
+    tree = chosen_tree(options, part="django")
     moments = random.Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-kill9-") as scratch:
         work = Path(scratch)
@@ -207,8 +205,7 @@ def _write(
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tree", help="source tree to index instead of the archive's package")
-    parser.add_argument("--cache", default=cache_folder(), help="where downloads are kept")
+    add_tree_options(parser)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
     parser.add_argument("--unknown", type=int, default=300, help="vectors to embed in each run")

@@ -25,7 +25,7 @@ from command import run_command
 from figures import Results
 from latency import QUESTIONS, give_random_vectors
 from machine import describe_machine
-from trees import archive_tree, cache_folder
+from trees import add_tree_options, chosen_tree
 
 _PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 _HANDSHAKES = 20
@@ -35,9 +35,7 @@ _CLIENTS = 8
 def main() -> None:
     options = _options()
     machine = describe_machine()
-    cache = Path(options.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-mcp-") as scratch:
         data_dir = Path(scratch)
@@ -228,8 +226,7 @@ def _p95(taken: list[float]) -> float:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tree", help="measure on this folder instead of the public archive")
-    parser.add_argument("--cache", default=cache_folder(), help="where downloads are kept")
+    add_tree_options(parser)
     parser.add_argument("--calls", type=int, default=500, help="of each of the eight agents")
     parser.add_argument("--json", help="write the figures to this file, too")
     return parser.parse_args()

@@ -28,7 +28,7 @@ from rows import Rows, differences, rows_of
 from served import Served, served
 from soak_clients import Clients, Kills
 from soak_daemon import Sample, Watcher
-from trees import archive_tree, cache_folder
+from trees import add_tree_options, chosen_tree
 
 DB = "codebase.sqlite"
 PAUSE_S = (0.0, 0.4)  # between two changes
@@ -42,9 +42,7 @@ QUIET_S = 5.0  # longer than a watch takes to hand a change over
 def main() -> None:
     options = _options()
     machine = describe_machine()
-    cache = Path(options.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    origin = Path(options.tree).resolve() if options.tree else archive_tree(cache) / "django"
+    origin = chosen_tree(options, part="django")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-soak-") as scratch:
         work = Path(scratch)
         results, errors = soak(origin, work, minutes=options.minutes, seed=options.seed)
@@ -156,8 +154,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of what is changed, asked and killed")
-    parser.add_argument("--tree", help="source tree to copy instead of the archive's package")
-    parser.add_argument("--cache", default=cache_folder(), help="where the archive is kept")
+    add_tree_options(parser)
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     return parser.parse_args()
 

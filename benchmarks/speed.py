@@ -18,7 +18,7 @@ from figures import Results
 from latency import query_latency
 from machine import describe_machine
 from onnx_limit import share_of_limit
-from trees import archive_tree, cache_folder, copy_part, copy_until
+from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
 FIRST_RUNS = 3
 NO_CHANGE_RUNS = 5
@@ -28,9 +28,7 @@ NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
 def main() -> None:
     options = _options()
     machine = describe_machine()
-    cache = Path(options.cache)
-    cache.mkdir(parents=True, exist_ok=True)
-    tree = Path(options.tree).resolve() if options.tree else archive_tree(cache)
+    tree = chosen_tree(options)
     results = Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-speed-") as scratch:
         work = Path(scratch)
@@ -158,8 +156,7 @@ _seconds: Callable[[Run], float] = lambda run: run.seconds  # noqa: E731
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tree", help="source tree to measure on instead of the archive")
-    parser.add_argument("--cache", default=cache_folder(), help="where the archive is kept")
+    add_tree_options(parser)
     parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     parser.add_argument("--vectors", type=int, default=1000, help="chunks to embed")
     return parser.parse_args()

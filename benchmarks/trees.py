@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -17,6 +18,24 @@ def cache_folder() -> Path:
     """Where downloads and vectors are kept between runs, outside of the repository."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "memory-sidecar-benchmarks"
+
+
+def add_tree_options(parser: argparse.ArgumentParser) -> None:
+    """For `chosen_tree`."""
+    parser.add_argument("--tree", metavar="DIR", help="source tree to use instead of the archive")
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        type=Path,
+        default=cache_folder(),
+        help="where it is kept",
+    )
+
+
+def chosen_tree(options: argparse.Namespace, *, part: str = "") -> Path:
+    """The tree that `options` name, or else that `part` of the archive."""
+    options.cache.mkdir(parents=True, exist_ok=True)
+    return Path(options.tree).resolve() if options.tree else archive_tree(options.cache) / part
 
 
 def archive_tree(cache: Path) -> Path:
