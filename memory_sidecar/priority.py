@@ -1,7 +1,7 @@
 """Who goes first where the processor is short: queries, then what indexes, then what embeds.
 
-For threads and on Linux alone, where a thread has a niceness of its own and hands it on to those
-that it starts. It never goes down again: that takes rights a user does not have.
+Threads are told apart on Linux alone: there each has a niceness of its own, and hands it on to
+those that it starts. It never goes down again: that takes rights a user does not have.
 """
 
 from __future__ import annotations
@@ -20,3 +20,9 @@ def go_behind(niceness: int) -> None:
         thread = threading.get_native_id()
         given = os.getpriority(os.PRIO_PROCESS, thread)
         os.setpriority(os.PRIO_PROCESS, thread, max(given, niceness))
+
+
+def put_process_behind(niceness: int) -> None:
+    """The same for a whole process, where a system has it for those."""
+    if sys.platform != "win32":
+        os.nice(max(niceness - os.nice(0), 0))  # whoever started us may be nice already

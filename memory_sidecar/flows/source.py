@@ -300,11 +300,14 @@ class SourceFlow:
 
     def _build(self, file: SourceFile) -> Built:
         """The target state of one file. Called from several threads."""
-        if self._pass.total > FEW_FILES:
-            self._give_way()
+        self._make_way()
         document = self._document(file)
         self._pass.count_built(file, document)
         return Built(document.fingerprint, document)
+
+    def _make_way(self) -> None:
+        if self._pass.total > FEW_FILES:
+            self._give_way()
 
     def _document(self, file: SourceFile) -> Document:
         if self._is_ending.is_set():
@@ -333,8 +336,7 @@ class SourceFlow:
 
     def _write(self, writes: Sequence[Write]) -> None:
         """CocoIndex's sink: one transaction."""
-        if self._pass.total > FEW_FILES:
-            self._give_way()
+        self._make_way()
         documents = [write.payload for write in writes if isinstance(write.payload, Document)]
         # One question to the cache for all texts of a transaction.
         vectors = self._known_vectors([text for d in documents for text in d.embedded_texts])

@@ -13,7 +13,6 @@ import logging
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,11 +24,11 @@ from typing import TypeAlias
 from memory_sidecar.flows.build import build_document
 from memory_sidecar.flows.document import BuildCrashed, BuildError
 from memory_sidecar.model import Document, SourceFile
+from memory_sidecar.priority import EMBEDDING, put_process_behind
 from memory_sidecar.sources.registry import Source
 
 WORTH_PROCESSES = 200  # files; a process takes 0.5 s to start
 MAX_PROCESSES = 4  # 80 MB each; the one that writes keeps no more than these busy
-NICENESS = 10  # queries, and whatever else the machine is used for, go first
 _GROUP = 16  # files sent to a process at once: a message costs as much as building a small one
 _AHEAD = 3  # groups begun before they are asked for, for each process
 
@@ -164,8 +163,7 @@ def _importing_nothing_from_here() -> Iterator[None]:
 
 def _begin_worker() -> None:
     """Leave interrupts to the parent, end when it ends, however it ends, and hold nobody up."""
-    if sys.platform != "win32":
-        os.nice(max(NICENESS - os.nice(0), 0))  # whoever started us may be nice already
+    put_process_behind(EMBEDDING)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
