@@ -298,7 +298,7 @@ class _LiveSource:
     def _answer(self, asked: Sequence[_Asked]) -> None:
         whole = [each for each in asked if each.settled.everything]
         under = None if whole else frozenset[str]().union(*(each.settled.paths for each in asked))
-        recheck = all(each.recheck for each in whole)
+        recheck = bool(whole) and all(each.recheck for each in whole)
         if whole and not recheck:
             self._rescan_at = time.monotonic() + RESCAN_S
         try:
