@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable, Mapping
 
 from memory_sidecar.model import Stamp
-from memory_sidecar.sources.ignores import RULE_FILES, IgnoreRules
+from memory_sidecar.sources.ignores import IgnoreRules
+from memory_sidecar.sources.rule_files import RULE_FILES
 
 
 class Recheck:

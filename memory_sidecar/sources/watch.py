@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from memory_sidecar.sources.debounce import Debounce, Settled
-from memory_sidecar.sources.ignores import RULE_FILES
 from memory_sidecar.sources.observe import Observer, Report, open_observer
 from memory_sidecar.sources.poll import Poll
+from memory_sidecar.sources.rule_files import RULE_FILES
 
 __all__ = ["Settled", "Watch"]
 
