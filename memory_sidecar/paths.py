@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.locate import CONFIG_NAME, locate_data_dir
 
 SHARED = "shared"
@@ -40,6 +41,11 @@ class StorePaths:
     @property
     def state(self) -> Path:
         return self.db.parent / "state" / self.db.stem
+
+    @property
+    def tree(self) -> Tree:
+        """In which everything lies that is ours, and nothing is reached through a link."""
+        return Tree(self.db.parent, is_own=True)
 
     @property
     def registry(self) -> Path:
@@ -63,6 +69,10 @@ class AgentPaths(StorePaths):
     @property
     def state(self) -> Path:
         return self.db.parent / ".state" / self.db.stem
+
+    @property
+    def tree(self) -> Tree:
+        return Tree(self.db.parent.parent, is_own=True)
 
     @property
     def memories(self) -> Path:

@@ -18,8 +18,10 @@ from typing import Any
 import apsw
 import sqlite_vec
 
+from memory_sidecar.disk.opening import FileRefused
 from memory_sidecar.errors import (
     DiskFull,
+    PathRefused,
     SidecarError,
     StoreBusy,
     StoreCorrupt,
@@ -199,6 +201,11 @@ def _is_full(path: Path) -> bool:
 
 
 def _named_os(error: OSError, path: Path) -> SidecarError:
+    if isinstance(error, FileRefused):
+        return PathRefused(
+            f"{error.filename} is not opened: {error.reason}",
+            hint="put the file itself there, or name another",
+        )
     if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and _is_full(path)):
         return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):

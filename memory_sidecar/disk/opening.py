@@ -56,9 +56,14 @@ class Tree:
 
     def read(self, path: StrPath, limit_bytes: int) -> bytes:
         """The whole of a regular file; a larger one is refused."""
+        return self.read_with_status(path, limit_bytes)[0]
+
+    def read_with_status(self, path: StrPath, limit_bytes: int) -> tuple[bytes, os.stat_result]:
+        """As `read`, with what its descriptor says of it."""
         descriptor = self.open(path)
         try:
-            size = os.fstat(descriptor).st_size
+            status = os.fstat(descriptor)
+            size = status.st_size
             chunks: list[bytes] = []
             left = limit_bytes + 1 if size <= limit_bytes else 0
             while left > 0 and (chunk := os.read(descriptor, min(left, size + _CHUNK_BYTES))):
@@ -68,7 +73,7 @@ class Tree:
             os.close(descriptor)
         if left <= 0:
             raise FileRefused(errno.EFBIG, reasons.larger_than(limit_bytes), path)
-        return b"".join(chunks)
+        return b"".join(chunks), status
 
     def open(self, path: StrPath, flags: int = os.O_RDONLY) -> int:
         """A descriptor of a regular file. With O_CREAT it is made, and the folders above it."""
@@ -98,6 +103,10 @@ class Tree:
             with folder:
                 folder = folder.make(name) if make else folder.below(name)
         return folder
+
+    def make(self, path: StrPath = "") -> None:
+        """Make the folder at `path`, and those above it, unless they are there."""
+        self.enter(path, make=True).close()
 
     def enter_above(self, path: StrPath, *, make: bool = False) -> tuple[Folder, str]:
         """The open folder that `path` lies in, and its name there."""
@@ -150,6 +159,9 @@ class Folder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         if self.fd is not None:
             os.close(self.fd)
 

@@ -76,7 +76,7 @@ class Sessions:
         self.agent = agent
         self._clock = clock
         self._reporter = reporter
-        self._files = SessionFiles(agent.paths.sessions)
+        self._files = SessionFiles(agent.paths.sessions, agent.paths.tree)
         self._lock = agent.paths.state / "sessions.lock"
 
     # One session
@@ -145,10 +145,11 @@ class Sessions:
         chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
         if dry_run or not chosen:
             return chosen
-        archive = SessionFiles(self.agent.paths.archive / batch_name(self._clock()) / SESSIONS)
+        paths = self.agent.paths
+        archive = SessionFiles(paths.archive / batch_name(self._clock()) / SESSIONS, paths.tree)
         with self._files.changing(self._lock):
-            paths = [self._files.archive(each.session.session_id, archive) for each in chosen]
-        self._take_up(paths)
+            moved = [self._files.archive(each.session.session_id, archive) for each in chosen]
+        self._take_up(moved)
         return chosen
 
     def import_files(self, files: Sequence[Path], environ: Mapping[str, str]) -> Imported:
