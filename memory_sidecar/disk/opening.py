@@ -56,24 +56,9 @@ class Tree:
 
     def read(self, path: StrPath, limit_bytes: int) -> bytes:
         """The whole of a regular file; a larger one is refused."""
-        return self.read_with_status(path, limit_bytes)[0]
-
-    def read_with_status(self, path: StrPath, limit_bytes: int) -> tuple[bytes, os.stat_result]:
-        """As `read`, with what its descriptor says of it."""
-        descriptor = self.open(path)
-        try:
-            status = os.fstat(descriptor)
-            size = status.st_size
-            chunks: list[bytes] = []
-            left = limit_bytes + 1 if size <= limit_bytes else 0
-            while left > 0 and (chunk := os.read(descriptor, min(left, size + _CHUNK_BYTES))):
-                chunks.append(chunk)
-                left -= len(chunk)
-        finally:
-            os.close(descriptor)
-        if left <= 0:
-            raise FileRefused(errno.EFBIG, reasons.larger_than(limit_bytes), path)
-        return b"".join(chunks), status
+        folder, name = self.enter_above(path)
+        with folder:
+            return folder.read(name, limit_bytes)[0]
 
     def open(self, path: StrPath, flags: int = os.O_RDONLY) -> int:
         """A descriptor of a regular file. With O_CREAT it is made, and the folders above it."""
@@ -197,6 +182,23 @@ class Folder:
         if stat.S_ISREG(status.st_mode):
             raise self._refusal(name, errno.EPERM, reasons.FOREIGN)
         raise self._refusal(name, errno.EINVAL, reasons.NOT_REGULAR)
+
+    def read(self, name: str, limit_bytes: int) -> tuple[bytes, os.stat_result]:
+        """The whole of a regular file, and its status. A larger one is refused."""
+        descriptor = self.open(name)
+        try:
+            status = os.fstat(descriptor)
+            chunks: list[bytes] = []
+            left = limit_bytes + 1 if status.st_size <= limit_bytes else 0
+            at_once = status.st_size + _CHUNK_BYTES
+            while left > 0 and (chunk := os.read(descriptor, min(left, at_once))):
+                chunks.append(chunk)
+                left -= len(chunk)
+        finally:
+            os.close(descriptor)
+        if left <= 0:
+            raise self._refusal(name, errno.EFBIG, reasons.larger_than(limit_bytes))
+        return b"".join(chunks), status
 
     def below(self, name: str) -> Folder:
         """Open the folder `name` in here."""

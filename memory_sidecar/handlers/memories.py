@@ -127,7 +127,8 @@ class Memories:
         moved = move(directory, file, name, linking=self._files_naming(directory.name, file))
         if moved.changed:
             old, new = (address_of(directory.name, p) for p in (moved.old, moved.file.path))
-            log_move(self._agent.paths.access_log, old, new, at_ms=self._files.now())
+            paths = self._agent.paths
+            log_move(paths.tree, paths.access_log, old, new, at_ms=self._files.now())
         written = Written(moved.file, False, moved.changed)
         return moved, replace(self._remembered(directory.name, written), near=())
 

@@ -115,7 +115,9 @@ class Directory:
         file = self.root / path
         with named_errors(file):
             try:
-                content, status = self.tree.read_with_status(file, MAX_MEMORY_BYTES)
+                folder, name = self.tree.enter_above(file)
+                with folder:
+                    content, status = folder.read(name, MAX_MEMORY_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 return None
         mtime_ms = status.st_mtime_ns // 1_000_000
