@@ -13,9 +13,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from memory_sidecar.disk.opening import read_named
 from memory_sidecar.errors import UsageError
 
 ENV_PREFIX = "MEMORY_SIDECAR_"
+MAX_CONFIG_BYTES = 1 << 20
+MAX_NUMBER = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ def load_settings(config: Path | None, environ: Mapping[str, str] = os.environ) 
     for key, kind in kinds.items():
         if (text := environ.get(ENV_PREFIX + key.upper())) is not None:
             chosen[key] = _from_text(key, text, kind)
+    for key, value in chosen.items():
+        if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
+            raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {str(value)[:20]}")
     return replace(settings, **chosen)
 
 
@@ -63,8 +69,8 @@ def _read(config: Path | None) -> dict[str, Any]:
     if config is None or not config.is_file():
         return {}
     try:
-        return tomllib.loads(config.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(read_named(config, MAX_CONFIG_BYTES).decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{config} is not readable TOML: {error}") from error
 
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     OpenServices = Callable[..., Services]
     CloseServices = Callable[[Services], None]
 
+MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
+_INPUT_PART_BYTES = 1 << 16
+
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
     # They take most of half a second to import, and commands about plain files need none.
@@ -131,13 +134,25 @@ class Call:
     def text(self, argument: str) -> str:
         """`argument`, or standard input where it is `-`. Raises UsageError unless it is UTF-8."""
         where = "standard input" if argument == "-" else "the text"
-        data = self.stdin.read() if argument == "-" else os.fsencode(argument)
+        data = self.read_input() if argument == "-" else os.fsencode(argument)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
+
+    def read_input(self) -> bytes:
+        """All of standard input. Raises UsageError for more than a text can be."""
+        data = bytearray()
+        while len(data) <= MAX_INPUT_BYTES and (part := self.stdin.read(_INPUT_PART_BYTES)):
+            data += part
+        if len(data) > MAX_INPUT_BYTES:
+            raise UsageError(
+                f"standard input is larger than {MAX_INPUT_BYTES >> 20} MiB",
+                hint="pass less, or in parts",
+            )
+        return bytes(data)
 
     def print(self, text: str = "") -> None:
         """One line of the result."""

@@ -16,6 +16,11 @@ Command = Callable[..., None]
 
 DEFAULT_AGENT = "default"
 
+MAX_COUNT = 1_000_000_000
+COUNT = click.IntRange(0, MAX_COUNT)
+"""How many of something. No sum of two leaves what SQLite can count with."""
+AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
+
 
 def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:

@@ -18,6 +18,7 @@ from pathlib import Path
 from memory_sidecar.context.layout import Project, page_bytes
 from memory_sidecar.disk.atomic import move_file
 from memory_sidecar.sources.atoms import is_id, time_of
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 COUNTS = "access-counts.json"
 
@@ -128,7 +129,7 @@ def rotate_log(project: Project, *, suffix: str) -> Path | None:
 def load_counts(project: Project) -> dict[str, Counted] | None:
     """`None` where the file is missing or broken: the atoms have their refs themselves."""
     try:
-        data = json.loads(page_bytes(project.tree, project.meta / COUNTS) or b"")
+        data = read_json(page_bytes(project.tree, project.meta / COUNTS) or b"")
         return {
             str(atom): Counted(
                 before=int(counted["before"]),
@@ -158,8 +159,8 @@ def _lines(project: Project, path: Path) -> list[tuple[int, bytes]]:
 
 def _parsed(line: bytes) -> object:
     try:
-        return json.loads(line)
-    except ValueError:  # half a line, or what a merge left
+        return read_json(line)
+    except BrokenJson:  # half a line, or what a merge left
         return None
 
 

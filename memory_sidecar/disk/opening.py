@@ -41,6 +41,12 @@ class FileRefused(OSError):
         self.reason = reason
 
 
+def read_named(path: StrPath, limit_bytes: int) -> bytes:
+    """The whole of a regular file that the user named, links followed; a larger one is refused."""
+    above, name = os.path.split(os.path.realpath(path))
+    return Tree(above).read(name, limit_bytes)
+
+
 class Tree:
     """The files below the folder `path`, which need not be there yet.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.disk.opening import read_named
 from memory_sidecar.errors import (
     MemvidFailed,
     NoIndex,
@@ -44,11 +45,11 @@ from memory_sidecar.sources.session_files import (
     unknown_session,
 )
 from memory_sidecar.sources.session_json import normalised_project_path, project_hash
-from memory_sidecar.sqlite import named_errors
 from memory_sidecar.store.agent import SESSIONS, AgentStore
 from memory_sidecar.store.session_lookup import list_sessions
 
 MEMVID_SUFFIX = ".mv2"
+MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +182,10 @@ class Sessions:
         if file.suffix == MEMVID_SUFFIX:
             documents = self._entries_of(file, environ)
         else:
-            with named_errors(file):
-                data = file.read_bytes()
+            try:
+                data = read_named(file, MAX_IMPORT_BYTES)
+            except OSError as error:
+                raise UsageError(f"{file} cannot be read: {error.strerror}") from error
             imported = sessions_in(data, name=file.name)
             for problem in imported.problems[:3]:
                 self._reporter.notice(f"{file.name}: {problem}, left out")

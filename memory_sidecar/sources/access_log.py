@@ -19,6 +19,7 @@ from typing import Any
 
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.disk.opening import Tree
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 from memory_sidecar.sources.memory_files import parse_time
 
 MOVED = "move"
@@ -101,8 +102,8 @@ def _line(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         return {}
     try:
-        line = json.loads(raw)
-    except ValueError:
+        line = read_json(raw)
+    except BrokenJson:
         return {}
     return line if isinstance(line, dict) else {}
 
