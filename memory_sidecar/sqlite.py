@@ -8,17 +8,20 @@ belongs to the thread that uses it at the moment; it is not shared between two a
 from __future__ import annotations
 
 import errno
+import os
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 import sqlite_vec
 
-from memory_sidecar.disk.opening import FileRefused
+from memory_sidecar.disk import reasons
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import (
     DiskFull,
     PathRefused,
@@ -54,8 +57,7 @@ def connect(
         else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     )
     with named_errors(path):
-        if not read_only:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        _check_files(path, is_made=not read_only)
         connection = apsw.Connection(str(path), flags=flags)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -73,6 +75,27 @@ def connect(
             connection.close()
             raise
     return connection
+
+
+def _check_files(path: Path, *, is_made: bool) -> None:
+    """Raise FileRefused unless the files at `path` are plain ones, or none yet; then make it.
+
+    SQLite would follow a link there, and wait for ever at a FIFO. None is opened to look: to close
+    it would drop every lock that this process has on it.
+    """
+    tree = Tree(path.parent, is_own=True)
+    if is_made:
+        tree.make()
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        file = path.with_name(path.name + suffix)
+        status = tree.status(file)
+        if status is not None and stat.S_ISLNK(status.st_mode):
+            raise FileRefused(errno.ELOOP, reasons.SYMBOLIC_LINK, file)
+        if status is not None and not (stat.S_ISREG(status.st_mode) or path.is_dir()):
+            raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, file)
+        if status is None and not suffix and is_made:
+            with suppress(FileExistsError):  # for the user alone, and what SQLite puts beside it
+                os.close(tree.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 @contextmanager

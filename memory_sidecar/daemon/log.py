@@ -11,6 +11,8 @@ import threading
 import warnings
 from io import TextIOWrapper
 
+from memory_sidecar.disk.opening import Tree
+
 LEVELS = ("debug", "info", "warning", "error")
 MAX_BYTES = 1 << 20
 OLD_FILES = 3
@@ -33,9 +35,11 @@ def set_level(level: str) -> None:
 
 class _Rotating(logging.handlers.RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
-        stream = super()._open()
-        os.dup2(stream.fileno(), 2)
-        return stream
+        folder, name = os.path.split(self.baseFilename)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        descriptor = Tree(folder, is_own=True).open(name, flags)
+        os.dup2(descriptor, 2)
+        return TextIOWrapper(os.fdopen(descriptor, "ab"), encoding=self.encoding)
 
 
 def _begin(handler: logging.Handler, level: str) -> None:

@@ -13,10 +13,10 @@ import threading
 from collections.abc import Sequence
 
 from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_FOLDERS, is_root
+from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.context import Context
 from memory_sidecar.handlers.reporter import Silent
-from memory_sidecar.sources.atomic import TEMPORARY_PREFIX
 from memory_sidecar.sources.watch import Settled, Watch
 
 LOOK_S = 600.0

@@ -18,6 +18,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk.atomic import replace_file
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import (
     NotFound,
     PathRefused,
@@ -26,11 +28,11 @@ from memory_sidecar.errors import (
     StoreNewer,
     UsageError,
 )
-from memory_sidecar.sources.atomic import replace_file
 from memory_sidecar.sources.ignores import check_excludes
 from memory_sidecar.sqlite import named_errors
 
 VERSION = 1
+MAX_REGISTRY_BYTES = 16 << 20
 LOCK_TIMEOUT_S = 10
 MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -57,6 +59,7 @@ class Registry:
     def __init__(self, path: Path, *, reserved: frozenset[str] = frozenset()) -> None:
         """`reserved` are names, in lower case, that no source may have."""
         self._path = path
+        self._tree = Tree(path.parent, is_own=True)
         self._reserved = RESERVED | reserved
 
     def all(self) -> list[Source]:
@@ -125,8 +128,9 @@ class Registry:
     def _changed(self) -> Iterator[dict[str, Any]]:
         """The file's document, to be edited in the block and written after it."""
         with named_errors(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self._path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_S)
+            lock_file = self._path.with_suffix(".lock")
+            os.close(self._tree.open(lock_file, os.O_RDWR | os.O_CREAT))
+            lock = FileLock(lock_file, timeout=LOCK_TIMEOUT_S)
             try:
                 lock.acquire()
             except Timeout as error:
@@ -141,20 +145,20 @@ class Registry:
                 with named_errors(self._path):
                     # ASCII, so that names which are not UTF-8 are escaped.
                     text = json.dumps(document, indent=2) + "\n"
-                    replace_file(self._path, text.encode("ascii"))
+                    replace_file(self._tree, self._path, text.encode("ascii"))
         finally:
             lock.release()
 
     def _read(self) -> dict[str, Any]:
         with named_errors(self._path):
             try:
-                content = self._path.read_bytes()
-            except FileNotFoundError:
+                content = self._tree.read(self._path, MAX_REGISTRY_BYTES)
+            except (FileNotFoundError, NotADirectoryError):
                 return {"version": VERSION, "sources": []}
         try:
             document = json.loads(content)
             version = document["version"]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise self._broken(repr(error)) from error
         if not isinstance(version, int):
             raise self._broken(f"its version is {version!r}")
