@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
 _INPUT_PART_BYTES = 1 << 16
+MAX_PATH_BYTES = 4095  # what Linux takes; others take less, and say so
+MAX_NAME_BYTES = 255
 
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
@@ -127,9 +129,35 @@ class Call:
 
     def path(self, text: str) -> Path:
         """`text` as the caller means it, relative to where the call was made."""
-        if "\0" in text:
-            raise UsageError("a path cannot hold a NUL byte")
-        return Path(os.path.normpath(self.cwd / os.path.expanduser(text)))  # noqa: PTH111  which never fails
+        path = Path(os.path.normpath(self.cwd / os.path.expanduser(text)))  # noqa: PTH111  which never fails
+        whole = os.fsencode(path)
+        if len(whole) > MAX_PATH_BYTES or max(map(len, whole.split(b"/"))) > MAX_NAME_BYTES:
+            raise UsageError(
+                f"the path {text[:40]}… is too long",
+                hint=f"a name has at most {MAX_NAME_BYTES} bytes, a path {MAX_PATH_BYTES:,}",
+            )
+        return path
+
+    def own_path(self, text: str) -> Path:
+        """As `path`, for a place of our own: SQLite takes no name that is not UTF-8."""
+        path = self.path(text)
+        try:
+            os.fsencode(path).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is not UTF-8", hint="choose another place") from error
+        return path
+
+    def check_arguments(self) -> None:
+        """Raise UsageError for an argument that no file and no text could be called."""
+        for argument in self.arguments:
+            try:
+                is_fine = b"\0" not in os.fsencode(argument)
+            except UnicodeEncodeError:  # half of a character
+                is_fine = False
+            if not is_fine:
+                raise UsageError(
+                    f"the argument {argument[:40]!r} is no text", hint="leave out NUL and the like"
+                )
 
     def text(self, argument: str) -> str:
         """`argument`, or standard input where it is `-`. Raises UsageError unless it is UTF-8."""

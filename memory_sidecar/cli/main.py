@@ -111,6 +111,7 @@ def every_command() -> click.Group:
 def run(call: Call) -> int:
     """Run the command in `call`; returns its exit status. Every error has become one line."""
     try:
+        call.check_arguments()
         with cli.make_context(
             "memory-sidecar",
             list(call.arguments),

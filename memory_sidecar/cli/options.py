@@ -45,8 +45,8 @@ def with_call(command: Command) -> Command:
         call = context.ensure_object(Call)
         data_dir, db = given.pop("data_dir"), given.pop("db")
         del given["json_output"]  # Call.wants_json has seen it
-        call.data_dir = call.path(str(data_dir)) if data_dir else None
-        call.db = call.path(str(db)) if db else None
+        call.data_dir = call.own_path(str(data_dir)) if data_dir else None
+        call.db = call.own_path(str(db)) if db else None
         command(call, **given)
 
     return called
