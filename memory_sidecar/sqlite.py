@@ -48,17 +48,20 @@ def connect(
 ) -> apsw.Connection:
     """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
 
+    Where nothing can be written it is opened for reading, and what writes raises StoreReadOnly.
+
     Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
     the disk refuses, StoreBusy where another process holds it for longer than the time-out.
     """
+    read_only = read_only or (path.exists() and not os.access(path.parent, os.W_OK))
     flags = (
-        apsw.SQLITE_OPEN_READONLY
+        apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         if read_only
         else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     )
     with named_errors(path):
         _check_files(path, is_made=not read_only)
-        connection = apsw.Connection(str(path), flags=flags)
+        connection = apsw.Connection(_name_of(path, read_only=read_only), flags=flags)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             connection.enable_load_extension(True)
@@ -75,6 +78,19 @@ def connect(
             connection.close()
             raise
     return connection
+
+
+def _name_of(path: Path, *, read_only: bool) -> str:
+    """As SQLite takes it.
+
+    A reader needs files beside the database, which nobody can make on a disk that cannot be
+    written; nor can anyone change the database there.
+    """
+    if not read_only:
+        return str(path)
+    wal = path.with_name(path.name + "-wal")
+    is_fixed = path.exists() and not wal.exists() and not os.access(path.parent, os.W_OK)
+    return path.absolute().as_uri() + ("?immutable=1" if is_fixed else "")
 
 
 def _check_files(path: Path, *, is_made: bool) -> None:
