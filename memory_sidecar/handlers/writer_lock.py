@@ -9,6 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.errors import DiskFull, StoreReadOnly
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.sqlite import named_errors
 
@@ -34,12 +35,13 @@ class WriterLock:
 
     @contextmanager
     def held_if_free(self) -> Iterator[bool]:
-        """Hold the lock in the block, which is told whether it does: not if another process has it.
+        """Hold the lock in the block, which is told whether it does.
 
-        Another thread of this process that waits for the lock keeps this one waiting, too.
+        It does not if another process has it, nor on a disk that cannot be written. Another thread
+        of this process that waits for the lock keeps this one waiting, too.
         """
         with self._counting:
-            if self._holders == 0 and not self._acquire_at_once():
+            if self._holders == 0 and not self._acquire_if_possible():
                 has_lock = False
             else:
                 self._holders += 1
@@ -68,6 +70,12 @@ class WriterLock:
             except Timeout:
                 return False
         return True
+
+    def _acquire_if_possible(self) -> bool:
+        try:
+            return self._acquire_at_once()
+        except (StoreReadOnly, DiskFull):
+            return False
 
     def _acquire(self, reporter: Reporter) -> None:
         if not self._acquire_at_once():

@@ -147,3 +147,19 @@ def locked_index(run, project, known_vectors, data_dir) -> Iterator[Path]:
 def test_an_index_that_may_not_be_written_is_left_as_it_is(run, locked_index, command):
     done = run(*command, "--data-dir", locked_index, "--json", cwd=locked_index)
     assert (done.status, done.error["code"]) == (1, "store_read_only")
+
+
+def test_a_read_only_disk_answers_whatever_only_reads(run, mount):
+    data = ("--data-dir", mount / "data")
+    path = run("store", "Use one lock.", "--json", *data).json["path"]
+    subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
+    assert run("get", path, "--json", *data).json["content"] == "Use one lock."
+    assert (
+        run("query", "lock", "--no-rerank", "--json", *data).json[0]["content"] == "Use one lock."
+    )
+    for command in (("list",), ("recent",), ("status",), ("source", "list")):
+        assert run(*command, "--json", *data).status == 0
+    for command in (("store", "More."), ("remove", path), ("move", path, "new/")):
+        done = run(*command, "--json", *data)
+        assert (done.status, done.error["code"]) == (1, "store_read_only")
+    assert run("get", path, "--json", *data).status == 0
