@@ -33,9 +33,10 @@ def doctor(call: Call, fix: bool) -> None:
                 call.print(f"     {finding.hint}")
     wrong = [finding for finding in findings if not finding.ok]
     if wrong:
+        can_fix = not fix and any(finding.remedy for finding in wrong)
         raise SidecarError(
             f"{len(wrong)} of {len(findings)} checks failed",
-            hint="" if fix else "`memory-sidecar doctor --fix` repairs what it can",
+            hint="`memory-sidecar doctor --fix` repairs what it can" if can_fix else "",
         )
 
 
