@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
@@ -141,7 +142,7 @@ class Codebase:
         if excludes:
             raise UsageError(
                 f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
-                hint=f"name that: `memory-sidecar index {around.root} --exclude GLOB`",
+                hint=f"name that: `memory-sidecar index {quote(str(around.root))} --exclude GLOB`",
             )
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
