@@ -19,7 +19,7 @@ from memory_sidecar.search.memories import Scope, search_memories
 from memory_sidecar.search.memory_hit import MemoryHit
 from memory_sidecar.search.rerank import Judge
 from memory_sidecar.store.agent import AgentStore
-from memory_sidecar.store.memory_lists import find_memory, in_order, list_memories
+from memory_sidecar.store.memory_lists import find_atoms, find_memory, in_order, list_memories
 
 
 class Agent(AgentDatabase):
@@ -108,11 +108,19 @@ class Agent(AgentDatabase):
     def get(
         self, path: str, *, with_shared: bool = True, reporter: Reporter
     ) -> tuple[str, StoredMemory]:
-        """The memory at `path`, its own before a shared one; counts the read. Raises NotFound."""
+        """The memory at `path`, its own before a shared one; counts the read.
+
+        An atom is also found by its id, with its project in front where several have it. Raises
+        NotFound, UsageError for the id of several.
+        """
         for agent, store in self._readable(reporter, with_shared=with_shared):
             with store.reading() as connection:
                 found = find_memory(connection, path, now=self._clock())
-            if found is not None:
+                atoms = [] if found else find_atoms(connection, path, now=self._clock())
+            if len(atoms) > 1:
+                paths = ", ".join(atom.memory.path for atom in atoms)
+                raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
+            if found := next(iter(atoms), found):
                 agent.count_read(found, tool="get")
                 return agent.name, found
         raise NotFound(

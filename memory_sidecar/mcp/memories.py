@@ -146,7 +146,9 @@ class GetRecentMemories(Filtered):
 def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Reporter) -> Memories:
     """Read what was remembered or changed last, the latest first. Good at the start of work."""
     offset = offset_of(asked.cursor)
-    listed = MemoryList(filter=asked.filter(), limit=asked.limit + 1, offset=offset)
+    listed = MemoryList(
+        filter=asked.filter(), limit=asked.limit + 1, offset=offset, without_pages=True
+    )
     found = [
         text_of(agent, stored, content=stored.memory.content)
         for agent, stored in _listed(caller, listed, report, with_shared=asked.shared)
