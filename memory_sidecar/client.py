@@ -35,6 +35,7 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 CANCEL_PATIENCE_S = 2.0
+LATE_INTERRUPT = "interrupted; the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
 ATTEMPTS = 3  # a daemon may just be stopping
@@ -194,6 +195,18 @@ def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
 
 def _interrupt(link: Link) -> int:
     """Cancel the command and let it have its last word; another Ctrl-C does not wait for that."""
+    try:
+        if not _cancel(link):
+            _write(2, f"memory-sidecar: {LATE_INTERRUPT}\n")
+    except KeyboardInterrupt:
+        os._exit(EXIT_INTERRUPTED)
+    except Exception:  # whatever it is, the user wants out
+        return EXIT_INTERRUPTED
+    return EXIT_INTERRUPTED
+
+
+def _cancel(link: Link) -> bool:
+    """Whether the command, or its daemon, ended in time."""
     import time
 
     until = time.monotonic() + CANCEL_PATIENCE_S
@@ -205,12 +218,10 @@ def _interrupt(link: Link) -> int:
             link.patience(left_s)
             frame = link.receive()
             if frame is None or _take(frame, link, reads=False) is not None:
-                break
-    except KeyboardInterrupt:
-        os._exit(EXIT_INTERRUPTED)
-    except Exception:  # whatever it is, the user wants out
-        return EXIT_INTERRUPTED
-    return EXIT_INTERRUPTED
+                return True
+    except TimeoutError:
+        return False
+    return False
 
 
 class _OutputClosed(Exception):
