@@ -35,7 +35,6 @@ class Link:
         """Raises OSError and ProtocolError where nobody greets back."""
         self._socket = connected
         self._received = bytearray()
-        self._socket.settimeout(GREETING_TIMEOUT_S)
         self.send(greeting(token=token))
         frame = self.receive()
         if frame is None:
@@ -97,11 +96,13 @@ def reach(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     return link
 
 
-def find(data_dir: str, environ: Mapping[str, str]) -> Link | None:
+def find(
+    data_dir: str, environ: Mapping[str, str], *, patience_s: float = GREETING_TIMEOUT_S
+) -> Link | None:
     """As `reach`, whatever protocol the daemon speaks: it understands `stop`."""
     for address in known_addresses(data_dir, environ):
         try:
-            connected, token = _connect(address)
+            connected, token = _connect(address, patience_s)
         except (OSError, ValueError):
             continue
         try:
@@ -120,7 +121,7 @@ def find(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     return None
 
 
-def _connect(address: str) -> tuple[socket.socket, str]:
+def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
     """A connection, and the token to show. Raises OSError, and ValueError for no address."""
     kind, _, where = address.partition(":")
     if kind == "unix":
@@ -133,7 +134,7 @@ def _connect(address: str) -> tuple[socket.socket, str]:
         connected = socket.socket(socket.AF_INET)
         target = ("127.0.0.1", int(port))
     try:
-        connected.settimeout(GREETING_TIMEOUT_S)
+        connected.settimeout(patience_s)
         connected.connect(target)
         if kind == "unix":
             _check_peer(connected)
