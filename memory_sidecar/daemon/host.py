@@ -62,12 +62,13 @@ def host(
     starting = threading.Thread(target=application.start, name="start", daemon=True)
 
     def give_up() -> None:
-        working = (thread.name for thread in threading.enumerate() if thread.name not in _IDLE)
-        _log.warning("left behind after %.0f s: %s", ENDS_WITHIN_S, ", ".join(working))
-        faulthandler.dump_traceback()
-        with suppress(OSError):
+        try:
+            working = [each.name for each in threading.enumerate() if each.name not in _IDLE]
+            _log.warning("left behind after %.0f s: %s", ENDS_WITHIN_S, ", ".join(working))
+            faulthandler.dump_traceback(2)
             let_go()
-        os._exit(0)
+        finally:
+            os._exit(0)
 
     def limit_end() -> None:
         """However long something waits, the daemon ends in time: a crash would cost nothing."""
