@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
 from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks, read_symbols
-from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex
+from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex, VectorView
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -83,8 +82,7 @@ def search_code(
         vector_arm = Arm.of(*scanning.result(), allowed)
     depth = max(DEPTH, query.top_k)
     found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
-    # The index of vectors may be ahead of this snapshot.
-    wanted = directory.known(np.unique(np.concatenate(found)))
+    wanted = np.unique(np.concatenate(found))
     candidates = Candidates.of(
         wanted,
         cosine=vector_arm.scores_of(wanted),
@@ -111,20 +109,21 @@ def _start_scan(
     index: VectorIndex, connection: Connection, embed_query: EmbedQuery, wordings: Sequence[str]
 ) -> Future[tuple[Ids, Floats]]:
     """The vector arm: ids and cosines of all chunks that `connection` sees."""
-    caught_up = Event()
     # Whoever waits here does so for what was submitted before it, so that one at least goes on.
     others = [_beside.submit(embed_query, wording) for wording in wordings[1:]]
 
+    viewing: Future[VectorView] = Future()
+
     def scan() -> tuple[Ids, Floats]:
         vectors = [embed_query(wordings[0]), *(other.result() for other in others)]
-        caught_up.wait()
-        return index.scan(np.stack(vectors).mean(axis=0))
+        return viewing.result().cosines(np.stack(vectors).mean(axis=0))
 
     scanning = _beside.submit(scan)
     try:
-        index.catch_up(connection)
-    finally:
-        caught_up.set()
+        viewing.set_result(index.view(connection))
+    except BaseException as error:
+        viewing.set_exception(error)
+        raise
     return scanning
 
 

@@ -135,9 +135,9 @@ def _scanning(
     """The cosines of all rows, on their way: a scan runs beside the keyword arm."""
     if vector is None:
         return None
-    index.catch_up(connection)
+    view = index.view(connection)
     # After the question's own vector in the same queue, so that one at least goes on.
-    return _pool.submit(lambda: index.scan(vector.result()))
+    return _pool.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)
@@ -264,7 +264,7 @@ _Read = tuple[_Scored, FoundRow, SessionHead]
 
 
 def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
-    """The best of `found`, of equal ones the latest. Vectors may be ahead of this snapshot."""
+    """The best of `found`, of equal ones the latest."""
     scores = sorted((each.score for each in found), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
     best = [each for each in found if each.score >= least]
