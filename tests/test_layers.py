@@ -45,6 +45,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "what memories and sessions are, and what looks like a secret in them",
         ("memory_model", "session_model", "credentials"),
     ),
+    ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
         ("errors", "model", "outputs", "strength", "clock", "locate", "priority", "cocoindex_env"),
