@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from memory_sidecar.errors import NotFound
+from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
     BuildError,
@@ -93,6 +93,17 @@ class Refreshed:
     unreadable: tuple[str, ...]  # folders whose files were left as they were
 
 
+def remove_state(state: Path) -> None:
+    """Remove a source's folder of state, as far as that goes; never through a link.
+
+    Raises PathRefused where the folder that it should lie in is a link.
+    """
+    for folder in (state.parent, state.parent.parent):
+        if folder.is_symlink():
+            raise PathRefused(f"{folder} is a link", hint="make it a folder, or remove it")
+    shutil.rmtree(state, ignore_errors=True)  # which leaves a link alone
+
+
 class SourceFlow:
     """Keeps the rows of one source in line with its files.
 
@@ -148,7 +159,7 @@ class SourceFlow:
                 part = under if self._has_scanned else None
                 refreshed = self._refresh(part, full, recheck, progress, changed=under)
             except StateBroken:
-                shutil.rmtree(self._state)  # everything in it is derived
+                remove_state(self._state)  # everything in it is derived
                 refreshed = self._refresh(None, full, recheck, progress, changed=under)
             self._has_scanned = True
             return refreshed
@@ -286,7 +297,7 @@ class SourceFlow:
         if known and known.state_id == paired and known.root == self.source.root:
             return known.chunker
         with named_errors(self._state):
-            shutil.rmtree(self._state, ignore_errors=True)
+            remove_state(self._state)
             self._state.mkdir(parents=True)
             state_id = new_state_id()
             self._store.begin_source(

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import ignore
 from ignore.overrides import Override, OverrideBuilder
 
 from memory_sidecar.errors import UsageError
+from memory_sidecar.locate import CONFIG_NAME
 
 OWN_FILE = ".sidecarignore"
 
-RULE_FILES = frozenset({".gitignore", OWN_FILE})
+_REACHING_DOWN = (".gitignore", OWN_FILE)
+RULE_FILES = frozenset({*_REACHING_DOWN, CONFIG_NAME})
 """Names of the files that say what is ignored in their folder, and below."""
 
 NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
@@ -101,12 +104,22 @@ def check_excludes(excludes: tuple[str, ...]) -> None:
     _add_excludes(OverrideBuilder(Path()), excludes)
 
 
+def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `excludes` that are globs."""
+    valid = []
+    for glob in excludes:
+        with suppress(UsageError):
+            check_excludes((glob,))
+            valid.append(glob)
+    return tuple(valid)
+
+
 def _in_repository(root: Path) -> bool:
     return any((folder / ".git").exists() for folder in (root, *root.parents))
 
 
 def _has_rules_above(root: Path) -> bool:
-    return any((folder / name).exists() for folder in root.parents for name in RULE_FILES)
+    return any((folder / name).exists() for folder in root.parents for name in _REACHING_DOWN)
 
 
 def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -> Override:

@@ -37,6 +37,7 @@ class Home:
             **inherited,
             "MEMORY_SIDECAR_DATA_DIR": str(self.data_dir),
             "XDG_RUNTIME_DIR": str(runtime_dir),
+            "XDG_CONFIG_HOME": str(folder / "config"),
             **environment,
         }
 
