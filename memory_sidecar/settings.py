@@ -8,13 +8,13 @@ believed by nobody, except where it takes something away from that source: see `
 from __future__ import annotations
 
 import os
-import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import UsageError
 from memory_sidecar.locate import CONFIG_NAME, upwards
 from memory_sidecar.trust import answer_of, config_folder
@@ -22,7 +22,6 @@ from memory_sidecar.trust import answer_of, config_folder
 ENV_PREFIX = "MEMORY_SIDECAR_"
 USER_CONFIG_NAME = "config.toml"
 MAX_CONFIG_BYTES = 1 << 20
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe without a writer is not waited for
 _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
 
 
@@ -90,7 +89,7 @@ def narrowed_by(root: Path, settings: Settings) -> Settings:
 
 def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
     """The files that count, the strongest last."""
-    configs = [Path(config_folder(environ), USER_CONFIG_NAME)]
+    configs = [Path(os.path.realpath(Path(config_folder(environ), USER_CONFIG_NAME)))]
     for above in upwards(os.fspath(folder)):
         config = Path(above, CONFIG_NAME)
         if config.is_file() and answer_of(above, environ):
@@ -101,13 +100,10 @@ def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
 def _read(config: Path) -> dict[str, Any]:
     """What `config` says; nothing where it is not there."""
     try:
-        with open(config, "rb", opener=lambda path, flags: os.open(path, flags | _AT_ONCE)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UsageError(f"{config} is no regular file", hint="remove it")
-            content = file.read(MAX_CONFIG_BYTES + 1)
-        if len(content) > MAX_CONFIG_BYTES:
-            raise UsageError(f"{config} is larger than {MAX_CONFIG_BYTES} bytes")
+        content = Tree(config.parent).read(config.name, MAX_CONFIG_BYTES)
         return tomllib.loads(content.decode("utf-8"))
+    except FileRefused as error:
+        raise UsageError(f"{config} is not read: {error.reason}") from error
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, RecursionError) as error:

@@ -47,6 +47,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("which data directory is meant", ("locate",)),
     ("which folders the user trusts to bring one", ("trust",)),
+    ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
         ("errors", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),

@@ -62,7 +62,7 @@ def test_lists_and_paths(user_config, environ, tmp_path):
         ("excludes = [1]", "excludes must be of type list of str"),
         ("x = ", "is not readable TOML"),
         ("a=" + "[" * 100_000, "is not readable TOML"),
-        ("# " + "x" * (1 << 20), "is larger than"),
+        ("# " + "x" * (1 << 20), "is not read: larger than 1 MiB"),
     ],
 )
 def test_what_is_wrong_with_the_users_own_is_told(user_config, environ, tmp_path, text, told):

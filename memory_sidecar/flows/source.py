@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
@@ -98,10 +99,16 @@ def remove_state(state: Path) -> None:
 
     Raises PathRefused where the folder that it should lie in is a link.
     """
-    for folder in (state.parent, state.parent.parent):
-        if folder.is_symlink():
-            raise PathRefused(f"{folder} is a link", hint="make it a folder, or remove it")
-    shutil.rmtree(state, ignore_errors=True)  # which leaves a link alone
+    try:
+        folder, name = Tree(state.parents[2], is_own=True).enter_above(state)
+    except FileNotFoundError:
+        return
+    except FileRefused as error:
+        raise PathRefused(
+            f"{error.filename} is a {error.reason}", hint="make it a folder, or remove it"
+        ) from error
+    with folder:
+        shutil.rmtree(folder.at(name), ignore_errors=True, dir_fd=folder.fd)  # but no link
 
 
 class SourceFlow:

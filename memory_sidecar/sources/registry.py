@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import (
     NotFound,
     PathRefused,
@@ -35,6 +35,7 @@ from memory_sidecar.sqlite import named_errors
 
 VERSION = 1
 LOCK_TIMEOUT_S = 10
+MAX_BYTES = 16 << 20
 MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
@@ -183,12 +184,12 @@ class Registry:
     def _read(self) -> dict[str, Any]:
         with named_errors(self._path):
             try:
-                with self._path.open("rb") as file:
-                    owner, content = os.fstat(file.fileno()).st_uid, file.read()
+                tree = Tree(self._path.parents[2], is_own=True)  # above the folder of states
+                content = tree.read(self._path, MAX_BYTES)
             except FileNotFoundError:
                 return {"version": VERSION, "sources": []}
-        if sys.platform != "win32" and owner != os.getuid():
-            raise self._broken("it belongs to another user")
+            except FileRefused as error:
+                raise self._broken(error.reason) from error
         try:
             document = json.loads(content)
             version = document["version"]

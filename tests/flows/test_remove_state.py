@@ -23,7 +23,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path, precious: Path) -> No
     for link in (state.parent.parent, state.parent):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(precious)
-        with pytest.raises(PathRefused, match="is a link"):
+        with pytest.raises(PathRefused, match="is a symbolic link"):
             remove_state(state)
         link.unlink()
     state.parent.mkdir(parents=True)

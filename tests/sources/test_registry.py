@@ -224,7 +224,7 @@ def test_a_file_of_another_user_is_not_believed(
 ) -> None:
     registry.add(folder(tmp_path, "shop"))
     os.chown(path, 12345, 12345)
-    with pytest.raises(StoreForeign, match="belongs to another user"):
+    with pytest.raises(StoreForeign, match="owned by another user"):
         registry.all()
 
 
