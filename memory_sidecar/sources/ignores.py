@@ -18,12 +18,10 @@ import ignore
 from ignore.overrides import Override, OverrideBuilder
 
 from memory_sidecar.errors import UsageError
-from memory_sidecar.locate import CONFIG_NAME
 
 OWN_FILE = ".sidecarignore"
 
-_REACHING_DOWN = (".gitignore", OWN_FILE)
-RULE_FILES = frozenset({*_REACHING_DOWN, CONFIG_NAME})
+RULE_FILES = frozenset({".gitignore", OWN_FILE})
 """Names of the files that say what is ignored in their folder, and below."""
 
 NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
@@ -119,7 +117,7 @@ def _in_repository(root: Path) -> bool:
 
 
 def _has_rules_above(root: Path) -> bool:
-    return any((folder / name).exists() for folder in root.parents for name in _REACHING_DOWN)
+    return any((folder / name).exists() for folder in root.parents for name in RULE_FILES)
 
 
 def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -> Override:
