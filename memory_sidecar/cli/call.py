@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
 
+from memory_sidecar.children import child_environment
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.errors import SidecarError, UsageError
@@ -120,6 +121,11 @@ class Call:
                 self.open_services(data_dir=self.data_dir, cwd=self.cwd, environ=self.environ)
             )
         return self._services[0]
+
+    @property
+    def child_environ(self) -> dict[str, str]:
+        """What other programs are given of the caller's environment."""
+        return child_environment(self.environ, self.services.settings.child_environment)
 
     @property
     def codebase(self) -> Codebase:

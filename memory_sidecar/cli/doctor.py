@@ -41,7 +41,7 @@ def doctor(call: Call, fix: bool) -> None:
 
 
 def _examine(call: Call) -> list[Finding]:
-    return [*examine(call.services, call.codebase), examine_qmd(call.environ)]
+    return [*examine(call.services, call.codebase), examine_qmd(call.child_environ)]
 
 
 def _finding_json(call: Call, finding: Finding) -> out.Finding:

@@ -57,6 +57,9 @@ def with_agent(command: Command) -> Command:
     return with_call(option(command))
 
 
+force_option = click.option("--force", is_flag=True, help="Even a folder that holds your home.")
+
+
 class TextCommand(click.Command):
     """A command whose text may begin with a dash even where no `--` comes before it.
 

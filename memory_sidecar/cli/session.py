@@ -113,7 +113,7 @@ def import_files(call: Call, *, agent: str, files: tuple[str, ...]) -> None:
     `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH.
     """
     paths = [call.path(file) for file in files]
-    imported = sessions_of(call, agent).import_files(paths, call.environ)
+    imported = sessions_of(call, agent).import_files(paths, call.child_environ)
     call.reporter.close()
     if call.wants_json:
         call.print_json(
@@ -152,7 +152,7 @@ def _promoter(call: Call, agent: str) -> Promoter:
     return Promoter(
         sessions_of(call, agent),
         settings=call.services.settings,
-        environ=call.environ,
+        environ=call.child_environ,
         clock=system_clock,
         reporter=call.reporter,
     )
