@@ -47,7 +47,17 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "outputs", "strength", "clock", "locate", "priority", "cocoindex_env"),
+        (
+            "errors",
+            "visible",
+            "model",
+            "outputs",
+            "strength",
+            "clock",
+            "locate",
+            "priority",
+            "cocoindex_env",
+        ),
     ),
 )
 

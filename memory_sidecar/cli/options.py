@@ -55,6 +55,11 @@ def with_agent(command: Command) -> Command:
     return with_call(option(command))
 
 
+allow_secrets_option = click.option(
+    "--allow-secrets", is_flag=True, help="Store what looks like a key or password too."
+)
+
+
 class TextCommand(click.Command):
     """A command whose text may begin with a dash even where no `--` comes before it.
 

@@ -7,13 +7,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import NoIndex
 from memory_sidecar.handlers.promotion import Promoter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.sessions import Sessions
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.masking import texts_in
 from memory_sidecar.mcp.memory_shapes import DATA, quoted
 from memory_sidecar.mcp.moments import past_moment
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
@@ -74,9 +72,7 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
     """
     document = without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.cwd.as_posix())
-    if not asked.allow_secrets:
-        refuse_credentials(*texts_in(document))
-    saved = _sessions(caller, report).save(document)
+    saved = _sessions(caller, report).save(document, allow_secrets=asked.allow_secrets)
     promoter(caller, report).after_save(saved)
     return SessionSaved(
         session_id=saved.session.session_id,

@@ -195,7 +195,8 @@ def test_a_success_is_promoted_by_itself_where_that_is_configured(
 def test_secrets_are_not_promoted(taught):
     it = taught()
     secret = "The deploy key is ghp_" + "a1B2" * 9
-    it.sessions.save(SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}})
+    told = SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}}
+    it.sessions.save(told, allow_secrets=True)
     assert fates(it.promoter.promote("a")) == [
         ("preference", Fate.STORED),
         ("outcome", Fate.REFUSED),
