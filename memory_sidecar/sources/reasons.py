@@ -8,6 +8,7 @@ SYMBOLIC_LINK: Final = "symbolic link"  # its target is indexed itself
 LINK_OUT: Final = "symbolic link out of the source"
 NOT_REGULAR: Final = "not a regular file"  # FIFO, socket, device: opening one can block for ever
 NAME_NOT_UTF8: Final = "name is not UTF-8"
+SECRETS: Final = "may hold secrets"  # --exclude "!.env" asks for it all the same
 LOCK_FILE: Final = "lock file"
 GENERATED: Final = "generated"
 MINIFIED: Final = "minified"
