@@ -190,8 +190,8 @@ _HARMLESS_AFTER = re.compile(
     r"|^iz|^s?_?id$|^s$|(?<=[a-z])(?:Id|Name|Path|File|Url|Uri|Type|Hash|Ref|Version|Expiry)$",
 )
 _ASSIGNED = re.compile(
-    r"([\w-]{0,24})[\"'\])]{0,2}\s{0,4}(?:=>|:=|[:=])\s{0,4}(?:[\"'`](?:Bearer |Basic |token )?|"
-    r"(?:Bearer |Basic |token ))?([^\s\"'`,;<>(){}\[\]]{8,200})",
+    r"([\w-]{0,24})[\"'\])]{0,2}\s{0,4}(?:=>|:=|[:=])\s{0,4}[\"'`]?"
+    r"(?:Bearer |Basic |token |ApiKey )?([^\s\"'`,;<>(){}\[\]]{8,200})",
     re.IGNORECASE,
 )
 _SENT = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
@@ -288,7 +288,7 @@ def _looks_random(value: str) -> bool:
         kinds = has_lower + has_upper + has_digit + (not value.isalnum())
         if kinds >= 3 and _CODE.fullmatch(value) is None:
             return True
-    if len(value) < 12 or not (has_lower or has_upper):
+    if not (has_lower or has_upper):
         return False
     if _HEX.fullmatch(value):
         return True
@@ -298,9 +298,12 @@ def _looks_random(value: str) -> bool:
     if numbers == 0:
         longest = 2.4 if has_lower and has_upper and len(value) >= SHORT else 0
     elif len(value) < SHORT:
-        longest = 2.5
+        longest = 2.5 if len(value) >= 12 else 2.0 if numbers >= 2 else 0
     else:
         longest = 5 if numbers >= 3 and value.isalnum() else 3.6
     shares = [count / len(value) for count in Counter(value).values()]
     entropy_bits = -sum(share * log2(share) for share in shares)
-    return entropy_bits > 3.0 and sum(map(len, pieces)) <= len(pieces) * longest
+    return (
+        entropy_bits > (3.0 if len(value) >= 12 else 2.4)
+        and sum(map(len, pieces)) <= len(pieces) * longest
+    )

@@ -152,6 +152,11 @@ eyJhbGciOiJIUzI1NiJ9.eyJ{W40}.{W43}
 AGE-SECRET-KEY-1{U58}
 client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ{B400}
 machine api.shop.io login deploy password {A16}
+sshpass -p {A12} ssh deploy@api.shop.io
+AAAA{W7}:APA91b{W134}
+Authorization: ApiKey {B40}
+Server=db;User Id=sa;Password=Str0ng{A6}!;Encrypt=True
+jdbc:mysql://db.shop.io/orders?user=shop&password=s3cr3tPw1
 curl -u deploy:{A20} https://api.shop.io/orders
 postgres://shop:{A16}@db.shop.io:5432/orders
 redis://:{A24}@cache.shop.io:6379/0
