@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
+from memory_sidecar.children import child_environment
 from memory_sidecar.cli.form import Styled, error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.credentials import mask_document
@@ -26,6 +27,7 @@ from memory_sidecar.errors import SidecarError, UsageError
 from memory_sidecar.visible import visible, visible_json
 
 if TYPE_CHECKING:
+    from memory_sidecar.cli.hints import Hints
     from memory_sidecar.handlers.codebase import Codebase
     from memory_sidecar.handlers.services import Services
     from memory_sidecar.mcp.conversation import McpConversation
@@ -79,6 +81,7 @@ class Call:
     host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None
     db: Path | None = None
+    hints: Hints | None = None  # once the command is known
     _services: list[Services] = field(default_factory=list)
 
     @classmethod
@@ -114,6 +117,7 @@ class Call:
             columns=self.columns,
             environ=self.environ,
             cancelled=self.cancelled,
+            complete=self.hint,
         )
 
     @property
@@ -123,6 +127,11 @@ class Call:
                 self.open_services(data_dir=self.data_dir, cwd=self.cwd, environ=self.environ)
             )
         return self._services[0]
+
+    @property
+    def child_environ(self) -> dict[str, str]:
+        """What other programs are given of the caller's environment."""
+        return child_environment(self.environ, self.services.settings.child_environment)
 
     @property
     def codebase(self) -> Codebase:
@@ -144,6 +153,10 @@ class Call:
             raise UsageError(
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
+
+    def hint(self, text: str) -> str:
+        """`text`, its commands with the options that this call was given."""
+        return self.hints.completed(text) if self.hints else text
 
     def masked(self, found: T) -> T:
         """`found` with what looks like a secret masked, and a notice where something was."""
@@ -169,6 +182,7 @@ class Call:
 
     def print_error(self, error: SidecarError) -> None:
         """One line on standard error, JSON where the result would have been."""
+        error.hint = self.hint(error.hint)
         self.stderr.write(error_line(error, as_json=self.wants_json))
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ def episodic_put(
         sessions,
         path,
         entry,
-        environ=call.environ,
+        environ=call.child_environ,
         reporter=call.reporter,
         allow_secrets=allow_secrets,
     )

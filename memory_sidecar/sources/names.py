@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory_sidecar.sources import reasons
+from memory_sidecar.disk import reasons
 
 LOCK_FILES = frozenset(
     """

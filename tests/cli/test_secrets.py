@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def leaky(run, data_dir, tmp_path):
     lines = text.replace("\r", " ")
     (project / "deploy\x1b[2J.py").write_text(f"def deploy(x):\n    x = '{lines}'\n", "utf-8")
     assert run("index", project).status == 0
-    told = {"session_id": "s", "messages": [{"role": "user", "content": text}]}
+    told: dict[str, Any] = {"session_id": "s", "messages": [{"role": "user", "content": text}]}
     told["summary"] = {"brief": text, "key_decisions": [text]}
     document = json.dumps(told).encode()
     assert run("session", "save", "--allow-secrets", stdin=document).status == 0
