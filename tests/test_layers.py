@@ -50,7 +50,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),
+        ("errors", "visible", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),
     ),
 )
 

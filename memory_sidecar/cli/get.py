@@ -20,8 +20,10 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> None:
 
     The read is counted: what is used fades more slowly.
     """
-    owner, stored = call.services.agent(agent, call.db).get(
-        path, with_shared=not no_shared, reporter=call.reporter
+    owner, stored = call.masked(
+        call.services.agent(agent, call.db).get(
+            path, with_shared=not no_shared, reporter=call.reporter
+        )
     )
     call.reporter.close()
     if call.wants_json:

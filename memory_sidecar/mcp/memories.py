@@ -20,6 +20,7 @@ from memory_sidecar.mcp.memory_shapes import (
     head_of,
     line_of,
     marked,
+    quoted_line,
     text_of,
     told,
 )
@@ -180,7 +181,10 @@ class Listing(Remembered):
     )
 
     def text(self) -> str:
-        categories = [f"{c.path}/  {c.memories}  {c.description}".rstrip() for c in self.categories]
+        categories = [
+            quoted_line(f"{each.path}/  {each.memories}  {each.description}")
+            for each in self.categories
+        ]
         return told([*categories, *map(line_of, self.memories)], self.next_cursor, by="\n")
 
 
