@@ -16,8 +16,9 @@ import pytest
 from memory_sidecar.cli.main import every_command
 from tests.mcp.host import Host
 from tests.security.conftest import PRIVATE, Scene
-from tests.security.hostile_clone import AGENT, SECRET, fingerprint
+from tests.security.hostile_clone import AGENT, KEY, SECRET, fingerprint
 
+HIDDEN = (SECRET, KEY, PRIVATE)
 MAX_RESIDENT_KB = 900_000
 
 EVENT = json.dumps(
@@ -33,9 +34,11 @@ A = ("--agent", AGENT)
 
 # Each command, in an order that gives the later ones something to work on.
 CALLS: list[tuple[str, tuple[str, ...], str]] = [
+    ("index", ("endless", "--wait", "keyword"), ""),
+    ("index", ("pipe", "--wait", "keyword"), ""),
     ("index", (".", "--wait", "keyword"), ""),
     ("search", ("total",), ""),
-    ("search", (SECRET, "--mode", "keyword"), ""),
+    ("search", ("zanzibar ledger snarks", "--mode", "keyword"), ""),
     ("grep", ("sum($X)", "."), ""),
     ("embed", ("a text",), ""),
     ("store", ("Prices are in cents", "--category", "pitfall", *A), ""),
@@ -96,7 +99,7 @@ NOT_CALLED = {"mcp", "serve", "service install", "service uninstall"}
 TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("status", {}),
     ("list_sources", {}),
-    ("search_code", {"query": f"total {SECRET}"}),
+    ("search_code", {"query": "total zanzibar ledger snarks"}),
     ("read_file", {"path": "shop/cart.py"}),
     ("read_file", {"path": "link.py"}),
     ("read_file", {"path": "linked/diary.md"}),
@@ -105,7 +108,7 @@ TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("read_file", {"path": "device.py"}),
     ("read_file", {"path": "pipe/pipe.py"}),
     ("store_memory", {"content": "Prices are in cents", "category": "pitfall"}),
-    ("search_memories", {"query": f"cents {SECRET}"}),
+    ("search_memories", {"query": "cents zanzibar ledger"}),
     ("query_memories", {}),
     ("get_recent_memories", {}),
     ("list_memories", {}),
@@ -151,12 +154,12 @@ def test_no_command_is_turned_against_its_user(scene: Scene) -> None:
         if command == "stop":
             assert peak_resident_kb(scene.user.pid) < MAX_RESIDENT_KB
         done = scene.call(*command.split(), *arguments, stdin=stdin)
-        said += done.stdout + done.stderr.replace(f"{arguments}", "")
-    assert SECRET not in said
-    assert PRIVATE not in said
-    assert not re.search(r"\x1b\]", said)
+        said += done.stdout + done.stderr
+    assert scene.harm == []
+    assert [word for word in (*HIDDEN, "\x1b") if word in said] == []
     for path in own_files(scene):
-        assert SECRET.encode() not in path.read_bytes(), path
+        content = path.read_bytes()
+        assert [word for word in HIDDEN if word.encode() in content] == [], path
     changed = ("context", "journal.mv2", "knowledge", "episodic", "skills")  # as it was told to
     after = fingerprint(scene.clone, without=changed)
     before = fingerprint_without(scene.clone_before, changed)
@@ -169,6 +172,7 @@ def test_nor_without_a_daemon(scene: Scene) -> None:
     for command, arguments, stdin in CALLS:
         if command in alone or command.startswith("context access"):
             scene.call(*command.split(), *arguments, stdin=stdin, MEMORY_SIDECAR_NO_DAEMON="1")
+    assert scene.harm == []
 
 
 @pytest.mark.timeout(600)
@@ -183,7 +187,8 @@ def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
         said += json.dumps(host.call(name, **arguments))
         scene.look(name)
     host.end()
-    assert SECRET not in said.replace(f"total {SECRET}", "").replace(f"cents {SECRET}", "")
+    assert scene.harm == []
+    assert [word for word in HIDDEN if word in said] == []
     assert fingerprint(scene.clone) == scene.clone_before
 
 
@@ -194,6 +199,7 @@ def test_nor_if_the_user_names_its_data_directory(scene: Scene) -> None:
     for command, arguments, stdin in CALLS:
         if not command.startswith(("context", "service", "skills", "trust", "model", "episodic")):
             scene.call(*command.split(), *arguments, *named, stdin=stdin)
+    assert scene.harm == []
 
 
 def fingerprint_without(before: dict[str, str], names: tuple[str, ...]) -> dict[str, str]:
