@@ -34,7 +34,8 @@ EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 CANCEL_PATIENCE_S = 2.0
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
-ATTEMPTS = 3  # a daemon may just be stopping
+REFUSED_S = 60.0  # a daemon that refuses is stopping; the next one may be asked to, as well
+REFUSED_PAUSE_S = 0.05
 
 
 def main() -> int:
@@ -67,7 +68,16 @@ def _main(arguments: list[str]) -> int:
     request = _request(arguments, cwd)
     if command == MCP_COMMAND and may_start:
         return _pump(request, data_dir)
-    for _ in range(ATTEMPTS):
+    return _ask(request, data_dir, may_start=may_start)
+
+
+def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
+    """Have the daemon run `request`, or where there is to be none, run it here."""
+    import time
+
+    arguments = request["arguments"]
+    began_s = time.monotonic()
+    while time.monotonic() - began_s < REFUSED_S:
         try:
             link = _link(data_dir, may_start=may_start)
         except Exception as error:  # a named one, or a disk that refuses
@@ -77,6 +87,7 @@ def _main(arguments: list[str]) -> int:
             return _run_here(arguments)
         if status != REFUSED:
             os._exit(int(status))  # all is written, and taking Python down takes 5 ms
+        time.sleep(REFUSED_PAUSE_S)
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
 
 
@@ -93,7 +104,9 @@ def _link(data_dir: str, *, may_start: bool) -> Link | None:
     link = reach(data_dir, os.environ)
     if link is not None and not link.is_outdated:
         return link
-    return _started(data_dir, link) if may_start else None
+    if link is not None:
+        link.close()
+    return _started(data_dir) if may_start else None
 
 
 def _run_here(arguments: list[str]) -> int:
@@ -102,9 +115,9 @@ def _run_here(arguments: list[str]) -> int:
     return run(arguments)
 
 
-def _started(data_dir: str, outdated: Link | None) -> Link | None:
+def _started(data_dir: str) -> Link | None:
     """A connection to a daemon that is started for it; `None` where none could live."""
-    from memory_sidecar.daemon.start import can_start, start_daemon
+    from memory_sidecar.daemon.start import start_daemon
     from memory_sidecar.errors import DaemonUnreachable
 
     if _is_set(NO_AUTOSTART_VARIABLE):
@@ -112,9 +125,7 @@ def _started(data_dir: str, outdated: Link | None) -> Link | None:
             f"no daemon runs for {data_dir}",
             hint=f"start one with `memory-sidecar serve`, or unset {NO_AUTOSTART_VARIABLE}",
         )
-    if not can_start(data_dir):
-        return None
-    return start_daemon(data_dir, os.environ, outdated=outdated)
+    return start_daemon(data_dir, os.environ, say=_note)
 
 
 def _pump(request: Frame, data_dir: str) -> int:
@@ -238,6 +249,10 @@ def _write(fd: int, text: str) -> None:
             select.select([], [fd], [])
         except OSError as error:
             raise _OutputClosed from error
+
+
+def _note(text: str) -> None:
+    _write(2, f"note: {text}\n")
 
 
 def _send_input(link: Link) -> None:

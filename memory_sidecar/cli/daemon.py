@@ -10,7 +10,6 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,12 +18,19 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from memory_sidecar.clock import system_clock
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.exchange import Exchange, Request
 from memory_sidecar.daemon.host import host, take_lock
-from memory_sidecar.daemon.link import reach
-from memory_sidecar.daemon.lock import FileLock
-from memory_sidecar.daemon.start import START_TIMEOUT_S, ask_to_stop
-from memory_sidecar.errors import Conflict, SidecarError, UsageError
+from memory_sidecar.daemon.lock import FileLock, holder
+from memory_sidecar.daemon.server import Kind
+from memory_sidecar.daemon.start import EXIT_NO_PLACE
+from memory_sidecar.errors import (
+    Conflict,
+    DaemonUnreachable,
+    SidecarError,
+    StoreReadOnly,
+    UsageError,
+)
 from memory_sidecar.paths import find_data_dir
 from memory_sidecar.settings import Settings, load_settings
 
@@ -33,9 +39,11 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.conversation import Conversation
     from memory_sidecar.handlers.services import Services
 
-# Answered in a fraction of a second; every other command gets a thread to itself.
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
-WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"  # unless they are told to wait
+EMBEDDING = frozenset({"embed", "store"})  # as long as their text is
+LONG_TEXT = 20_000  # characters; what standard input holds counts as such
+WAITING = frozenset({"index", "reindex", "model"})
+WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
 GARBAGE_THRESHOLD = 20_000  # of objects: a scan makes many, and leaves no cycles behind
 SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 EXIT_FAILED = 1
@@ -114,12 +122,18 @@ class Commands:
         if self._services is not None:
             self._services.close()
 
-    def is_quick(self, request: Request) -> bool:
+    def kind_of(self, request: Request) -> Kind:
+        command = _command_of(request)
         options = {word.partition("=")[0] for word in request.arguments}
-        return _command_of(request) in QUICK and options.isdisjoint({WAIT_OPTION, WATCH_OPTION})
-
-    def is_endless(self, request: Request) -> bool:
-        return _command_of(request) == "status" and WATCH_OPTION in request.arguments
+        if command == "status" and WATCH_OPTION in options:
+            return Kind.ENDLESS
+        if command in WAITING or WAIT_OPTION in options:
+            return Kind.WAITING
+        if command in EMBEDDING and (
+            "-" in options or sum(map(len, request.arguments)) > LONG_TEXT
+        ):
+            return Kind.WORKING
+        return Kind.QUICK if command in QUICK else Kind.WORKING
 
     def answer(self, exchange: Exchange) -> int:
         return self._run(self._call(exchange), exchange)
@@ -237,22 +251,23 @@ def serve(lock: FileLock, data_dir: str, *, environ: Mapping[str, str]) -> NoRet
 
 
 def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> FileLock:
-    """The lock of `data_dir`. With `replace`, whoever has it is asked to stop.
+    """The lock of `data_dir`. With `replace`, the daemon that has it is ended.
 
-    Raises Conflict where another daemon serves it, or does not go.
+    Raises Conflict where another daemon serves it, DaemonUnreachable where that cannot be ended,
+    StoreReadOnly where no lock can be made.
     """
-    deadline = time.monotonic() + (START_TIMEOUT_S if replace else 0)
-    while (lock := take_lock(data_dir)) is None:
-        running = reach(data_dir, environ)
-        if not replace or time.monotonic() > deadline:
-            which = f" (process {running.pid})" if running else ""
-            raise Conflict(
-                f"a daemon serves {data_dir} already{which}",
-                hint="`memory-sidecar stop` ends it, and --replace takes its place",
-            )
-        if running is not None:
-            ask_to_stop(running)
-        time.sleep(0.05)
+    try:
+        while (lock := take_lock(data_dir)) is None:
+            if not replace:
+                running = holder(state_file(data_dir, "daemon.lock"))
+                which = f" (process {running.pid})" if running else ""
+                raise Conflict(
+                    f"a daemon serves {data_dir} already{which}",
+                    hint="`memory-sidecar stop` ends it, and --replace takes its place",
+                )
+            end_daemon(data_dir, environ)
+    except OSError as error:
+        raise StoreReadOnly(f"no daemon can keep its lock in {data_dir}: {error}") from error
     return lock
 
 
@@ -266,7 +281,11 @@ def check_level(level: str) -> str:
 def main() -> None:
     """`python -m memory_sidecar.cli.daemon DATA_DIR`, as a client starts it: out of sight."""
     data_dir = sys.argv[1]
-    lock = take_lock(data_dir)
+    try:
+        lock = take_lock(data_dir)
+    except OSError as error:
+        sys.stderr.write(f"no lock in {data_dir}: {error}\n")
+        sys.exit(EXIT_NO_PLACE)
     if lock is None:
         return  # another one was faster: the client finds that
     try:
@@ -276,6 +295,9 @@ def main() -> None:
     log.log_to_file(state_file(data_dir, "daemon.log"), level)
     try:
         serve(lock, data_dir, environ=os.environ)
+    except DaemonUnreachable as error:
+        _log.error("%s; %s", error.message, error.hint)
+        sys.exit(EXIT_NO_PLACE)
     except Exception:
         _log.exception("cannot serve")
         sys.exit(EXIT_FAILED)

@@ -217,6 +217,8 @@ def _fate(judged: Judged) -> str:
             return f"nearly said by {judged.path}"
         case Fate.KNOWN:
             return f"said by {judged.path}"
+        case Fate.REPEATED:
+            return f"left out, it says what another one here does: {judged.repeats}"
         case Fate.REFUSED:
             return "refused: it seems to hold a secret"
         case Fate.STORED:
@@ -242,6 +244,7 @@ def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
                 "agent": judged.agent,
                 "path": judged.path,
                 "cosine": None if judged.cosine is None else round(judged.cosine, 4),
+                "repeats": judged.repeats,
             }
             for judged in promotion.judged
         ],

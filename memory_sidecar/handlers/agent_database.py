@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
@@ -23,6 +23,7 @@ from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
@@ -49,6 +50,7 @@ class AgentDatabase:
             builder=self._builder,
             models=models,
             clock=clock,
+            remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
         self.reads = ReadCounter(paths, self.data, clock=clock)
         self._has_looked = False  # at the files, since this process began
@@ -183,17 +185,25 @@ class AgentDatabase:
 
     def up_to_date(self, reporter: Reporter) -> AgentStore:
         """Its database, made again if it was lost, with what this process sees of the files."""
-        return self.data.recovering(lambda: self._complete(reporter), reporter)
 
-    def _complete(self, reporter: Reporter) -> AgentStore:
+        def complete() -> AgentStore:
+            with self.snapshot(reporter) as (store, _):
+                return store
+
+        return self.data.recovering(complete, reporter)
+
+    @contextmanager
+    def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
+        """The same, and one commit of it to read. For `recovering`."""
         self._require_own()
-        store = self.data.complete(reporter)
         if not self._has_looked and self.data.live is None:
+            self.data.complete(reporter)
             self._look(reporter)
         self._has_looked = True
         self.reads.catch_up()
+        with self.data.snapshot(reporter) as (store, connection):
+            yield store, connection
         self.on_use()
-        return store
 
     def _look(self, reporter: Reporter) -> None:
         """Index what changed while nobody watched, unless another process sees to that."""

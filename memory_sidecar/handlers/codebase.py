@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
@@ -21,8 +22,9 @@ from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code
 from memory_sidecar.settings import Settings
 from memory_sidecar.sources.registry import Registry, Source
-from memory_sidecar.sqlite import database_bytes
+from memory_sidecar.sqlite import Connection, database_bytes
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
+from memory_sidecar.store.lookup import count_chunk_vectors
 from memory_sidecar.store.report import (
     ListedFile,
     SourceCounts,
@@ -85,6 +87,7 @@ class Codebase:
             builder=self._builder,
             models=models,
             clock=clock,
+            remedy="memory-sidecar index",
         )
 
     def close(self) -> None:
@@ -144,7 +147,7 @@ class Codebase:
         if excludes:
             raise UsageError(
                 f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
-                hint=f"name that: `memory-sidecar index {around.root} --exclude GLOB`",
+                hint=f"name that: `memory-sidecar index {quote(str(around.root))} --exclude GLOB`",
             )
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
@@ -181,33 +184,48 @@ class Codebase:
         return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        if not self.registry.all():
+        sources = self.registry.all()
+        if not sources:
             raise NoIndex(
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        store = self.data.complete(reporter, wanted=query.filter.sources)
-        with self._models.gate.query():
-            return self._search_in(store, query, reporter)
+        wanted = query.filter.sources
+        with (
+            self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection),
+            self._models.gate.query(),
+        ):
+            return self._search_in(store, connection, query, reporter)
 
-    def _search_in(self, store: CodeStore, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        with store.reading() as connection:
-            known = scan_times(connection)
-        for name in query.filter.sources or known:
+    def _search_in(
+        self, store: CodeStore, connection: Connection, query: CodeQuery, reporter: Reporter
+    ) -> list[CodeHit]:
+        known = scan_times(connection)
+        asked = query.filter.sources or tuple(known)
+        for name in asked:
             if name not in known:
                 raise NotFound(
                     f"no source {name!r} is indexed here",
                     hint=f"there are: {', '.join(sorted(known)) or 'none'}",
                 )
-            if known[name] is None:
-                reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
         for state in self.data.live.states() if self.data.live else ():
-            if state.error and state.name in (query.filter.sources or known):
+            if state.error and state.name in asked:
                 reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
-            embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)
-        return search_code(query, store=store, embed_query=embed_query)
+            embed_query = self.data.embed_query(
+                connection,
+                count_chunk_vectors(connection, query.filter.sources),
+                reporter,
+                required=query.mode is SearchMode.VECTOR,
+            )
+        hits = search_code(query, connection, store=store, embed_query=embed_query)
+        if not hits and all(known[name] is None for name in asked):
+            raise NoIndex(
+                f"not indexed yet: {', '.join(asked)}",
+                hint="`memory-sidecar status` tells how far it is; ask again then",
+            )
+        return hits
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.
@@ -282,7 +300,7 @@ class Codebase:
 
 def _names_of(db: Path) -> list[str]:
     """Of the files that SQLite, and setting it aside, make of a database."""
-    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old")]
+    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old", ".old-wal")]
 
 
 def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from memory_sidecar.clock import Clock, iso_utc, system_clock
@@ -91,7 +92,7 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
     if not is_root(named):
         raise NotFound(
             f"{named} is no dense-context root",
-            hint=f"`memory-sidecar context init {named}` makes it one",
+            hint=f"`memory-sidecar context init {quote(str(named))}` makes it one",
         )
     return Root(named)
 
