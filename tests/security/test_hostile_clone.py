@@ -34,8 +34,6 @@ A = ("--agent", AGENT)
 
 # Each command, in an order that gives the later ones something to work on.
 CALLS: list[tuple[str, tuple[str, ...], str]] = [
-    ("index", ("endless", "--wait", "keyword"), ""),
-    ("index", ("pipe", "--wait", "keyword"), ""),
     ("index", (".", "--wait", "keyword"), ""),
     ("search", ("total",), ""),
     ("search", ("zanzibar ledger snarks", "--mode", "keyword"), ""),
@@ -62,7 +60,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("session search", ("total", *A), ""),
     ("session show", ("s1", *A), ""),
     ("session promote", ("s1", *A), ""),
-    ("session import", ("session.jsonl", "huge/huge.jsonl", "device.py", "pipe/pipe.py", *A), ""),
+    ("session import", ("session.jsonl", "huge.jsonl", "device.py", "pipe.py", *A), ""),
     ("session prune", ("--keep-days", "0", *A), ""),
     ("session delete", ("s1", *A), ""),
     ("episodic-put", ("A note", "--file", "journal.mv2"), ""),
@@ -90,6 +88,10 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("service status", (), ""),
     ("skills list", (), ""),
     ("skills install", ("skills",), ""),
+    ("index", ("../traps/endless", "--wait", "keyword"), ""),
+    ("index", ("../traps/pipe", "--wait", "keyword"), ""),
+    ("index", ("../traps/huge", "--wait", "keyword"), ""),
+    ("status", (), ""),
     ("trust", ("--list",), ""),
     ("stop", (), ""),
 ]
@@ -106,7 +108,7 @@ TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("read_file", {"path": "../../outside/profile"}),
     ("read_file", {"path": ".env"}),
     ("read_file", {"path": "device.py"}),
-    ("read_file", {"path": "pipe/pipe.py"}),
+    ("read_file", {"path": "pipe.py"}),
     ("store_memory", {"content": "Prices are in cents", "category": "pitfall"}),
     ("search_memories", {"query": "cents zanzibar ledger"}),
     ("query_memories", {}),
