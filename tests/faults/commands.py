@@ -57,7 +57,9 @@ _JOURNAL = ("--file", "{scene}/data/a.mv2")
 _ATOM = "{scene}/context/projects/shop/experiments/EXP-001.md"
 
 WRITING = (
-    Command("index", ("{scene}/src", "--wait", "keyword"), change=("src/cart.py", "def new(): 1\n")),
+    Command(
+        "index", ("{scene}/src", "--wait", "keyword"), change=("src/cart.py", "def new(): 1\n")
+    ),
     _of_agent("store", "Carts are emptied at night", "--category", "pitfall"),
     _of_agent("update", "pattern/prices-are-in-cents.md", "Prices are in euros"),
     _of_agent("move", "pattern/prices-are-in-cents.md", "pattern/money/"),

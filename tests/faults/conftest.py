@@ -8,12 +8,15 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from figures import Results
+from machine import describe_machine
 
 from tests.faults.scene import Scene
 
@@ -40,7 +43,7 @@ FULL = Scale(every_point=True, kills=5, clients=30, agents=300, descriptors=256)
 
 
 class Tally:
-    """What a test tried, and what of it failed. A test goes on after a failure, to find them all."""
+    """What a test tried, and what of it failed: it goes on after a failure, to find them all."""
 
     def __init__(self, record: Callable[[str, object], None]) -> None:
         self._record = record
@@ -54,12 +57,18 @@ class Tally:
 
 
 @pytest.fixture
-def tally(record_property: Callable[[str, object], None]) -> Iterator[Tally]:
-    """Fails the test at its end if anything in it failed."""
-    tally = Tally(record_property)
-    yield tally
-    if tally.failures:
+def tally(record_property: Callable[[str, object], None]) -> Tally:
+    return Tally(record_property)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """A test fails at its end if anything in its tally did."""
+    done = yield
+    tally = pyfuncitem.funcargs.get("tally")
+    if isinstance(tally, Tally) and tally.failures:
         pytest.fail("\n".join(tally.failures), pytrace=False)
+    return done
 
 
 def everyday(values: Iterable[T], *, every: int) -> list[ParameterSet]:
@@ -99,3 +108,26 @@ def scene(_scene: Scene) -> Scene:
     """The scene as it was built; no daemon runs."""
     _scene.restore()
     return _scene
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Write what a full run tried, and how much of it failed, into the folder of results."""
+    if config.getoption("--faults") != "full":
+        return
+    tried: Counter[str] = Counter()
+    reports = [
+        report
+        for outcome in ("passed", "failed", "skipped", "error")
+        for report in terminalreporter.getreports(outcome)
+    ]
+    for report in reports:
+        if report.when == "call":
+            tried.update({what: int(times) for what, times in report.user_properties})
+    results = Results()
+    for what, times in sorted(tried.items()):
+        results.add(what, times, "")
+    for outcome in ("passed", "failed", "skipped"):
+        results.add(f"tests {outcome}", len(terminalreporter.getreports(outcome)), "")
+    results.write("faults", describe_machine())

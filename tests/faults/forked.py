@@ -14,7 +14,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ from tests.conftest import Finished
 
 DEADLINE_S = 60.0  # none of these commands takes two seconds on a machine that is not busy
 HUNG = 124  # as `timeout` says it
-_SLOW_TO_IMPORT = "numpy apsw click yaml rich.progress loguru sqlite_vec logging".split()
+_SLOW_TO_IMPORT = [  # and starts no thread, as the engine does
+    *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "logging"),
+    *("memory_sidecar.cli.main", "memory_sidecar.store.agent", "memory_sidecar.memories.write"),
+]
 _CHANGING = {
     *("os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir"),
     *("os.truncate", "os.chmod", "os.utime", "shutil.rmtree", "shutil.copyfile", "shutil.move"),
@@ -78,25 +82,35 @@ def _run(job: Job, pipe: Any) -> None:
     from memory_sidecar.cli.main import main
 
     for arguments, stdin in job.lines:
-        streams = [tempfile.TemporaryFile("w+", dir="/tmp", encoding="utf-8") for _ in range(3)]
-        streams[0].write(stdin)
-        streams[0].seek(0)
-        for number, stream in enumerate(streams):
-            os.dup2(stream.fileno(), number)
-        sys.stdin, sys.stdout, sys.stderr = (
-            os.fdopen(number, mode, encoding="utf-8", closefd=False)
-            for number, mode in enumerate(("r", "w", "w"))
-        )
-        status = main(list(arguments))
-        sys.stdout.flush()
-        sys.stderr.flush()
-        said = []
-        for stream in streams[1:]:
-            stream.seek(0)
-            said.append(stream.read())
-            stream.close()
+        with _streams(stdin) as said:
+            status = main(list(arguments))
         pipe.send((status, *said))
     os._exit(0)  # as the program ends: with whatever threads it has
+
+
+@contextmanager
+def _streams(stdin: str) -> Iterator[list[str]]:
+    """Standard streams that are files; afterwards, what was written to them is in the list."""
+    said: list[str] = []
+    with ExitStack() as opened:
+        files = [
+            opened.enter_context(tempfile.TemporaryFile("w+", dir="/tmp", encoding="utf-8"))
+            for _ in range(3)
+        ]
+        files[0].write(stdin)
+        files[0].seek(0)
+        for number, file in enumerate(files):
+            os.dup2(file.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115  stays open
+            for number, mode in enumerate(("r", "w", "w"))
+        )
+        yield said
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for file in files[1:]:
+            file.seek(0)
+            said.append(file.read())
 
 
 def _die_at(nth: int, folder: Path) -> None:
@@ -104,33 +118,32 @@ def _die_at(nth: int, folder: Path) -> None:
     import apsw
 
     left, lock = nth, threading.Lock()
-    here = f"{folder}/"
 
-    def count(*_: object) -> int:
+    def count() -> bool:
         nonlocal left
         with lock:
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-        return 0
+        return False
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
         if event in _CHANGING or (event == "open" and _opens_to_write(arguments)):
             path = arguments[0]
-            if isinstance(path, (str, bytes)):
-                name = os.fsdecode(path)
-                if os.path.isabs(name) and not name.startswith(here):
-                    return
-            count()
+            elsewhere = (
+                isinstance(path, (str, bytes)) and folder not in Path(os.fsdecode(path)).parents
+            )
+            if not elsewhere or not Path(os.fsdecode(path)).is_absolute():
+                count()
 
     def watch(connection: apsw.Connection) -> None:
         connection.set_commit_hook(count)
 
     real_fsync = os.fsync
 
-    def fsync(descriptor: int) -> None:
+    def fsync(fd: Any) -> None:
         count()
-        real_fsync(descriptor)
+        real_fsync(fd)
 
     sys.addaudithook(audit)
     os.fsync = fsync

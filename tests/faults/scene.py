@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.conftest import Finished
 from tests.e2e.home import Home
@@ -46,7 +47,7 @@ TASKS = (
 )
 _DERIVED = re.compile(
     r"\.sqlite|\.lock$|/\.locks/|/cocoindex/|/in_flight$|/state_id$|/state/(daemon|requests)"
-    r"|\.sidecar-tmp-|/crashes\.json$"
+    r"|\.sidecar-tmp-|/crashes\.json$|^/ballast$"
 )
 _VOLATILE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{8}T\d{6}\.\d{3}Z|\d{4}-\d\d(-\d\d)?|[0-9a-f]{12,}"
@@ -88,7 +89,7 @@ class Usual:
         """That each file is as it was or as it should be, and no file or text lost or doubled."""
         if acknowledged:
             assert now == self.after
-        for view in (Counter[tuple[str, str]], _paths, _texts):
+        for view in (Counter[Any], _paths, _texts):
             before, there, after = (view(each) for each in (self.before, now, self.after))
             for each in before | there | after:
                 least, most = sorted((before[each], after[each]))
@@ -101,7 +102,7 @@ class Scene:
     def __init__(self, folder: Path, runtime_dir: Path) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self._built = folder.with_name("built")
+        self.built = folder.with_name("built")
         self.home = Home(
             folder,
             runtime_dir,
@@ -127,6 +128,7 @@ class Scene:
             (("store", "The till is closed at night", "--agent", "shared"), ""),
             (("category", "create", "ideas", "what might be", *agent), ""),
             (("remove", "pitfall/an-old-thing.md", *agent), ""),
+            (("move", "pitfall/a-cart-is-emptied.md", "pitfall/carts/", *agent), ""),
             (("session", "save", "-", *agent), json.dumps(SESSION)),
             (("session", "save", "-", *agent), json.dumps(SESSION | {"session_id": "s2"})),
             (("episodic-put", "The build is green", "--file", f"{self.data}/a.mv2"), ""),
@@ -136,7 +138,7 @@ class Scene:
         (self.folder / "context/projects/shop/TASKS.yaml").write_text(TASKS)
         self._require((("source", "add", context, "--agent", "shared"), ""))
         self.sound = self.answers()
-        shutil.copytree(self.folder, self._built, symlinks=True)
+        shutil.copytree(self.folder, self.built, symlinks=True)
 
     def _require(self, *lines: Line) -> None:
         for (arguments, _), done in zip(lines, self.run(*lines), strict=True):
@@ -150,7 +152,7 @@ class Scene:
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        shutil.copytree(self._built, self.folder, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(self.built, self.folder, symlinks=True, dirs_exist_ok=True)
 
     # Asking
 
@@ -189,7 +191,7 @@ class Scene:
         return [steady(done.json) for done in answers]
 
     def require_sound(self, usual: Usual, *, acknowledged: bool) -> None:
-        """That a command which was killed has done all or nothing of each thing, and can be repeated.
+        """That a command which was killed did all or nothing of each thing, and can be repeated.
 
         The database has to answer as one does that is made of the files anew.
         """
@@ -206,7 +208,7 @@ class Scene:
         assert "internal error" not in again.err
 
     def usual(self, command: Command) -> Usual:
-        """What `command` does where nothing goes wrong; afterwards everything is as it was built."""
+        """What `command` does where nothing goes wrong; it is taken back."""
         line = self.line(command)
         before, began = self.truth(), time.monotonic()
         (done,) = self.run(line)
@@ -247,11 +249,11 @@ def _masked(text: str) -> str:
     return _VOLATILE.sub("*", text)
 
 
-def _paths(truth: Truth) -> Counter[str]:
+def _paths(truth: Truth) -> Counter[Any]:
     return Counter(path for path, _ in truth.elements())
 
 
-def _texts(truth: Truth) -> Counter[str]:
+def _texts(truth: Truth) -> Counter[Any]:
     """How often each memory and session is there, wherever it lies."""
     return Counter(
         _FRONTMATTER.sub("", text)

@@ -18,10 +18,8 @@ SPREAD = 12  # where only one point is tried, it is one of so many
 @pytest.mark.parametrize("command", everyday(WRITING, every=5), ids=str)
 def test_a_command_that_is_killed_anywhere(scene, scale, tally: Tally, command):
     usual = scene.usual(command)
-    points = count(1)
-    if not scale.every_point:
-        points = iter([1 + zlib.crc32(str(command).encode()) % SPREAD])
-    for nth in points:
+    one = 1 + zlib.crc32(str(command).encode()) % SPREAD
+    for nth in count(1) if scale.every_point else [one]:
         killed = scene.run(scene.line(command), dies_at=nth)[-1]
         if killed.status != -signal.SIGKILL:
             break  # it has no more changes
