@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from memory_sidecar.daemon.address import SAFELY
 from memory_sidecar.daemon.exchange import Request
 
 MAX_CRASHES = 3
 _DIGEST_BYTES = 16
+
+_log = logging.getLogger(__name__)
 
 
 class RequestJournal:
@@ -28,10 +32,13 @@ class RequestJournal:
         self._counts_file = state / "request-crashes.json"
         self._lock = threading.Lock()
         self._used: set[int] = set()
-        self._fd = os.open(
-            state / "requests", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600
-        )
-        self._crashes = self._count_crashes()
+        self._fd: int | None = None
+        self._crashes: dict[str, int] = {}
+        try:
+            self._fd = os.open(state / "requests", os.O_RDWR | os.O_CREAT | SAFELY, 0o600)
+            self._crashes = self._count_crashes(self._fd)
+        except OSError as error:
+            _log.warning("crashes are not counted: %s", error)
 
     @property
     def suspects(self) -> int:
@@ -57,35 +64,40 @@ class RequestJournal:
                 self._write(slot, bytes(_DIGEST_BYTES))
                 self._used.remove(slot)
                 if self._crashes.pop(digest.hex(), None) is not None:
-                    self._save()
+                    self._save(self._crashes)
 
     def close(self) -> None:
         """After a proper end nothing is suspected any more, except what is barred."""
-        os.ftruncate(self._fd, 0)
-        os.close(self._fd)
+        if self._fd is not None:
+            os.ftruncate(self._fd, 0)
+            os.close(self._fd)
 
-    def _count_crashes(self) -> dict[str, int]:
+    def _count_crashes(self, fd: int) -> dict[str, int]:
         before: dict[str, int] = {}
         with suppress(OSError, ValueError):
             before = json.loads(self._counts_file.read_text("utf-8"))
-        content = os.read(self._fd, 1 << 20)
-        os.ftruncate(self._fd, 0)
+        content = os.read(fd, 1 << 20)
+        os.ftruncate(fd, 0)
         slots = (content[at : at + _DIGEST_BYTES] for at in range(0, len(content), _DIGEST_BYTES))
         under_way = {slot.hex() for slot in slots if any(slot)}
         barred = {key: count for key, count in before.items() if count >= MAX_CRASHES}
-        self._crashes = barred | {key: before.get(key, 0) + 1 for key in under_way}
-        if self._crashes != before:
-            self._save()
-        return self._crashes
+        crashes = barred | {key: before.get(key, 0) + 1 for key in under_way}
+        if crashes != before:
+            self._save(crashes)
+        return crashes
 
     def _write(self, slot: int, digest: bytes) -> None:
-        os.lseek(self._fd, slot * _DIGEST_BYTES, os.SEEK_SET)
-        os.write(self._fd, digest)
+        if self._fd is None:
+            return
+        with suppress(OSError):  # the disk is full: what is asked matters more
+            os.lseek(self._fd, slot * _DIGEST_BYTES, os.SEEK_SET)
+            os.write(self._fd, digest)
 
-    def _save(self) -> None:
+    def _save(self, crashes: Mapping[str, int]) -> None:
         new = self._counts_file.with_suffix(".new")
-        new.write_text(json.dumps(self._crashes), "utf-8")
-        new.replace(self._counts_file)
+        with suppress(OSError):
+            new.write_text(json.dumps(crashes), "utf-8")
+            new.replace(self._counts_file)
 
 
 def _digest(request: Request) -> bytes:
