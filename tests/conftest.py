@@ -45,6 +45,10 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # nothing that the developer has set
 # A shell has what it runs in the background ignore interrupts, and so would all that is started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--faults", choices=("short", "full"), default="short", help="how much of them")
+
+
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 
 PROJECT = {
