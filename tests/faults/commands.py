@@ -60,6 +60,7 @@ WRITING = (
     Command(
         "index", ("{scene}/src", "--wait", "keyword"), change=("src/cart.py", "def new(): 1\n")
     ),
+    Command("index", ("{scene}/more", "--wait", "keyword")),
     _of_agent("store", "Carts are emptied at night", "--category", "pitfall"),
     _of_agent("update", "pattern/prices-are-in-cents.md", "Prices are in euros"),
     _of_agent("move", "pattern/prices-are-in-cents.md", "pattern/money/"),
@@ -92,6 +93,7 @@ WRITING = (
     _of_root("context refs", "shop", "--rotate"),
     Command("doctor", ("--fix",)),
     Command("skills install", ("{scene}/skills",)),
+    Command("trust", ("{scene}/src",)),
 )
 
 READING = (

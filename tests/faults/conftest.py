@@ -47,10 +47,12 @@ class Tally:
 
     def __init__(self, record: Callable[[str, object], None]) -> None:
         self._record = record
+        self.tried = 0
         self.failures: list[str] = []
 
     def count(self, what: str, times: int = 1) -> None:
         self._record(what, times)
+        self.tried += times
 
     def failed(self, what: str, error: object) -> None:
         self.failures.append(f"{what}: {str(error)[:1000]}")

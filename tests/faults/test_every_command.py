@@ -121,7 +121,7 @@ def test_reading_works(disk, tally: Tally, condition):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("command", everyday(WRITING, every=12), ids=str)
+@pytest.mark.parametrize("command", everyday(WRITING, every=18), ids=str)
 def test_writing_is_whole_or_refused(disk, tally: Tally, command: Command, condition):
     usual = disk.usual(command)
     line = disk.line(command)

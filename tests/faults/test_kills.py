@@ -26,7 +26,7 @@ def moments(scale: Scale, usual: Usual) -> Iterator[float]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("command", everyday(WRITING, every=9), ids=str)
+@pytest.mark.parametrize("command", everyday(WRITING, every=17), ids=str)
 def test_a_command_that_is_killed(scene, scale, tally: Tally, command: Command):
     usual = scene.usual(command)
     for moment_s in moments(scale, usual):
