@@ -513,14 +513,13 @@ class Index(Generic[S]):
 
     def _require_sound(self, reporter: Reporter) -> None:
         """Set the database aside if it is damaged."""
-        if not self.paths.db.exists():
-            return
         try:
+            self.open()
             damage = damage_of(self.paths.db)
         except StoreCorrupt as error:
             damage = error.message
         if damage:
-            reporter.notice(f"{self.paths.db} is damaged: making it again")
+            reporter.notice(f"{damage}: making {self.paths.db.name} again")
             self._start_over()
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
