@@ -37,9 +37,9 @@ from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.sources.recheck import folders_of
 from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import Connection, named_errors
+from memory_sidecar.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.identity import is_outdated, read_identity, set_aside
+from memory_sidecar.store.identity import is_outdated, read_identity
 from memory_sidecar.store.report import (
     ListedFile,
     VectorCounts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -456,8 +457,13 @@ def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_
 
 def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
     connection = connect(codebase.paths.db, read_only=True)
-    plans = []
-    connection.exec_trace = lambda _, sql, values: plans.append((sql, values)) or True
+    plans: list[tuple[str, Any]] = []
+
+    def trace(_: object, sql: str, values: object) -> bool:
+        plans.append((sql, values))
+        return True
+
+    connection.exec_trace = trace
     chunks_at_path(connection, "cart.py", limit=5)
     list_files(connection, FileStatus.SKIPPED)
     connection.exec_trace = None
