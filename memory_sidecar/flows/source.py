@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Protocol
 
 from memory_sidecar.crash_log import CrashLog
-from memory_sidecar.errors import NotFound
+from memory_sidecar.disk.opening import FileRefused, Tree
+from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
     BuildError,
@@ -101,6 +102,23 @@ class Refreshed:
     unreadable: tuple[str, ...]  # folders whose files were left as they were
 
 
+def remove_state(state: Path) -> None:
+    """Remove a source's folder of state, as far as that goes; never through a link.
+
+    Raises PathRefused where the folder that it should lie in is a link.
+    """
+    try:
+        folder, name = Tree(state.parents[2], is_own=True).enter_above(state)
+    except FileNotFoundError:
+        return
+    except FileRefused as error:
+        raise PathRefused(
+            f"{error.filename} is a {error.reason}", hint="make it a folder, or remove it"
+        ) from error
+    with folder:
+        shutil.rmtree(folder.at(name), ignore_errors=True, dir_fd=folder.fd)  # but no link
+
+
 class SourceFlow:
     """Keeps the rows of one source in line with its files.
 
@@ -156,7 +174,7 @@ class SourceFlow:
                 part = under if self._has_scanned else None
                 refreshed = self._refresh(part, full, recheck, progress, changed=under)
             except StateBroken:
-                shutil.rmtree(self._state)  # everything in it is derived
+                remove_state(self._state)  # everything in it is derived
                 refreshed = self._refresh(None, full, recheck, progress, changed=under)
             self._has_scanned = True
             return refreshed
@@ -307,7 +325,7 @@ class SourceFlow:
         with suppress(Exception):  # its state may have been taken away under it
             self._close_engine()
         with named_errors(self._state):
-            shutil.rmtree(self._state, ignore_errors=True)
+            remove_state(self._state)
             self._state.mkdir(parents=True)
             state_id = new_state_id()
             self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)

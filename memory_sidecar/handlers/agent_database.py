@@ -40,7 +40,9 @@ class AgentDatabase:
     def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
         self.paths = paths
         self.name = paths.agent
-        self.registry = Registry(paths.registry, reserved=RESERVED_NAMES)
+        self.registry = Registry(
+            paths.registry, reserved=RESERVED_NAMES, data_dirs=[paths.db.parent.parent]
+        )
         self.data = Index(
             paths,
             store=AgentStore,
@@ -145,7 +147,7 @@ class AgentDatabase:
         self.on_use()
         return report
 
-    def register(self, root: Path, *, name: str | None = None) -> Source:
+    def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
         """Have the folder `root` as one more knowledge directory.
 
         Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
@@ -157,7 +159,7 @@ class AgentDatabase:
                 f"{root} overlaps with the agents' own memories in {knowledge}",
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
-        source = self.registry.add(root, name=name)
+        source = self.registry.add(root, name=name, force=force)
         if self.data.live is not None:
             self.data.live.follow(source)
         self.on_use()
