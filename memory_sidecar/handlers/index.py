@@ -238,7 +238,7 @@ class Index(Generic[S]):
                 _require_files(source)
         with self._lock.held(reporter):
             if all_of_it:
-                self._require_sound(reporter)
+                self.recovering(self._require_sound, reporter)
             with self._flows.alone():
                 for source in sources:
                     self._flows.forget(source)
@@ -511,16 +511,11 @@ class Index(Generic[S]):
             reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
         return known, lost
 
-    def _require_sound(self, reporter: Reporter) -> None:
-        """Set the database aside if it is damaged."""
-        try:
-            self.open()
-            damage = damage_of(self.paths.db)
-        except StoreCorrupt as error:
-            damage = error.message
-        if damage:
-            reporter.notice(f"{damage}: making {self.paths.db.name} again")
-            self._start_over()
+    def _require_sound(self) -> None:
+        """Raises StoreCorrupt."""
+        self.open()
+        if damage := damage_of(self.paths.db):
+            raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
         """Remove the rows of what is no source any more."""
