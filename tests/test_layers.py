@@ -39,16 +39,21 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
         ("store", "chunking", "embedding", "sources"),
     ),
-    ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
-    ("what can be set", ("settings",)),
+    (
+        "where things lie, the one way to open SQLite, and what was under way at a crash",
+        ("paths", "sqlite", "crash_log"),
+    ),
+    ("what can be set; how other programs are run", ("settings", "children")),
     (
         "what memories and sessions are, and what looks like a secret in them",
         ("memory_model", "session_model", "credentials"),
     ),
+    ("which data directory is meant", ("locate",)),
+    ("which folders the user trusts to bring one", ("trust",)),
     ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "outputs", "strength", "clock", "locate", "priority", "cocoindex_env"),
+        ("errors", "visible", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),
     ),
 )
 
@@ -70,6 +75,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep")),
     "tree_sitter_language_pack": ("the same", ("chunking",)),
     "ignore": ("one reading of git's rules", ("sources",)),
+    "pygit2": ("one commit is made; takes 50 ms to import", ("context.commit",)),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),
     "click": ("see cli above", ("cli",)),
     "mcp": ("takes a second to import", ("mcp",)),

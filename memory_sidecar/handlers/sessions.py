@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.credentials import mask_document, refuse_credentials
 from memory_sidecar.disk.opening import read_named
 from memory_sidecar.errors import (
     MemvidFailed,
@@ -46,7 +47,8 @@ from memory_sidecar.sources.session_files import (
 )
 from memory_sidecar.sources.session_json import normalised_project_path, project_hash
 from memory_sidecar.store.agent import SESSIONS, AgentStore
-from memory_sidecar.store.session_lookup import list_sessions
+from memory_sidecar.store.report import count_vectors
+from memory_sidecar.store.session_lookup import CORPUS_OF, list_sessions
 
 MEMVID_SUFFIX = ".mv2"
 MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
@@ -82,11 +84,14 @@ class Sessions:
 
     # One session
 
-    def save(self, document: Mapping[str, Any]) -> Saved:
+    def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
         """Save the session in `document`, new or in place of the one with its id.
 
-        Saving the same again changes nothing. Raises SessionInvalid with the field's name.
+        Saving the same again changes nothing. Raises SessionInvalid and SecretRefused with the
+        field's name.
         """
+        if not allow_secrets:
+            refuse_credentials(document)
         saved = self._write(document)
         self._take_up([saved.path])
         return saved
@@ -118,19 +123,28 @@ class Sessions:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        store = self._up_to_date()
-        embed_query = None
-        if query.mode is not SearchMode.KEYWORD:
-            embed_query = self.agent.data.embed_query(
-                self._reporter, required=query.mode is SearchMode.VECTOR
+        self._require_any()
+        return self.agent.data.recovering(lambda: self._search(query), self._reporter)
+
+    def _search(self, query: SessionQuery) -> list[SessionHit]:
+        with self.agent.snapshot(self._reporter) as (store, connection):
+            embed_query = None
+            if query.mode is not SearchMode.KEYWORD:
+                corpora = [CORPUS_OF[kind] for kind in query.kinds]
+                embed_query = self.agent.data.embed_query(
+                    connection,
+                    count_vectors(connection, corpora),
+                    self._reporter,
+                    required=query.mode is SearchMode.VECTOR,
+                )
+            return search_sessions(
+                query,
+                connection,
+                project_hash=_hash_of(query.filter),
+                store=store,
+                embed_query=embed_query,
+                judge=self.agent.judge(self._reporter) if query.rerank else None,
             )
-        return search_sessions(
-            query,
-            project_hash=_hash_of(query.filter),
-            store=store,
-            embed_query=embed_query,
-            judge=self.agent.judge(self._reporter) if query.rerank else None,
-        )
 
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
@@ -153,18 +167,21 @@ class Sessions:
         self._take_up(moved)
         return chosen
 
-    def import_files(self, files: Sequence[Path], environ: Mapping[str, str]) -> Imported:
+    def import_files(
+        self, files: Sequence[Path], environ: Mapping[str, str], *, allow_secrets: bool = False
+    ) -> Imported:
         """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
-        Of one file all sessions or none. A file that fails keeps no other from being imported;
-        where all fail, raises NotFound, SessionInvalid or MemvidFailed of the first.
+        Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
+        in spite of a line. Of one file all sessions or none. A file that fails keeps no other from
+        being imported; where all fail, raises what the first one did.
         """
         saved: list[Saved] = []
         failed: list[tuple[Path, SidecarError]] = []
         try:
             for done, file in enumerate(files, start=1):
                 try:
-                    saved += self._import(file, environ)
+                    saved += self._import(file, environ, allow_secrets=allow_secrets)
                 except (NotFound, UsageError, MemvidFailed) as error:
                     failed.append((file, error))
                 self._reporter.progress("files", done, len(files))
@@ -176,7 +193,9 @@ class Sessions:
             self._reporter.notice(f"{why.message}; {why.hint}")
         return Imported(tuple(saved), tuple(failed))
 
-    def _import(self, file: Path, environ: Mapping[str, str]) -> list[Saved]:
+    def _import(
+        self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
+    ) -> list[Saved]:
         if not file.is_file():
             raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
         if file.suffix == MEMVID_SUFFIX:
@@ -190,6 +209,10 @@ class Sessions:
             for problem in imported.problems[:3]:
                 self._reporter.notice(f"{file.name}: {problem}, left out")
             documents = list(imported.documents)
+        if not allow_secrets:
+            documents, masked = mask_document(documents)
+            if masked:
+                self._reporter.notice(f"{file.name}: {masked} masked that look like secrets")
         try:
             completed_ones = [self._completed(document) for document in documents]
         except SessionInvalid as error:
@@ -211,13 +234,16 @@ class Sessions:
     # How
 
     def _up_to_date(self) -> AgentStore:
+        self._require_any()
+        return self.agent.up_to_date(self._reporter)
+
+    def _require_any(self) -> None:
         """Raises NoIndex where no session was ever saved."""
         if not self.agent.paths.sessions.is_dir():
             raise NoIndex(
                 f"{self.agent.name} has no sessions yet",
                 hint=f"`memory-sidecar session save FILE --agent {self.agent.name}` saves one",
             )
-        return self.agent.up_to_date(self._reporter)
 
     def _completed(self, document: Mapping[str, Any]) -> Completed:
         session_id = identified(document, now=self._clock())

@@ -7,8 +7,6 @@ import os
 import pytest
 
 from memory_sidecar.context.atoms import read_shelf
-from memory_sidecar.context.tasks import archive_tasks
-from memory_sidecar.errors import PageBroken
 from memory_sidecar.sources.atoms import AtomKind
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
@@ -26,22 +24,3 @@ def test_an_atom_that_is_no_file_is_a_stray(project, atom, tmp_path):
         "it is not read: not a regular file",
         "it is not read: symbolic link",
     ]
-
-
-def test_pages_that_are_no_files_hang_nothing_and_are_named(root, project, atom, regen, check):
-    atom("EXP-001")
-    victim = root.path.parent / "victim"
-    victim.write_text("mine")
-    for name in ("TASKS.yaml", "STATUS.md", "CORTEX.md", "experiments/index.md"):
-        (project.path / name).unlink(missing_ok=True)
-        os.mkfifo(project.path / name)
-    project.access_log.unlink()
-    project.access_log.symlink_to(victim)
-    with pytest.raises(PageBroken, match="not a regular file"):
-        archive_tasks(project)
-    regen()
-    named = {finding.path.relative_to(project.path).as_posix() for finding in check("no-file")}
-    assert named == {
-        "CORTEX.md", "STATUS.md", "TASKS.yaml", "_meta/access-log.jsonl", "experiments/index.md",
-    }  # fmt: skip
-    assert victim.read_text() == "mine"

@@ -159,7 +159,7 @@ def test_a_read_only_disk_answers_whatever_only_reads(run, mount):
     )
     for command in (("list",), ("recent",), ("status",), ("source", "list")):
         assert run(*command, "--json", *data).status == 0
-    for command in (("store", "More."), ("remove", path), ("move", path, "new/")):
-        done = run(*command, "--json", *data)
+    for writing in (("store", "More."), ("remove", path), ("move", path, "new/")):
+        done = run(*writing, "--json", *data)
         assert (done.status, done.error["code"]) == (1, "store_read_only")
     assert run("get", path, "--json", *data).status == 0
