@@ -100,7 +100,7 @@ def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
     configs = [Path(os.path.realpath(Path(config_folder(environ), USER_CONFIG_NAME)))]
     for above in upwards(os.fspath(folder)):
         config = Path(above, CONFIG_NAME)
-        if config.is_file() and answer_of(above, environ):
+        if os.path.isfile(config) and answer_of(above, environ):  # noqa: PTH113  which never fails
             return [*configs, config]
     return configs
 
