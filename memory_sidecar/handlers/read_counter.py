@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import stat
+from contextlib import suppress
+
 from memory_sidecar.clock import Clock
 from memory_sidecar.handlers.index import Index
 from memory_sidecar.paths import AgentPaths
@@ -26,11 +29,8 @@ class ReadCounter:
     def catch_up(self) -> None:
         """Have the database know all that the log holds, unless another process sees to that."""
         store = self._data.open()
-        try:
-            size = self._log.stat().st_size
-        except FileNotFoundError:
-            return
-        if size == store.log_position:
+        size = self._size()
+        if size in (None, store.log_position):
             return
         with self._data.held_if_free() as is_held:
             if not is_held:
@@ -44,3 +44,11 @@ class ReadCounter:
                 log_position=part.end,
                 from_start=from_start,
             )
+
+    def _size(self) -> int | None:
+        """In bytes; `None` where no log is, or what is there is none."""
+        with suppress(OSError):
+            status = self._tree.status(self._log)
+            if status is not None and stat.S_ISREG(status.st_mode):
+                return status.st_size
+        return None
