@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -36,7 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_suspended_daemon_is_killed(home: Home) -> None:
     home.add_source()
     pid = home.pid
-    home.signal_only(signal.SIGSTOP)
+    os.kill(pid, signal.SIGSTOP)
     assert end.end_daemon(str(home.data_dir), home.environ) == end.Ended(pid, was_killed=True)
     assert not home.is_served
     assert home.sources() == ["shop"]
