@@ -11,7 +11,7 @@ import sys
 
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.protocol import ProtocolError
-from memory_sidecar.locate import data_dir_option, locate_data_dir
+from memory_sidecar.locate import data_dir_option, leading_options_last, locate_data_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only o
 HELP_OPTIONS = frozenset({"-h", "--help", "--version"})
 
 FORWARDED_VARIABLES = frozenset(
-    {"HOME", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PATH", "TZ"}
+    {"HOME", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "PATH", "TZ"}
 )
 FORWARDED_PREFIXES = ("MEMORY_SIDECAR_", "XDG_")
 
@@ -35,6 +35,9 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 CANCEL_PATIENCE_S = 2.0
+GOES_ON = (
+    "memory-sidecar: interrupted; what was committed stays, and the daemon goes on with the rest\n"
+)
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
 REFUSED_S = 60.0  # a daemon that refuses is stopping; the next one may be asked to, as well
@@ -46,14 +49,25 @@ def main() -> int:
     try:
         return _main(sys.argv[1:])
     except KeyboardInterrupt:
+        _write(2, "memory-sidecar: interrupted\n")
         return EXIT_INTERRUPTED
 
 
 def _main(arguments: list[str]) -> int:
+    arguments = leading_options_last(arguments)
     if arguments[:1] == [MCP_OPTION]:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
+    may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)  # reading the help needs none
+    named = data_dir_option(arguments)
+    if may_start and named is not None and not os.path.lexists(os.path.expanduser(named)):
+        from memory_sidecar.cli.new_data_dir import check_new_data_dir
+
+        try:
+            _note(check_new_data_dir(options, named))
+        except Exception as error:
+            return _explain(error, arguments)
     if NO_DAEMON_OPTION in options:
         kept = [word for word in options if word != NO_DAEMON_OPTION]
         return _run_here(kept + arguments[len(options) :])
@@ -64,8 +78,6 @@ def _main(arguments: list[str]) -> int:
     except OSError:  # the working directory is gone
         return _run_here(arguments)
     data_dir = locate_data_dir(data_dir_option(arguments), cwd=request["cwd"], environ=os.environ)
-    # Whoever only wants to read the help has no use for a daemon.
-    may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
     if command == MCP_COMMAND and may_start:
         return _pump(request, data_dir)
     return _ask(request, data_dir, may_start=may_start)
@@ -208,19 +220,21 @@ def _interrupt(link: Link) -> int:
     import time
 
     until = time.monotonic() + CANCEL_PATIENCE_S
+    has_ended = False
     try:
         link.patience(CANCEL_PATIENCE_S)  # for a daemon that does not even read
         link.send({"type": "cancel"})
         # Nobody types into what they have interrupted, and a progress bar is no last word.
-        while (left_s := until - time.monotonic()) > 0:
+        while not has_ended and (left_s := until - time.monotonic()) > 0:
             link.patience(left_s)
             frame = link.receive()
-            if frame is None or _take(frame, link, reads=False) is not None:
-                break
+            has_ended = frame is None or _take(frame, link, reads=False) is not None
     except KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
-    except Exception:  # whatever it is, the user wants out
-        return EXIT_INTERRUPTED
+    except Exception:  # noqa: S110  whatever it is, the user wants out
+        pass
+    if not has_ended:
+        _write(2, GOES_ON)
     return EXIT_INTERRUPTED
 
 

@@ -17,6 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
 
+import click
+
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.errors import SidecarError, UsageError
@@ -99,6 +101,22 @@ class Call:
     @property
     def wants_json(self) -> bool:
         return wants_json(self.arguments, is_terminal=self.is_terminal)
+
+    @property
+    def uses_colour(self) -> bool:
+        """https://no-color.org and https://bixense.com/clicolors, for standard output."""
+        if self.environ.get("NO_COLOR"):
+            return False
+        if self.environ.get("CLICOLOR_FORCE", "0") != "0":
+            return True
+        return self.is_terminal and self.environ.get("TERM") != "dumb"
+
+    def marked(self, text: str) -> str:
+        """`text` as what the eye looks for first."""
+        return click.style(text, fg="cyan", bold=True) if self.uses_colour else text
+
+    def faint(self, text: str) -> str:
+        return click.style(text, dim=True) if self.uses_colour else text
 
     @cached_property
     def reporter(self) -> Progress:

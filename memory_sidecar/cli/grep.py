@@ -60,9 +60,7 @@ def grep(
         return
     for hit in hits:
         where = f"{_shown(hit.file, call.cwd)}:{hit.head[0]}:{hit.head[1]}"
-        if call.is_terminal:
-            where = click.style(where, fg="cyan", bold=True)
-        call.print(f"{where}: {hit.line.rstrip()}")
+        call.print(f"{call.marked(where)}: {hit.line.rstrip()}")
     if not hits:
         call.reporter.notice("no hits")
 

@@ -96,6 +96,9 @@ class Commands(click.Group):
 @click.option(  # for the help: the client has acted on it before a command line gets here
     "--no-daemon", is_flag=True, expose_value=False, help="Run in this process, wherever it stands."
 )
+@click.option(  # the same: it is passed on to the command
+    "--data-dir", metavar="DIR", expose_value=False, help="Data directory to use."
+)
 def cli() -> None:
     """A local memory for coding agents: searches your projects by meaning and by name."""
 
@@ -134,7 +137,8 @@ def run(call: Call) -> int:
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         call.reporter.close()
-        call.stderr.write("memory-sidecar: interrupted; what was committed stays\n")
+        goes_on = ", and the daemon goes on with the rest" if call.host else ""
+        call.stderr.write(f"memory-sidecar: interrupted; what was committed stays{goes_on}\n")
         return EXIT_INTERRUPTED
     finally:
         call.close()

@@ -125,9 +125,8 @@ def memory_line(call: Call, agent: str, stored: StoredMemory) -> str:
         *(["expired"] if stored.is_expired else []),
         *(["pinned"] if memory.is_pinned else []),
     ]
-    path = click.style(memory.path, fg="cyan", bold=True) if call.is_terminal else memory.path
     marked = f" [{', '.join(marks)}]" if marks else ""
-    return f"{path}  {day}{marked}  {title_of(stored)}".rstrip()
+    return f"{call.marked(memory.path)}  {day}{marked}  {title_of(stored)}".rstrip()
 
 
 def body_lines(stored: StoredMemory, text: str) -> list[str]:

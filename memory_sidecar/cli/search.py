@@ -117,9 +117,8 @@ def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
 def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
     where = f"{hit.filename}:{hit.chunk.location}"
     what = hit.chunk.signature or hit.chunk.scope or ", ".join(hit.chunk.symbols[:3])
-    if call.is_terminal:
-        where, what = click.style(where, fg="cyan", bold=True), click.style(what, dim=True)
-    call.print(f"{where}  {hit.score:.3f}  {what}".rstrip())
+    shown = call.faint(what) if what else ""
+    call.print(f"{call.marked(where)}  {hit.score:.3f}  {shown}".rstrip())
     if explain:
         why = hit.explanation
         parts = [f"cosine {_shown(why.cosine)}", f"keyword {_shown(why.keyword)}"]

@@ -187,8 +187,7 @@ def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
     if hit.sequence is not None:
         where += f"#{hit.sequence}"
     heading = hit.heading or f"{iso_utc(hit.created_at)[:10]}, {hit.kind.value}"
-    title = click.style(where, fg="cyan", bold=True) if call.is_terminal else where
-    call.print(f"{title}  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
+    call.print(f"{call.marked(where)}  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
     if explain:
         why = hit.explanation
         parts = [
@@ -207,8 +206,7 @@ def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
 def _label(call: Call, head: SessionHead) -> str:
     name = head.session_id
     told = [head.title, f"{head.message_count} messages", head.outcome or "", *head.topics]
-    shown = click.style(name, fg="cyan", bold=True) if call.is_terminal else name
-    return f"{shown}  {' · '.join(part for part in told if part)}"
+    return f"{call.marked(name)}  {' · '.join(part for part in told if part)}"
 
 
 def _moment(text: str) -> int:
