@@ -138,6 +138,19 @@ class Commands:
             return Kind.WORKING
         return Kind.QUICK if command in QUICK else Kind.WORKING
 
+    def may_end(self, *, idle_s: float) -> bool:
+        """Once nothing is registered and nothing stored."""
+        services = self._services
+        settings = services.settings if services is not None else Settings()
+        if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60:
+            return False
+        try:
+            return services is None or not (
+                services.agent_names() or services.codebase().registry.all()
+            )
+        except (SidecarError, OSError):
+            return False  # it cannot be read, and so may hold something
+
     def answer(self, exchange: Exchange) -> int:
         return self._run(self._call(exchange), exchange)
 
