@@ -118,10 +118,15 @@ class Commands:
             self._shared(load_settings(find_config(self._cwd), self._environ))
         except SidecarError as error:  # a client with the same settings is told, too
             _log.warning("%s; the settings of the next call are used", error.message)
+        except Exception:
+            _log.exception("not ready yet: the next call tries again")
 
     def close(self) -> None:
         for companion in self._companions:
-            companion.close()
+            try:
+                companion.close()
+            except Exception:  # the others have to let go, too
+                _log.exception("%s does not close", type(companion).__name__)
         if self._services is not None:
             self._services.close()
 
@@ -228,12 +233,15 @@ class Commands:
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
-                self._companions = companions_of(
+                companions = companions_of(
                     services, cwd=self._cwd, environ=self._environ, begin=self._has_answered
                 )
-                self._services = services
-                for companion in self._companions:
-                    companion.start()
+                self._services, self._companions = services, companions
+                for companion in companions:
+                    try:
+                        companion.start()
+                    except Exception:  # the commands work without
+                        _log.exception("%s does not run", type(companion).__name__)
             return self._services
 
 
