@@ -11,7 +11,8 @@ import sys
 
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.protocol import ProtocolError
-from memory_sidecar.locate import data_dir_option, leading_options_last, locate_data_dir
+from memory_sidecar.locate import data_dir_option, leading_options_last, locate
+from memory_sidecar.trust import ask_or_tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,15 +22,11 @@ NO_DAEMON_OPTION = "--no-daemon"
 NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
-# These are about daemons, or are one, so they run here.
-OWN_COMMANDS = frozenset({"serve", "stop", "service"})
+TRUST_COMMAND = "trust"
+# These are about daemons, or are one, or must not be asked of one, so they run here.
+OWN_COMMANDS = frozenset({"serve", "stop", "service", TRUST_COMMAND})
 MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
 HELP_OPTIONS = frozenset({"-h", "--help", "--version"})
-
-FORWARDED_VARIABLES = frozenset(
-    {"HOME", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "PATH", "TZ"}
-)
-FORWARDED_PREFIXES = ("MEMORY_SIDECAR_", "XDG_")
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -59,25 +56,23 @@ def _main(arguments: list[str]) -> int:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
-    may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)  # reading the help needs none
-    named = data_dir_option(arguments)
-    if may_start and named is not None and not os.path.lexists(os.path.expanduser(named)):
-        from memory_sidecar.cli.new_data_dir import check_new_data_dir
-
-        try:
-            _note(check_new_data_dir(options, named))
-        except Exception as error:
-            return _explain(error, arguments)
+    # Whoever only wants to read the help has no use for a daemon.
+    may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
+    if may_start and (status := _check_new(arguments, options)) is not None:
+        return status
+    runs_here = _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
     if NO_DAEMON_OPTION in options:
+        runs_here = True
         kept = [word for word in options if word != NO_DAEMON_OPTION]
-        return _run_here(kept + arguments[len(options) :])
-    if _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS:
-        return _run_here(arguments)
+        arguments = kept + arguments[len(options) :]
     try:
-        request = _request(arguments)
-    except OSError:  # the working directory is gone
+        cwd = os.getcwd()
+    except OSError:  # it is gone
         return _run_here(arguments)
-    data_dir = locate_data_dir(data_dir_option(arguments), cwd=request["cwd"], environ=os.environ)
+    data_dir = _data_dir(arguments, cwd, may_ask=may_start and command != TRUST_COMMAND)
+    if runs_here:
+        return _run_here(arguments)
+    request = _request(arguments, cwd)
     if command == MCP_COMMAND and may_start:
         return _pump(request, data_dir)
     return _ask(request, data_dir, may_start=may_start)
@@ -101,6 +96,29 @@ def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
             os._exit(int(status))  # all is written, and taking Python down takes 5 ms
         time.sleep(REFUSED_PAUSE_S)
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
+
+
+def _check_new(arguments: list[str], options: list[str]) -> int | None:
+    """Tell of a data directory that is to be made; the exit status where it seems mistyped."""
+    named = data_dir_option(arguments)
+    if named is None or os.path.lexists(os.path.expanduser(named)):
+        return None
+    from memory_sidecar.cli.new_data_dir import check_new_data_dir
+    from memory_sidecar.errors import NotFound
+
+    try:
+        _note(check_new_data_dir(options, named))
+    except NotFound as error:
+        return _explain(error, arguments)
+    return None
+
+
+def _data_dir(arguments: list[str], cwd: str, *, may_ask: bool) -> str:
+    option = data_dir_option(arguments)
+    data_dir, passed_over = locate(option, cwd=cwd, environ=os.environ)
+    if passed_over and may_ask and ask_or_tell(passed_over, os.environ):
+        data_dir, _ = locate(option, cwd=cwd, environ=os.environ)
+    return data_dir
 
 
 def _link(data_dir: str, *, may_start: bool) -> Link | None:
@@ -154,16 +172,12 @@ def _pump(request: Frame, data_dir: str) -> int:
     os._exit(status)
 
 
-def _request(arguments: list[str]) -> Frame:
+def _request(arguments: list[str], cwd: str) -> Frame:
     return {
         "type": "run",
         "arguments": arguments,
-        "cwd": os.getcwd(),
-        "environ": {
-            name: value
-            for name, value in os.environ.items()
-            if name in FORWARDED_VARIABLES or name.startswith(FORWARDED_PREFIXES)
-        },
+        "cwd": cwd,
+        "environ": dict(os.environ),  # to ourselves: `children` says what of it goes further
         "is_terminal": os.isatty(1),
         "shows_progress": os.isatty(2),
         "columns": _columns(),

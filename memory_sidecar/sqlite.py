@@ -61,6 +61,7 @@ def connect(
             connection.load_extension(sqlite_vec.loadable_path())
             connection.enable_load_extension(False)
             if not read_only:
+                connection.pragma("auto_vacuum", "incremental")  # heard by a new file alone
                 _write_ahead(connection)
             connection.pragma("synchronous", "normal")
             connection.pragma("temp_store", "memory")
@@ -85,6 +86,12 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def give_back_free_pages(connection: apsw.Connection) -> None:
+    """Make the file smaller by what was deleted in it."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 
 @contextmanager
@@ -152,6 +159,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return StoreCorrupt(
                 f"{path} is damaged ({error})",
                 hint="everything in it can be made again: `memory-sidecar reindex --all`",
+                path=path,
             )
         case apsw.NotADBError() | apsw.CorruptError():
             return StoreForeign(
@@ -177,13 +185,16 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id."""
+    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id.
+
+    Or nothing at all, which is nobody else's. Its first bytes may be overwritten.
+    """
     try:
         with path.open("rb") as file:
             header = file.read(72)
     except OSError:
         return False
-    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION_ID.to_bytes(4)
+    return header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header)
 
 
 def _disk_full(path: Path) -> DiskFull:

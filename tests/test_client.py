@@ -23,6 +23,7 @@ OURS = {
     "memory_sidecar.daemon.plain_json",
     "memory_sidecar.daemon.protocol",
     "memory_sidecar.locate",
+    "memory_sidecar.trust",
 }
 DIRECT = {"__future__", "_json", "_socket"}
 

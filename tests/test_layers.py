@@ -40,14 +40,17 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("store", "chunking", "embedding", "sources"),
     ),
     ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
-    ("what can be set", ("settings",)),
+    ("what can be set; how other programs are run", ("settings", "children")),
     (
         "what memories and sessions are, and what looks like a secret in them",
         ("memory_model", "session_model", "credentials"),
     ),
+    ("which data directory is meant", ("locate",)),
+    ("which folders the user trusts to bring one", ("trust",)),
+    ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "outputs", "strength", "clock", "locate", "priority", "cocoindex_env"),
+        ("errors", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),
     ),
 )
 
@@ -69,6 +72,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep")),
     "tree_sitter_language_pack": ("the same", ("chunking",)),
     "ignore": ("one reading of git's rules", ("sources",)),
+    "pygit2": ("one commit is made; takes 50 ms to import", ("context.commit",)),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),
     "click": ("see cli above", ("cli",)),
     "mcp": ("takes a second to import", ("mcp",)),

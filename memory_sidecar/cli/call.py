@@ -19,11 +19,13 @@ from typing import IO, TYPE_CHECKING, TextIO
 
 import click
 
+from memory_sidecar.children import child_environment
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.errors import SidecarError, UsageError
 
 if TYPE_CHECKING:
+    from memory_sidecar.cli.hints import Hints
     from memory_sidecar.handlers.codebase import Codebase
     from memory_sidecar.handlers.services import Services
     from memory_sidecar.mcp.conversation import McpConversation
@@ -75,6 +77,7 @@ class Call:
     host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None
     db: Path | None = None
+    hints: Hints | None = None  # once the command is known
     _services: list[Services] = field(default_factory=list)
 
     @classmethod
@@ -126,6 +129,7 @@ class Call:
             columns=self.columns,
             environ=self.environ,
             cancelled=self.cancelled,
+            complete=self.hint,
         )
 
     @property
@@ -135,6 +139,11 @@ class Call:
                 self.open_services(data_dir=self.data_dir, cwd=self.cwd, environ=self.environ)
             )
         return self._services[0]
+
+    @property
+    def child_environ(self) -> dict[str, str]:
+        """What other programs are given of the caller's environment."""
+        return child_environment(self.environ, self.services.settings.child_environment)
 
     @property
     def codebase(self) -> Codebase:
@@ -157,6 +166,10 @@ class Call:
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
 
+    def hint(self, text: str) -> str:
+        """`text`, its commands with the options that this call was given."""
+        return self.hints.completed(text) if self.hints else text
+
     def print(self, text: str = "") -> None:
         """One line of the result."""
         self.stdout.write(text + "\n")
@@ -167,6 +180,7 @@ class Call:
 
     def print_error(self, error: SidecarError) -> None:
         """One line on standard error, JSON where the result would have been."""
+        error.hint = self.hint(error.hint)
         self.stderr.write(error_line(error, as_json=self.wants_json))
 
     def close(self) -> None:

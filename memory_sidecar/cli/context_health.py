@@ -46,11 +46,11 @@ def check(
     call.reporter.close()
     shown = opened.root.shown
     if call.wants_json:
-        call.print_json([_finding_json(each, shown(each.path)) for each in findings])
+        call.print_json([_finding_json(call, each, shown(each.path)) for each in findings])
     else:
         for each in findings:
             place = f"{shown(each.path)}:{each.line}"
-            call.print(f"{place}: [{each.rule}] {each.text} — {each.remedy}")
+            call.print(f"{place}: [{each.rule}] {each.text} — {call.hint(each.remedy)}")
     if findings:
         can_fix = any(finding.fix for finding in findings)
         raise SidecarError(
@@ -95,12 +95,12 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
         call.print(f"[{mark}] {task.project}: {name}{task.text} [{task.status}]{priority}")
 
 
-def _finding_json(finding: Finding, file: str) -> out.ContextFinding:
+def _finding_json(call: Call, finding: Finding, file: str) -> out.ContextFinding:
     return {
         "rule": finding.rule,
         "file": file,
         "line": finding.line,
         "text": finding.text,
-        "remedy": finding.remedy,
+        "remedy": call.hint(finding.remedy),
         "fixable": finding.fix is not None,
     }

@@ -31,7 +31,7 @@ from memory_sidecar.errors import (
     StoreReadOnly,
     UsageError,
 )
-from memory_sidecar.paths import find_config, find_data_dir
+from memory_sidecar.paths import find_data_dir
 from memory_sidecar.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Companion(Protocol):
 
 
 def companions_of(
-    services: Services, *, cwd: Path, environ: Mapping[str, str], begin: threading.Event
+    services: Services, *, environ: Mapping[str, str], begin: threading.Event
 ) -> Sequence[Companion]:
     """Everything that the daemon does without being asked, once `begin` is set."""
     from memory_sidecar.handlers.idle import IdleUnload
@@ -74,20 +74,18 @@ def companions_of(
         IdleUnload(services),
         Live(services.codebase().data, clock=system_clock, begin=begin),
         LiveAgents(services, clock=system_clock, begin=begin),
-        *_context_companions(services, cwd, environ),
+        *_context_companions(services, environ),
     ]
 
 
-def _context_companions(
-    services: Services, cwd: Path, environ: Mapping[str, str]
-) -> Sequence[Companion]:
+def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Companion]:
     from memory_sidecar.handlers.context import Context, find_root
     from memory_sidecar.handlers.context_live import ContextLive
 
     if not services.settings.context_regen:
         return []
     try:
-        root = find_root(None, cwd=cwd, environ=environ)
+        root = find_root(None, cwd=services.data_dir.root, environ=environ)
     except SidecarError as error:
         _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
         return []
@@ -97,9 +95,8 @@ def _context_companions(
 class Commands:
     """Runs the commands for clients of the data directory `data_dir`."""
 
-    def __init__(self, data_dir: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, data_dir: Path, *, environ: Mapping[str, str]) -> None:
         self._data_dir = data_dir.resolve()
-        self._cwd = cwd
         self._environ = environ
         self._started_at_ms = system_clock()
         self._opening = threading.Lock()
@@ -115,7 +112,7 @@ class Commands:
         finally:
             self._has_imported.set()
         try:
-            self._shared(load_settings(find_config(self._cwd), self._environ))
+            self._shared(load_settings(self._data_dir, self._environ))
         except SidecarError as error:  # a client with the same settings is told, too
             _log.warning("%s; the settings of the next call are used", error.message)
         except Exception:
@@ -212,7 +209,7 @@ class Commands:
 
         if find_data_dir(data_dir, cwd=cwd, environ=environ).root.resolve() != self._data_dir:
             return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
-        wanted = load_settings(find_config(cwd), environ)
+        wanted = load_settings(self._data_dir, environ)
         shared = self._shared(wanted)
         if others := _different(wanted, shared.settings):
             call.reporter.notice(
@@ -234,7 +231,7 @@ class Commands:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
                 companions = companions_of(
-                    services, cwd=self._cwd, environ=self._environ, begin=self._has_answered
+                    services, environ=self._environ, begin=self._has_answered
                 )
                 self._services, self._companions = services, companions
                 for companion in companions:
@@ -258,7 +255,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str]) -> NoReturn:
+def serve(lock: FileLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
     from memory_sidecar.handlers.resident import keep_few_arenas
 
@@ -267,7 +264,7 @@ def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    commands = Commands(Path(data_dir), cwd=cwd, environ=environ)
+    commands = Commands(Path(data_dir), environ=environ)
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
     host(commands, data_dir=data_dir, lock=lock, environ=environ)
     logging.shutdown()
@@ -312,14 +309,13 @@ def main() -> None:
         sys.exit(EXIT_NO_PLACE)
     if lock is None:
         return  # another one was faster: the client finds that
-    cwd = Path.cwd()
     try:
-        level = check_level(load_settings(find_config(cwd), os.environ).log_level)
+        level = check_level(load_settings(Path(data_dir), os.environ).log_level)
     except SidecarError:
         level = "info"  # `Commands.start` says what is wrong
     log.log_to_file(state_file(data_dir, "daemon.log"), level)
     try:
-        serve(lock, data_dir, cwd=cwd, environ=os.environ)
+        serve(lock, data_dir, environ=os.environ)
     except DaemonUnreachable as error:
         _log.error("%s; %s", error.message, error.hint)
         sys.exit(EXIT_NO_PLACE)

@@ -38,7 +38,7 @@ def episodic_put(
         text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
     )
     sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
-    done = put(sessions, path, entry, environ=call.environ, reporter=call.reporter)
+    done = put(sessions, path, entry, environ=call.child_environ, reporter=call.reporter)
     call.reporter.close()
     session = done.saved.session
     if call.wants_json:

@@ -61,6 +61,7 @@ _COMMANDS = {
     "stop": "",
     "service": "",
     "skills": "",
+    "trust": "",
     "mcp": "",
 }
 

@@ -113,7 +113,7 @@ def import_files(call: Call, *, agent: str, files: tuple[str, ...]) -> None:
     `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH.
     """
     paths = [call.path(file) for file in files]
-    imported = sessions_of(call, agent).import_files(paths, call.environ)
+    imported = sessions_of(call, agent).import_files(paths, call.child_environ)
     call.reporter.close()
     if call.wants_json:
         call.print_json(
@@ -152,7 +152,7 @@ def _promoter(call: Call, agent: str) -> Promoter:
     return Promoter(
         sessions_of(call, agent),
         settings=call.services.settings,
-        environ=call.environ,
+        environ=call.child_environ,
         clock=system_clock,
         reporter=call.reporter,
     )
@@ -217,6 +217,8 @@ def _fate(judged: Judged) -> str:
             return f"nearly said by {judged.path}"
         case Fate.KNOWN:
             return f"said by {judged.path}"
+        case Fate.REPEATED:
+            return f"left out, it says what another one here does: {judged.repeats}"
         case Fate.REFUSED:
             return "refused: it seems to hold a secret"
         case Fate.STORED:
@@ -242,6 +244,7 @@ def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
                 "agent": judged.agent,
                 "path": judged.path,
                 "cosine": None if judged.cosine is None else round(judged.cosine, 4),
+                "repeats": judged.repeats,
             }
             for judged in promotion.judged
         ],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.context.findings import Finding
 from memory_sidecar.context.layout import (
@@ -50,7 +51,8 @@ def whole(survey: Survey) -> Iterator[Finding]:
     for name in (OVERVIEW, USER):
         if not (path := survey.root.path / name).is_file():
             fix = partial(make_root, survey.root.path)
-            yield Finding(path, 1, "it is missing", "run `memory-sidecar context init`", fix=fix)
+            remedy = f"run `memory-sidecar context init {quote(str(survey.root.path))}`"
+            yield Finding(path, 1, "it is missing", remedy, fix=fix)
     for project in survey.projects:
         for name in (CORTEX, "mission.md", "roadmap.md", STATUS, ISSUES, TASKS):
             if not (path := project.path / name).is_file():

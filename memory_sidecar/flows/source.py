@@ -14,11 +14,12 @@ import shutil
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from memory_sidecar.errors import NotFound
+from memory_sidecar.disk.opening import FileRefused, Tree
+from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
     BuildError,
@@ -32,7 +33,14 @@ from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
 from memory_sidecar.sqlite import named_errors
-from memory_sidecar.store.derived import DerivedStore, ManifestEntry, Removal, Replacement
+from memory_sidecar.store.derived import (
+    DerivedStore,
+    ManifestEntry,
+    Removal,
+    Replacement,
+    Standing,
+    WriteCounts,
+)
 from memory_sidecar.store.identity import new_state_id
 from memory_sidecar.store.vectors import Vector
 
@@ -93,6 +101,23 @@ class Refreshed:
     unreadable: tuple[str, ...]  # folders whose files were left as they were
 
 
+def remove_state(state: Path) -> None:
+    """Remove a source's folder of state, as far as that goes; never through a link.
+
+    Raises PathRefused where the folder that it should lie in is a link.
+    """
+    try:
+        folder, name = Tree(state.parents[2], is_own=True).enter_above(state)
+    except FileNotFoundError:
+        return
+    except FileRefused as error:
+        raise PathRefused(
+            f"{error.filename} is a {error.reason}", hint="make it a folder, or remove it"
+        ) from error
+    with folder:
+        shutil.rmtree(folder.at(name), ignore_errors=True, dir_fd=folder.fd)  # but no link
+
+
 class SourceFlow:
     """Keeps the rows of one source in line with its files.
 
@@ -124,7 +149,7 @@ class SourceFlow:
         self._has_scanned = False  # a part is enough only after the whole has been seen
         self._engine: Engine | None = None
         self._journal: CrashJournal | None = None
-        self._pass = _Pass({}, None, 0)
+        self._pass = _Pass(None, 0)
 
     def refresh(
         self,
@@ -148,7 +173,7 @@ class SourceFlow:
                 part = under if self._has_scanned else None
                 refreshed = self._refresh(part, full, recheck, progress, changed=under)
             except StateBroken:
-                shutil.rmtree(self._state)  # everything in it is derived
+                remove_state(self._state)  # everything in it is derived
                 refreshed = self._refresh(None, full, recheck, progress, changed=under)
             self._has_scanned = True
             return refreshed
@@ -163,22 +188,24 @@ class SourceFlow:
         changed: Collection[str] | None = None,
     ) -> Refreshed:
         version = self._builder.version
+        made_by = self._made_by()
+        if made_by != version:
+            under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(self.source.name, under=under)
         known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
         scan = self._builder.scan(under, known=known)
         if under is None and not scan.files and not full and not self._builder.believes_empty:
             self._require_rows_unneeded(changed)
-        made_by = self._pair_state()
-        if not made_by:
-            manifest = {}
+        if made_by is None:
+            self._pair_state()
         batch = changes(scan, manifest, everything=full or made_by != version)
         total = len(batch.changed) + len(batch.gone)
-        self._pass = _Pass(manifest, progress, total, began_at=self._store.now())
+        self._pass = _Pass(progress, total, began_at=self._store.now())
         if batch.changed or batch.gone:
             self._apply(batch)
         if under is None:
             self._store.end_scan(self.source.name, chunker=version)
-        done, self._pass = self._pass, _Pass({}, None, 0)  # not to keep a manifest in memory
+        done, self._pass = self._pass, _Pass(None, 0)  # not to keep its files in memory
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),
@@ -236,24 +263,27 @@ class SourceFlow:
         # most of a millisecond a file, need not know it.
         left_out = [file for file in batch.changed if file.skip_reason]
         to_build = [file for file in batch.changed if not file.skip_reason]
-        no_target = [*batch.gone, *(file.path for file in left_out)]
+        if no_target := [*batch.gone, *(file.path for file in left_out)]:
+            # First: what a session or a memory is called may have gone to another file. And
+            # ourselves, too: CocoIndex deletes no row that its state does not know of.
+            self._engine.apply(Batch(changed=[], gone=no_target), beat=self._beat)
+            unread = [self._skipped(file, file.skip_reason) for file in left_out]
+            self._write(
+                [Write(path, None) for path in batch.gone]
+                + [Write(each.file.path, replace(each, fingerprint="")) for each in unread]
+            )
+            self._pass.advance(len(no_target))
         with self._builder.preparing(to_build):
             try:
-                self._engine.apply(Batch(changed=to_build, gone=no_target), beat=self._beat)
+                self._engine.apply(Batch(changed=to_build, gone=[]), beat=self._beat)
             except BaseException:
                 self._is_ending.set()  # before what builds is taken away
                 raise
         self._beat()
-        # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
-        # does not know of, and so would not delete.
-        self._write(
-            [Write(path, None) for path in batch.gone]
-            + [Write(file.path, self._skipped(file, file.skip_reason)) for file in left_out]
-        )
         if self._pass.failures:
             self._store.fail(self.source.name, self._pass.failures)
-        if self._pass.unchanged:
-            self._store.touch(self.source.name, self._pass.unchanged)
+        if self._pass.unwritten:
+            self._store.touch(self.source.name, list(self._pass.unwritten.values()))
 
     def _beat(self) -> None:
         if self._is_stopped.is_set():
@@ -275,28 +305,30 @@ class SourceFlow:
                 f"`memory-sidecar index --full` or `source remove {self.source.name}`",
             )
 
-    def _pair_state(self) -> str:
-        """Make sure that rows and CocoIndex state belong together, or start both from nothing.
+    def _made_by(self) -> str | None:
+        """The builder's version that made the rows, "" while they are being made anew.
 
-        Returns the builder's version that made the rows, "" where there are none any more.
+        `None` where rows and CocoIndex state do not belong together: one of them was lost.
         """
         known = self._store.source_state(self.source.name)
         id_file = self._state / _STATE_ID_FILE
-        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
-        if known and known.state_id == paired and known.root == self.source.root:
-            return known.chunker
+        paired = id_file.read_bytes().decode("ascii", "replace") if id_file.is_file() else ""
+        is_paired = known and known.state_id == paired and known.root == self.source.root
+        return known.chunker if known and is_paired else None
+
+    def _pair_state(self) -> None:
+        """Begin with a CocoIndex state that knows no file, so that every file is written again.
+
+        The rows stay until then: after a kill all of them are there, and the next pass goes on.
+        """
+        with suppress(Exception):  # its state may have been taken away under it
+            self._close_engine()
         with named_errors(self._state):
-            shutil.rmtree(self._state, ignore_errors=True)
+            remove_state(self._state)
             self._state.mkdir(parents=True)
             state_id = new_state_id()
-            self._store.begin_source(
-                self.source.name,
-                root=self.source.root,
-                state_id=state_id,
-                chunker=self._builder.version,
-            )
-            id_file.write_text(state_id, encoding="ascii")
-        return ""
+            self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)
+            (self._state / _STATE_ID_FILE).write_text(state_id, encoding="ascii")
 
     def _build(self, file: SourceFile) -> Built:
         """The target state of one file. Called from several threads."""
@@ -345,7 +377,7 @@ class SourceFlow:
         ]
         changes += [Replacement(document, vectors) for document in documents]
         counts = self._store.write(changes, queued_at=self._pass.began_at)
-        self._pass.count_written(len(writes), counts.indexed, counts.deleted)
+        self._pass.count_written(documents, counts)
 
 
 def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:
@@ -365,51 +397,41 @@ def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bo
 def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
     if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
         return True
-    return bool(file.skip_reason) and entry.reason != file.skip_reason
+    # What was left out unread and now is let through has no fingerprint yet.
+    return entry.reason != file.skip_reason if file.skip_reason else not entry.fingerprint
 
 
 class _Pass:
     """Counts of one refresh, from several threads."""
 
-    def __init__(
-        self,
-        manifest: Mapping[str, ManifestEntry],
-        progress: Progress | None,
-        total: int,
-        *,
-        began_at: int = 0,
-    ) -> None:
+    def __init__(self, progress: Progress | None, total: int, *, began_at: int = 0) -> None:
         self.began_at = began_at  # epoch ms
-        self._manifest = manifest
         self._progress = progress
         self.total = total
         self._done = 0
         self._lock = threading.Lock()
         self.failures: list[tuple[SourceFile, str]] = []
-        self.unchanged: list[SourceFile] = []
+        self.unwritten: dict[str, Standing] = {}  # by path: built, and in the end passed over
         self.processed = 0
         self.chunks_indexed = 0
         self.chunks_deleted = 0
 
     def count_built(self, file: SourceFile, document: Document) -> None:
-        known = self._manifest.get(file.path)
-        same = known is not None and known.fingerprint == document.fingerprint
         with self._lock:
-            if same:
-                self.unchanged.append(file)
-                self._advance(1)
-            elif document.status is FileStatus.INDEXED:
-                self.processed += 1
+            self.unwritten[file.path] = Standing(file, document.status, document.reason)
+            self._done += 1
 
-    def count_written(self, files: int, indexed: int, deleted: int) -> None:
+    def count_written(self, documents: Sequence[Document], counts: WriteCounts) -> None:
         with self._lock:
-            self.chunks_indexed += indexed
-            self.chunks_deleted += deleted
-            self._advance(files)
+            self.chunks_indexed += counts.indexed
+            self.chunks_deleted += counts.deleted
+            for document in documents:
+                self.unwritten.pop(document.file.path, None)
+                self.processed += document.status is FileStatus.INDEXED
 
-    def _advance(self, files: int) -> None:
-        self._done = min(self._done + files, self.total)
+    def advance(self, files: int) -> None:
+        self._done += files
 
     def report(self) -> None:
         if self._progress is not None:
-            self._progress(self._done, self.total)
+            self._progress(min(self._done, self.total), self.total)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
@@ -23,6 +23,7 @@ from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
@@ -39,7 +40,9 @@ class AgentDatabase:
     def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
         self.paths = paths
         self.name = paths.agent
-        self.registry = Registry(paths.registry, reserved=RESERVED_NAMES)
+        self.registry = Registry(
+            paths.registry, reserved=RESERVED_NAMES, data_dirs=[paths.db.parent.parent]
+        )
         self.data = Index(
             paths,
             store=AgentStore,
@@ -47,6 +50,7 @@ class AgentDatabase:
             builder=self._builder,
             models=models,
             clock=clock,
+            remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
         self.reads = ReadCounter(paths, self.data, clock=clock)
         self._has_looked = False  # at the files, since this process began
@@ -143,7 +147,7 @@ class AgentDatabase:
         self.on_use()
         return report
 
-    def register(self, root: Path, *, name: str | None = None) -> Source:
+    def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
         """Have the folder `root` as one more knowledge directory.
 
         Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
@@ -155,7 +159,7 @@ class AgentDatabase:
                 f"{root} overlaps with the agents' own memories in {knowledge}",
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
-        source = self.registry.add(root, name=name)
+        source = self.registry.add(root, name=name, force=force)
         if self.data.live is not None:
             self.data.live.follow(source)
         self.on_use()
@@ -181,17 +185,25 @@ class AgentDatabase:
 
     def up_to_date(self, reporter: Reporter) -> AgentStore:
         """Its database, made again if it was lost, with what this process sees of the files."""
-        return self.data.recovering(lambda: self._complete(reporter), reporter)
 
-    def _complete(self, reporter: Reporter) -> AgentStore:
+        def complete() -> AgentStore:
+            with self.snapshot(reporter) as (store, _):
+                return store
+
+        return self.data.recovering(complete, reporter)
+
+    @contextmanager
+    def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
+        """The same, and one commit of it to read. For `recovering`."""
         self._require_own()
-        store = self.data.complete(reporter)
         if not self._has_looked and self.data.live is None:
+            self.data.complete(reporter)
             self._look(reporter)
         self._has_looked = True
         self.reads.catch_up()
+        with self.data.snapshot(reporter) as (store, connection):
+            yield store, connection
         self.on_use()
-        return store
 
     def _look(self, reporter: Reporter) -> None:
         """Index what changed while nobody watched, unless another process sees to that."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
@@ -21,8 +22,9 @@ from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code
 from memory_sidecar.settings import Settings
 from memory_sidecar.sources.registry import Registry, Source
-from memory_sidecar.sqlite import database_bytes
+from memory_sidecar.sqlite import Connection, database_bytes
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
+from memory_sidecar.store.lookup import count_chunk_vectors
 from memory_sidecar.store.report import (
     ListedFile,
     SourceCounts,
@@ -75,7 +77,7 @@ class Codebase:
         """What lies in `own_folders`, our own data, is never indexed; nor is the database."""
         self.paths = paths
         self._own = (*own_folders, paths.state, *map(paths.db.with_name, _names_of(paths.db)))
-        self.registry = Registry(paths.registry)
+        self.registry = Registry(paths.registry, data_dirs=own_folders)
         self._settings = settings
         self._models = models
         self.data = Index(
@@ -85,6 +87,7 @@ class Codebase:
             builder=self._builder,
             models=models,
             clock=clock,
+            remedy="memory-sidecar index",
         )
 
     def close(self) -> None:
@@ -104,16 +107,17 @@ class Codebase:
         excludes: tuple[str, ...] = (),
         full: bool = False,
         embed: bool | None = None,
+        force: bool = False,
     ) -> IndexReport:
         """Register `roots`, if they are new, and bring their rows in line with their files.
 
         No roots means every registered source. A root inside of a registered source means that
         source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
-        otherwise. See `Index.update` for the rest.
+        otherwise. See `Registry.add` for `force`, `Index.update` for the rest.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
-        sources = [self._registered(root, excludes, reporter) for root in roots]
+        sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         if embed is None:
             embed = self.data.live is None
@@ -132,16 +136,18 @@ class Codebase:
         self.data.forget(source, reporter=reporter)
         return source
 
-    def _registered(self, root: Path, excludes: tuple[str, ...], reporter: Reporter) -> Source:
+    def _registered(
+        self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool
+    ) -> Source:
         around = self.registry.containing(root)
         if around is None or around.root == Path(os.path.realpath(root)):
-            return self.registry.add(root, excludes=excludes)
+            return self.registry.add(root, excludes=excludes, force=force)
         if not root.is_dir():
             raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")
         if excludes:
             raise UsageError(
                 f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
-                hint=f"name that: `memory-sidecar index {around.root} --exclude GLOB`",
+                hint=f"name that: `memory-sidecar index {quote(str(around.root))} --exclude GLOB`",
             )
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
@@ -155,7 +161,7 @@ class Codebase:
     def _builder(self, source: Source) -> CodeBuilder:
         return CodeBuilder(
             replace(source, excludes=source.excludes + self._own_globs(source.root)),
-            max_file_bytes=self._settings.max_file_bytes,
+            settings=self._settings,
             processes=processors(),
         )
 
@@ -178,33 +184,48 @@ class Codebase:
         return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        if not self.registry.all():
+        sources = self.registry.all()
+        if not sources:
             raise NoIndex(
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        store = self.data.complete(reporter, wanted=query.filter.sources)
-        with self._models.gate.query():
-            return self._search_in(store, query, reporter)
+        wanted = query.filter.sources
+        with (
+            self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection),
+            self._models.gate.query(),
+        ):
+            return self._search_in(store, connection, query, reporter)
 
-    def _search_in(self, store: CodeStore, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        with store.reading() as connection:
-            known = scan_times(connection)
-        for name in query.filter.sources or known:
+    def _search_in(
+        self, store: CodeStore, connection: Connection, query: CodeQuery, reporter: Reporter
+    ) -> list[CodeHit]:
+        known = scan_times(connection)
+        asked = query.filter.sources or tuple(known)
+        for name in asked:
             if name not in known:
                 raise NotFound(
                     f"no source {name!r} is indexed here",
                     hint=f"there are: {', '.join(sorted(known)) or 'none'}",
                 )
-            if known[name] is None:
-                reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
         for state in self.data.live.states() if self.data.live else ():
-            if state.error and state.name in (query.filter.sources or known):
+            if state.error and state.name in asked:
                 reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
-            embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)
-        return search_code(query, store=store, embed_query=embed_query)
+            embed_query = self.data.embed_query(
+                connection,
+                count_chunk_vectors(connection, query.filter.sources),
+                reporter,
+                required=query.mode is SearchMode.VECTOR,
+            )
+        hits = search_code(query, connection, store=store, embed_query=embed_query)
+        if not hits and all(known[name] is None for name in asked):
+            raise NoIndex(
+                f"not indexed yet: {', '.join(asked)}",
+                hint="`memory-sidecar status` tells how far it is; ask again then",
+            )
+        return hits
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.
@@ -279,7 +300,7 @@ class Codebase:
 
 def _names_of(db: Path) -> list[str]:
     """Of the files that SQLite, and setting it aside, make of a database."""
-    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old")]
+    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old", ".old-wal")]
 
 
 def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:

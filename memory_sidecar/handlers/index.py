@@ -11,15 +11,23 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.errors import ModelError, NotFound, PathRefused, SidecarError, StoreCorrupt
+from memory_sidecar.errors import (
+    ModelError,
+    NoIndex,
+    NotFound,
+    PathRefused,
+    SidecarError,
+    StoreCorrupt,
+)
 from memory_sidecar.flows.source import Builder, Progress, Refreshed, SourceFlow
 from memory_sidecar.flows.vectors import embed_pending, known_vectors
 from memory_sidecar.handlers.activity import Activity
+from memory_sidecar.handlers.finding import damage_of
 from memory_sidecar.handlers.follower import Follower
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.open_flows import OpenFlows
@@ -29,15 +37,17 @@ from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.sources.recheck import folders_of
 from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.sqlite import Connection, named_errors
 from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.identity import is_outdated, set_aside
+from memory_sidecar.store.identity import is_outdated, read_identity, set_aside
 from memory_sidecar.store.report import (
     ListedFile,
+    VectorCounts,
     count_pending,
     count_rows,
     list_files,
     source_names,
+    source_standings,
 )
 from memory_sidecar.store.vectors import Vector
 
@@ -79,9 +89,14 @@ class Index(Generic[S]):
         builder: Callable[[Source], Builder],
         models: Models,
         clock: Clock,
+        remedy: str,
     ) -> None:
-        """`sources` are those that the database should hold, asked anew at every call."""
+        """`sources` are those that the database should hold, asked anew at every call.
+
+        `remedy` is the command that a person runs to bring it up to date.
+        """
         self.paths = paths
+        self._remedy = remedy
         self.models = models
         self.sources = sources
         self._store_type = store
@@ -97,10 +112,10 @@ class Index(Generic[S]):
         self.activity = Activity()
         self.live: Follower | None = None  # whoever watches the sources in this process
 
-    def close(self) -> None:
+    def close(self, *, keeps_log: bool = False) -> None:
         self._flows.close()
         if self._store is not None:
-            self._store.close()
+            self._store.close(keeps_log=keeps_log)
             self._store = None
 
     def unload(self) -> None:
@@ -145,6 +160,7 @@ class Index(Generic[S]):
         For whoever holds the lock by `kept_open`; vectors are left for `embed`. Raises Stopped
         after `stop`.
         """
+        self.open()  # raises now rather than have a file written that was deleted
         with self._flows.of(source) as flow, self.activity.indexing(source.name) as report:
 
             def both(done: int, total: int) -> None:
@@ -171,7 +187,6 @@ class Index(Generic[S]):
         Vectors are left for later where there is no model, or more texts than `embed_at_most`.
         """
         with self._lock.held(reporter):
-            self.adopt_model()
             refreshed = self.refresh(source, under=under)
             with suppress(ModelError):
                 if embed_at_most is None or self._waiting() <= embed_at_most:
@@ -184,6 +199,7 @@ class Index(Generic[S]):
 
     def embed(self, reporter: Reporter, *, stop: threading.Event | None = None) -> int:
         """Give every waiting row its vector; returns how many got one."""
+        self._adopt_model()
         waiting = self._waiting()
         if not waiting:
             return 0
@@ -213,16 +229,21 @@ class Index(Generic[S]):
     def rebuild(
         self, sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
     ) -> IndexReport:
-        """Derive the rows of `sources` again from their files; `all_of_it` in a new database."""
+        """Derive the rows of `sources` again from their files; those that are there stay till then.
+
+        `all_of_it` forgets what is of no source any more, and sets a damaged database aside.
+        """
         for source in sources:
             if not self._builder(source).believes_empty:
                 _require_files(source)
         with self._lock.held(reporter):
             if all_of_it:
-                self._start_over()
+                self._require_sound(reporter)
             with self._flows.alone():
                 for source in sources:
                     self._flows.forget(source)
+                if all_of_it:
+                    self._forget_all_but(sources)
             return self.update(sources, reporter)
 
     def forget(self, source: Source, *, reporter: Reporter) -> None:
@@ -241,30 +262,77 @@ class Index(Generic[S]):
                 raise StoreCorrupt(
                     f"{self.paths.db} was deleted or replaced",
                     hint="the next search makes it again from the files",
+                    path=self.paths.db,
                 )
             if self._store is None:
                 self._was_outdated = is_outdated(self.paths.db, self._store_type.SCHEMA)
                 self._store = self._store_type(self.paths.db, clock=self._clock)
             return self._store
 
-    def complete(self, reporter: Reporter, *, wanted: Collection[str] = ()) -> S:
-        """The store, with rows of every source; those that were lost are made again.
+    def complete(self, reporter: Reporter) -> S:
+        """The store, with rows of every source: see `snapshot`."""
+        with self.snapshot(reporter):
+            return self.open()
 
-        Where somebody watches, it waits for that only if none of the sources called `wanted`, or
-        no source at all, has rows yet; and it does not wait for vectors.
+    @contextmanager
+    def snapshot(
+        self,
+        reporter: Reporter,
+        *,
+        sources: Sequence[Source] | None = None,
+        wanted: Collection[str] = (),
+    ) -> Iterator[tuple[S, Connection]]:
+        """The store, with rows of every one of its `sources`, and one commit of it to read.
+
+        What was lost is made again. Where somebody watches, this waits for that only if none of
+        the sources called `wanted`, or no source at all, has rows yet; and not for vectors. Says
+        which of them answer in part, or as they were before.
         """
-        known, lost = self._known_and_lost(reporter)
-        if lost and self.live is not None:
+        with ExitStack() as stack:
+            store = self.open()
+            connection = stack.enter_context(store.reading())
+            known, lost = self._known_and_lost(connection, sources, reporter)
+            if lost:
+                stack.close()
+                self._make_lost(known, lost, reporter, sources=sources, wanted=wanted)
+                store = self.open()
+                connection = stack.enter_context(store.reading())
+            self._say_standings(connection, wanted, reporter)
+            yield store, connection
+
+    def _make_lost(
+        self,
+        known: Collection[str],
+        lost: Sequence[Source],
+        reporter: Reporter,
+        *,
+        sources: Sequence[Source] | None,
+        wanted: Collection[str],
+    ) -> None:
+        if self.live is not None:
             for source in lost:
                 self.live.follow(source)
-            if known.intersection(wanted or known):
-                return self.open()
-        if lost:
-            with self._lock.held(reporter):
-                _, lost = self._known_and_lost(Silent())  # whoever held the lock may have done it
-                if lost:
-                    self._update(lost, reporter, full=False, embed=self.live is None)
-        return self.open()
+            if set(known).intersection(wanted or known):
+                return
+        with self._lock.held(reporter):
+            with self.open().reading() as connection:  # whoever held the lock may have done it
+                _, lost = self._known_and_lost(connection, sources, Silent())
+            if lost:
+                self._update(lost, reporter, full=False, embed=self.live is None)
+
+    def _say_standings(
+        self, connection: Connection, wanted: Collection[str], reporter: Reporter
+    ) -> None:
+        for name, is_scanned, is_whole in source_standings(connection):
+            if wanted and name not in wanted:
+                continue
+            if not is_scanned:
+                reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
+            elif not is_whole:
+                reporter.notice(
+                    f"{name} is being rebuilt: answering from what was indexed before; if that was"
+                    f" interrupted, `{self._remedy}` ends it"
+                )
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Do `work`; if the database turns out to be damaged, set it aside and do it again.
@@ -277,7 +345,7 @@ class Index(Generic[S]):
         except Exception as error:
             # Whoever still has the database that another thread set aside may meet any error.
             if self._beginnings == beginnings:
-                if not isinstance(error, StoreCorrupt):
+                if not (isinstance(error, StoreCorrupt) and error.is_of(self.paths.db)):
                     raise
                 reporter.notice(f"{error.message}: making it again")
                 with self._lock.held(reporter):
@@ -292,38 +360,47 @@ class Index(Generic[S]):
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""
         return {"", *folders_of(self.open().paths(source.name))}
 
-    def embed_query(self, reporter: Reporter, *, required: bool) -> EmbedQuery | None:
-        """What turns a question into a vector like those here; `None`, with a notice, without.
+    def embed_query(
+        self, connection: Connection, asked: VectorCounts, reporter: Reporter, *, required: bool
+    ) -> EmbedQuery | None:
+        """What turns a question into a vector like those of the rows that are `asked`.
 
-        Raises ModelError instead where it is `required`.
+        `None`, with a notice, without. Raises ModelError or NoIndex instead where it is `required`.
         """
-        store = self.open()
-        with store.reading() as connection:
-            rows = count_rows(connection, store.SCHEMA.corpora)
-            pending = count_pending(connection, store.SCHEMA.corpora)
-        problem = self.models.problem
-        if pending and not problem:
-            done = 100 * (rows - pending) // rows
-            reporter.notice(f"vectors {done} % done: ranking by keyword and what is there")
-        if pending == rows:
-            if required and problem:
-                raise problem
-            if rows and problem:
-                reporter.notice(f"ranking by keyword alone: {problem.message}; {problem.hint}")
+        if not asked.rows and not required:
             return None
+        problem = self._problem_with_vectors(connection, asked)
+        if problem is None and asked.pending:
+            reporter.notice(f"vectors {asked.percent} % done: ranking by keyword and what is there")
+            if asked.pending == asked.rows:
+                problem = NoIndex(
+                    "no vectors yet (0 % done)",
+                    hint="`--mode hybrid` ranks by keyword until they are there; "
+                    "`memory-sidecar status` tells how far they are",
+                )
+        elif problem is not None and not required:
+            reporter.notice(f"ranking by keyword alone: {problem.message}; {problem.hint}")
+        if problem is not None and required:
+            raise problem
+        return self.models.embedder.embed_query if problem is None else None
+
+    def _problem_with_vectors(
+        self, connection: Connection, asked: VectorCounts
+    ) -> SidecarError | None:
+        """Why a question cannot be compared with those that are there."""
         try:
-            if store.model != self.models.files.sha256:
-                reporter.notice("vectors are of another model: run `memory-sidecar index`")
-                return None
+            if asked.rows == asked.pending:
+                return self.models.problem
+            if read_identity(connection, "model") != self.models.files.sha256:
+                return NoIndex(
+                    "vectors are of another model", hint=f"`{self._remedy}` makes them anew"
+                )
             self.models.embedder.load()
         except ModelError as error:
-            if required:
-                raise
-            reporter.notice(f"ranking by keyword alone: {error.message}; {error.hint}")
-            return None
-        return self.models.embedder.embed_query
+            return error
+        return None
 
-    def adopt_model(self) -> None:
+    def _adopt_model(self) -> None:
         """Have the vectors of the model that is here now, if there is one."""
         if self.models.problem is None:
             self.open().adopt_model(self.models.files.sha256)
@@ -341,7 +418,7 @@ class Index(Generic[S]):
         started = time.monotonic()
         store = self.open()
         problem = self.models.problem
-        self.adopt_model()
+        self._adopt_model()
         passes = []
         absent: dict[str, SidecarError] = {}
         for source in sources:
@@ -392,6 +469,7 @@ class Index(Generic[S]):
     def _make_flow(self, source: Source) -> SourceFlow:
         known = None
         if self.models.problem is None:
+            self._adopt_model()  # before the first vector comes
             known = known_vectors(self.models.cache, self.models.files.sha256)
         return SourceFlow(
             source,
@@ -405,7 +483,10 @@ class Index(Generic[S]):
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, and the lost ones besides; whoever watches sees to these without being asked."""
-        _, lost = self._known_and_lost(reporter, unless=[source.name for source in asked])
+        names = {source.name for source in asked}
+        others = [source for source in self.sources() if source.name not in names]
+        with self.open().reading() as connection:
+            _, lost = self._known_and_lost(connection, others, reporter)
         if self.live is None:
             return [*asked, *lost]
         for source in lost:
@@ -413,23 +494,42 @@ class Index(Generic[S]):
         return list(asked)
 
     def _known_and_lost(
-        self, reporter: Reporter, *, unless: Collection[str] = ()
+        self, connection: Connection, sources: Sequence[Source] | None, reporter: Reporter
     ) -> tuple[set[str], list[Source]]:
         """The names of sources that have rows, and the sources that the database knows nothing of.
 
         It was deleted, damaged or of an older schema, or making it was interrupted.
         """
-        store = self.open()
         if self._was_outdated:
             self._was_outdated = False
             reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
-        with store.reading() as connection:
-            known = set(source_names(connection))
-        lost = [source for source in self.sources() if source.name not in known.union(unless)]
+        known = set(source_names(connection))
+        wanted = self.sources() if sources is None else sources
+        lost = [source for source in wanted if source.name not in known]
         if lost:
             names = ", ".join(source.name for source in lost)
             reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
         return known, lost
+
+    def _require_sound(self, reporter: Reporter) -> None:
+        """Set the database aside if it is damaged."""
+        if not self.paths.db.exists():
+            return
+        try:
+            damage = damage_of(self.paths.db)
+        except StoreCorrupt as error:
+            damage = error.message
+        if damage:
+            reporter.notice(f"{self.paths.db} is damaged: making it again")
+            self._start_over()
+
+    def _forget_all_but(self, sources: Collection[Source]) -> None:
+        """Remove the rows of what is no source any more."""
+        store, kept = self.open(), {source.name for source in sources}
+        with store.reading() as connection:
+            gone = [name for name in source_names(connection) if name not in kept]
+        for name in gone:
+            store.forget_source(name)
 
     def _start_over(self, *, unless_after: int | None = None) -> None:
         """Begin a new database. Of several who find it damaged, `unless_after` has one do so.
@@ -441,7 +541,7 @@ class Index(Generic[S]):
             if unless_after not in (None, self._beginnings):
                 return
             self._beginnings += 1
-            self.close()
+            self.close(keeps_log=True)
             with suppress(StoreCorrupt):
                 is_outdated(self.paths.db, self._store_type.SCHEMA)
             if self.paths.db.exists():

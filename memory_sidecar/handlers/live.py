@@ -22,7 +22,7 @@ from memory_sidecar.errors import ModelError, NotFound, SidecarError
 from memory_sidecar.flows.document import Stopped
 from memory_sidecar.flows.engine import BEAT_S
 from memory_sidecar.flows.source import Progress, Refreshed
-from memory_sidecar.handlers.activity import Failure
+from memory_sidecar.handlers.activity import VECTORS, Failure
 from memory_sidecar.handlers.follower import LiveState
 from memory_sidecar.handlers.index import Index
 from memory_sidecar.handlers.reporter import Silent
@@ -101,6 +101,7 @@ class Live:
             live = self._sources.pop(name, None)
         if live is not None:
             live.close()
+        self._index.activity.went_well(name)
 
     def look_again(self) -> None:
         """Scan every source once more: rows may have been lost."""
@@ -167,15 +168,17 @@ class Live:
             embedded = self._index.recovering(
                 lambda: self._index.embed(Silent(), stop=self._stop), _Logged()
             )
+            self._said = ""
+            self._index.activity.went_well(VECTORS)
             if embedded:
                 trim()
         except ModelError as error:
             if error.message != self._said:
                 self._said = error.message
-                self._index.activity.last_failure = Failure(self._clock(), error.message)
+                self._index.activity.failed(VECTORS, Failure(self._clock(), error.message))
                 _log.warning("no vectors: %s; %s", error.message, error.hint)
         except Exception as error:  # the thread must outlive whatever one batch meets
-            self._index.activity.last_failure = Failure(self._clock(), str(error))
+            self._index.activity.failed(VECTORS, Failure(self._clock(), str(error)))
             _log.exception("vectors are left for later")
 
 
@@ -322,6 +325,7 @@ class _LiveSource:
         elif under is None:
             self._retry_s = 0.0
         self._state = replace(self._state, is_current=True, refreshed_at=self._clock(), error="")
+        self._index.activity.went_well(self.source.name)
         for each in asked:
             each.done.set_result(refreshed)
         if refreshed.chunks_indexed:
@@ -336,7 +340,8 @@ class _LiveSource:
         if message != self._state.error:
             _log.warning("%s: %s", self.source.name, message, exc_info=not expected)
         self._state = replace(self._state, error=message)
-        self._index.activity.last_failure = Failure(self._clock(), f"{self.source.name}: {message}")
+        failure = Failure(self._clock(), f"{self.source.name}: {message}")
+        self._index.activity.failed(self.source.name, failure)
         self._back_off()
 
     def _back_off(self) -> None:

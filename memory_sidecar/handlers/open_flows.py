@@ -6,13 +6,12 @@ other processes may have it; whoever watches keeps it, and then several sources 
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from memory_sidecar.flows.source import SourceFlow
+from memory_sidecar.flows.source import SourceFlow, remove_state
 from memory_sidecar.handlers.shared_lock import SharedLock
 from memory_sidecar.sources.registry import Source
 
@@ -72,7 +71,7 @@ class OpenFlows:
     def forget(self, source: Source) -> None:
         """Its next refresh derives every row again."""
         self.close(source.name)
-        shutil.rmtree(self._state_of(source.name), ignore_errors=True)
+        remove_state(self._state_of(source.name))
 
     def _opened(self, source: Source) -> SourceFlow:
         with self._making:

@@ -62,6 +62,7 @@ class Scope:
 
     agent: str
     store: AgentStore
+    connection: Connection  # to one commit of it
     embed_query: EmbedQuery | None
 
 
@@ -107,14 +108,14 @@ class _Search:
         embedding: Future[Vector] | None = None
         if self.scope.embed_query is not None and self.query.mode is not SearchMode.KEYWORD:
             embedding = _embedding.submit(self.scope.embed_query, self.query.text)
-        with self.scope.store.reading() as connection:
-            chosen = chosen_chunks(connection, self.query.filter, now=self.now)
-            words, meaning = self._word_arm(connection, chosen), Arm.silent()
-            if embedding is not None:
-                index = self.scope.store.vectors[MEMORY_CHUNKS]
-                meaning = _arm(*index.cosines(embedding.result(), connection), chosen)
-            judged = _Judged.of(self.query.mode, words, meaning)
-            return self._read(connection, judged)
+        connection = self.scope.connection
+        chosen = chosen_chunks(connection, self.query.filter, now=self.now)
+        words, meaning = self._word_arm(connection, chosen), Arm.silent()
+        if embedding is not None:
+            index = self.scope.store.vectors[MEMORY_CHUNKS]
+            meaning = _arm(*index.cosines(embedding.result(), connection), chosen)
+        judged = _Judged.of(self.query.mode, words, meaning)
+        return self._read(connection, judged)
 
     def _word_arm(self, connection: Connection, chosen: ChosenChunks) -> Arm:
         if self.query.mode is SearchMode.VECTOR:

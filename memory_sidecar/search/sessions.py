@@ -64,6 +64,7 @@ _pool = ThreadPoolExecutor(4, thread_name_prefix="question")
 
 def search_sessions(
     query: SessionQuery,
+    connection: Connection,
     *,
     project_hash: str,
     store: DerivedStore,
@@ -73,40 +74,40 @@ def search_sessions(
     """The best rows of the kinds asked for, best first. Without `embed_query` by words alone.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. `judge` reads the best hits
-    of a hybrid search again. `project_hash` is that of the filter's project.
+    of a hybrid search again. `project_hash` is that of the filter's project. All is read from one
+    commit of `store`, that of `connection`.
     """
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         vector = _pool.submit(embed_query, asked.text)
-    with store.reading() as connection:
-        searches = []
-        for kind in query.kinds:
-            required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
-            if allowed is None or len(allowed):
-                scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
-                searches.append(
-                    _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
-                )
-        found = [scored for search in searches for scored in search.best(query.top_k)]
-        is_judged = judge is not None and query.mode is SearchMode.HYBRID
-        read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
-        if judge is not None and is_judged:
-            rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
-            read = _reordered(read, judged_order(connection, asked.text, rows, judge))
-        return [
-            SessionHit(
-                kind=scored.kind,
-                session=head,
-                text=row.text,
-                heading=row.heading,
-                sequence=row.sequence,
-                created_at=row.created_at,
-                score=scored.score,
-                explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
+    searches = []
+    for kind in query.kinds:
+        required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
+        if allowed is None or len(allowed):
+            scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
+            searches.append(
+                _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
-            for scored, row, head in read[: query.top_k]
-        ]
+    found = [scored for search in searches for scored in search.best(query.top_k)]
+    is_judged = judge is not None and query.mode is SearchMode.HYBRID
+    read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
+    if judge is not None and is_judged:
+        rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
+        read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+    return [
+        SessionHit(
+            kind=scored.kind,
+            session=head,
+            text=row.text,
+            heading=row.heading,
+            sequence=row.sequence,
+            created_at=row.created_at,
+            score=scored.score,
+            explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
+        )
+        for scored, row, head in read[: query.top_k]
+    ]
 
 
 def _rows_to_search(
@@ -134,9 +135,9 @@ def _scanning(
     """The cosines of all rows, on their way: a scan runs beside the keyword arm."""
     if vector is None:
         return None
-    index.catch_up(connection)
+    view = index.view(connection)
     # After the question's own vector in the same queue, so that one at least goes on.
-    return _pool.submit(lambda: index.scan(vector.result()))
+    return _pool.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)
@@ -263,7 +264,7 @@ _Read = tuple[_Scored, FoundRow, SessionHead]
 
 
 def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
-    """The best of `found`, of equal ones the latest. Vectors may be ahead of this snapshot."""
+    """The best of `found`, of equal ones the latest."""
     scores = sorted((each.score for each in found), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
     best = [each for each in found if each.score >= least]

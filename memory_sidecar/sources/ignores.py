@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import ignore
@@ -99,6 +100,16 @@ class IgnoreRules:
 def check_excludes(excludes: tuple[str, ...]) -> None:
     """Raise UsageError for an exclude that is no glob."""
     _add_excludes(OverrideBuilder(Path()), excludes)
+
+
+def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `excludes` that are globs."""
+    valid = []
+    for glob in excludes:
+        with suppress(UsageError):
+            check_excludes((glob,))
+            valid.append(glob)
+    return tuple(valid)
 
 
 def _in_repository(root: Path) -> bool:

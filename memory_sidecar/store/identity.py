@@ -80,10 +80,17 @@ def new_state_id() -> str:
 
 
 def set_aside(path: Path) -> None:
-    """Move a database that cannot be used out of the way, as `<name>.old`, one kept."""
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    path.replace(path.with_name(path.name + ".old"))
+    """Move a database that cannot be used out of the way, log and all, as `<name>.old`, one kept.
+
+    The log first: one that was left alone would be taken for the next database's.
+    """
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    for suffix in ("-wal", ""):
+        part, old = (path.with_name(path.name + kept + suffix) for kept in ("", ".old"))
+        if part.exists():
+            part.replace(old)
+        else:
+            old.unlink(missing_ok=True)
 
 
 def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
@@ -96,7 +103,7 @@ def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
         rows = schema.corpora[0].rows
         tables = integers(connection.execute("SELECT name = ? FROM sqlite_schema", (rows,)))
     if application == 0 and version == 0 and not tables:
-        return 0
+        return 0  # new, or emptied by someone
     if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too
         raise StoreForeign(
             f"{path} is not a database of {schema.kind}",

@@ -217,6 +217,8 @@ def test_a_setting_names_the_root(run, fly, tmp_path):
     (tmp_path / "memory-sidecar.toml").write_text('context_root = "root"\n')
     inside = tmp_path / "deep"
     inside.mkdir()
+    assert run("context", "tasks", "--json", cwd=inside).status == 3
+    assert run("trust", tmp_path).status == 0
     assert run("context", "tasks", "--json", cwd=inside).json == []
     other = run("context", "tasks", "--json", "--root", inside, cwd=inside)
     assert (other.status, other.error["code"]) == (3, "not_found")

@@ -31,5 +31,5 @@ from memory_sidecar.daemon.server import Kind
 def test_kind_follows_from_the_arguments(
     arguments: tuple[str, ...], kind: Kind, tmp_path: Path
 ) -> None:
-    commands = Commands(tmp_path, cwd=tmp_path, environ={})
+    commands = Commands(tmp_path, environ={})
     assert commands.kind_of(Request(arguments, "/", {}, False, False, 80)) is kind

@@ -6,6 +6,7 @@ from memory_sidecar.context.layout import Root, is_root, root_around
 from memory_sidecar.errors import NotFound, UsageError
 from memory_sidecar.handlers.context import find_root, init
 from memory_sidecar.settings import Settings
+from memory_sidecar.trust import answer
 
 
 def shape(path):
@@ -73,12 +74,13 @@ def test_what_is_named_comes_before_what_lies_around(root, tmp_path):
     for name in ("option", "variable", "setting"):
         init(tmp_path / name, project=None)
     (tmp_path / "memory-sidecar.toml").write_text('context_root = "setting"\n')
+    trusting = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    answer(str(tmp_path), True, trusting)
     variable = {"MEMORY_SIDECAR_CONTEXT": "variable"}
     deep = root.path / "projects"
     assert found(tmp_path / "option", tmp_path, variable) == "option"
     assert found(None, tmp_path, variable) == "variable"
-    assert found(None, deep, {}) == "setting"
-    (tmp_path / "memory-sidecar.toml").unlink()
+    assert found(None, deep, trusting) == "setting"
     assert found(None, deep, {}) == "root"
 
 

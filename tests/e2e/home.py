@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from memory_sidecar.daemon.address import read_address
@@ -39,6 +40,7 @@ class Home:
             **inherited,
             "MEMORY_SIDECAR_DATA_DIR": str(self.data_dir),
             "XDG_RUNTIME_DIR": str(runtime_dir),
+            "XDG_CONFIG_HOME": str(folder / "config"),
             **environment,
         }
 
@@ -109,7 +111,7 @@ class Home:
         connected.connect(address.removeprefix("unix:"))
         return connected
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number: Signals) -> None:
         """Send `number` to the daemon and wait until it has ended."""
         os.kill(self.pid, number)
         self.wait_until_free()
