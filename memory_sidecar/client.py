@@ -32,9 +32,7 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 CANCEL_PATIENCE_S = 2.0
-GOES_ON = (
-    "memory-sidecar: interrupted; what was committed stays, and the daemon goes on with the rest\n"
-)
+LATE_INTERRUPT = "interrupted; the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
 REFUSED_S = 60.0  # a daemon that refuses is stopping; the next one may be asked to, as well
@@ -231,25 +229,33 @@ def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
 
 def _interrupt(link: Link) -> int:
     """Cancel the command and let it have its last word; another Ctrl-C does not wait for that."""
+    try:
+        if not _cancel(link):
+            _write(2, f"memory-sidecar: {LATE_INTERRUPT}\n")
+    except KeyboardInterrupt:
+        os._exit(EXIT_INTERRUPTED)
+    except Exception:  # whatever it is, the user wants out
+        return EXIT_INTERRUPTED
+    return EXIT_INTERRUPTED
+
+
+def _cancel(link: Link) -> bool:
+    """Whether the command, or its daemon, ended in time."""
     import time
 
     until = time.monotonic() + CANCEL_PATIENCE_S
-    has_ended = False
     try:
         link.patience(CANCEL_PATIENCE_S)  # for a daemon that does not even read
         link.send({"type": "cancel"})
         # Nobody types into what they have interrupted, and a progress bar is no last word.
-        while not has_ended and (left_s := until - time.monotonic()) > 0:
+        while (left_s := until - time.monotonic()) > 0:
             link.patience(left_s)
             frame = link.receive()
-            has_ended = frame is None or _take(frame, link, reads=False) is not None
-    except KeyboardInterrupt:
-        os._exit(EXIT_INTERRUPTED)
-    except Exception:  # noqa: S110  whatever it is, the user wants out
-        pass
-    if not has_ended:
-        _write(2, GOES_ON)
-    return EXIT_INTERRUPTED
+            if frame is None or _take(frame, link, reads=False) is not None:
+                return True
+    except TimeoutError:
+        return False
+    return False
 
 
 class _OutputClosed(Exception):

@@ -71,20 +71,24 @@ def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Sett
 def narrowed_by(root: Path, settings: Settings) -> Settings:
     """`settings` for the source at `root`, less what its own `memory-sidecar.toml` leaves out.
 
-    Of that file, which nobody need have trusted, `excludes` add to ours and `max_file_bytes` may
-    be less than ours. Whatever else it says, and a file that cannot be read, counts for nothing.
+    Of that file, which nobody need have trusted, `excludes` add to ours, but ask for nothing, and
+    `max_file_bytes` may be less than ours. Whatever else it says, and a file that cannot be read,
+    counts for nothing.
     """
     try:
         says = _read(root / CONFIG_NAME)
     except UsageError:
         return settings
     limit, globs = says.get("max_file_bytes"), says.get("excludes")
+    left_out = (
+        [glob for glob in globs if not glob.startswith("!")] if _is_list_of_text(globs) else []
+    )
     return replace(
         settings,
         max_file_bytes=min(settings.max_file_bytes, limit)
         if type(limit) is int and limit > 0
         else settings.max_file_bytes,
-        excludes=settings.excludes + (tuple(globs) if _is_list_of_text(globs) else ()),
+        excludes=settings.excludes + tuple(left_out),
     )
 
 

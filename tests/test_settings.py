@@ -73,7 +73,8 @@ def test_what_is_wrong_with_the_users_own_is_told(user_config, environ, tmp_path
 
 def test_a_source_may_leave_out_more_and_nothing_else(project):
     (project / "memory-sidecar.toml").write_text(
-        'excludes = ["*.log"]\nmax_file_bytes = 10\nsession_summarizer = "x"\nmodel_dir = "m"\n'
+        'excludes = ["*.log", "!.env"]\n'
+        'max_file_bytes = 10\nsession_summarizer = "x"\nmodel_dir = "m"\n'
     )
     ours = Settings(excludes=("tmp/",), max_file_bytes=100)
     assert narrowed_by(project, ours) == Settings(excludes=("tmp/", "*.log"), max_file_bytes=10)

@@ -15,14 +15,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
 from memory_sidecar.children import child_environment
-from memory_sidecar.cli.form import error_line, wants_json
+from memory_sidecar.cli.form import Styled, error_line, wants_json
 from memory_sidecar.cli.progress import Progress
+from memory_sidecar.credentials import mask_document
 from memory_sidecar.errors import SidecarError, UsageError
+from memory_sidecar.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from memory_sidecar.cli.hints import Hints
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
     OpenServices = Callable[..., Services]
     CloseServices = Callable[[Services], None]
+
+T = TypeVar("T")
 
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
@@ -114,13 +118,6 @@ class Call:
             return True
         return self.is_terminal and self.environ.get("TERM") != "dumb"
 
-    def marked(self, text: str) -> str:
-        """`text` as what the eye looks for first."""
-        return click.style(text, fg="cyan", bold=True) if self.uses_colour else text
-
-    def faint(self, text: str) -> str:
-        return click.style(text, dim=True) if self.uses_colour else text
-
     @cached_property
     def reporter(self) -> Progress:
         return Progress(
@@ -170,13 +167,27 @@ class Call:
         """`text`, its commands with the options that this call was given."""
         return self.hints.completed(text) if self.hints else text
 
-    def print(self, text: str = "") -> None:
-        """One line of the result."""
-        self.stdout.write(text + "\n")
+    def masked(self, found: T) -> T:
+        """`found` with what looks like a secret masked, and a notice where something was."""
+        shown, count = mask_document(found)
+        if count:
+            self.reporter.notice(f"{count} masked that look like secrets")
+        return shown
+
+    def print(self, *parts: str | Styled) -> None:
+        """One line of the result. Nothing in `parts` reaches a terminal as more than text."""
+        self.stdout.write("".join(map(self._printed, parts)) + "\n")
+
+    def _printed(self, part: str | Styled) -> str:
+        if isinstance(part, str):
+            return visible(part)
+        text = visible(part.text)
+        return click.style(text, **part.style) if self.uses_colour else text
 
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""
-        self.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+        document = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        self.stdout.write(visible_json(document) + "\n")
 
     def print_error(self, error: SidecarError) -> None:
         """One line on standard error, JSON where the result would have been."""

@@ -43,6 +43,7 @@ def check(
         fixed = opened.fix(findings, reporter=call.reporter)
         call.reporter.notice(f"{fixed} mended")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
+    findings = call.masked(findings)
     call.reporter.close()
     shown = opened.root.shown
     if call.wants_json:
@@ -71,7 +72,7 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
     opened = open_context(call, root)
     projects = chosen_projects(call, opened, project, every=every)
-    found = opened.archive(projects) if archive else opened.tasks(projects)
+    found = call.masked(opened.archive(projects) if archive else opened.tasks(projects))
     if call.wants_json:
         call.print_json(
             [

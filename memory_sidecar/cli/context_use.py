@@ -71,7 +71,7 @@ def refs(
     """Show how often each atom was read, the most used ones first."""
     opened = open_context(call, root)
     projects = chosen_projects(call, opened, project, every=every)
-    used = opened.used(projects)
+    used = call.masked(opened.used(projects))
     if hot:
         used = [each for each in used if each.is_hot]
     if cold:

@@ -21,7 +21,13 @@ from memory_sidecar.store.report import ListedFile
     help="Return when vectors are done, or as soon as keywords are. By default keyword where a "
     "daemon embeds behind, and dense without one.",
 )
-@click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
+@click.option(
+    "--exclude",
+    "excludes",
+    multiple=True,
+    metavar="GLOB",
+    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
+)
 @force_option
 @with_call
 def index(

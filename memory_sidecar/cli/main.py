@@ -138,7 +138,7 @@ def run(call: Call) -> int:
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         call.reporter.close()
-        goes_on = ", and the daemon goes on with the rest" if call.host else ""
+        goes_on = ", and the daemon goes on with what waits" if call.host else ""
         call.stderr.write(f"memory-sidecar: interrupted; what was committed stays{goes_on}\n")
         return EXIT_INTERRUPTED
     finally:

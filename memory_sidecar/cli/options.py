@@ -58,6 +58,9 @@ def with_agent(command: Command) -> Command:
 
 
 force_option = click.option("--force", is_flag=True, help="Even a folder that holds your home.")
+allow_secrets_option = click.option(
+    "--allow-secrets", is_flag=True, help="Store what looks like a key or password too."
+)
 
 
 class TextCommand(click.Command):

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
+from memory_sidecar.visible import visible_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
@@ -42,7 +44,7 @@ class Progress:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        text = self._complete(text)
+        text = visible_line(self._complete(text))
         with self._lock:
             if self._bar is not None:
                 self._bar.console.print(f"note: {text}", highlight=False, markup=False)

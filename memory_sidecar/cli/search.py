@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.explain import explanation_json, explanation_line
+from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.handlers.codebase import Freshness, narrowed
@@ -13,6 +15,7 @@ from memory_sidecar.outputs import code as out
 
 MAX_TOP_K = 1000
 SHOWN_LINES = 12
+DIM = {"dim": True}
 
 
 @click.command()
@@ -69,7 +72,7 @@ def search(
         asked = narrowed(asked, codebase.source_around(call.cwd))
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
-    hits = codebase.search(asked, reporter=call.reporter)
+    hits = call.masked(codebase.search(asked, reporter=call.reporter))
     call.reporter.close()
     freshness = codebase.freshness() if explain else {}
     if call.wants_json:
@@ -99,12 +102,7 @@ def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
         "signature": hit.chunk.signature,
     }
     if freshness is not None:
-        why = hit.explanation
-        shown["explain"] = {
-            "cosine": _rounded(why.cosine),
-            "keyword": _rounded(why.keyword),
-            "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
-        }
+        shown["explain"] = explanation_json(hit.explanation)
         scanned_at = freshness.scanned_at
         shown["freshness"] = {
             "is_current": freshness.is_current,
@@ -117,16 +115,12 @@ def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
 def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
     where = f"{hit.filename}:{hit.chunk.location}"
     what = hit.chunk.signature or hit.chunk.scope or ", ".join(hit.chunk.symbols[:3])
-    shown = call.faint(what) if what else ""
-    call.print(f"{call.marked(where)}  {hit.score:.3f}  {shown}".rstrip())
+    call.print(title(where), f"  {hit.score:.3f}", *([Styled(f"  {what}", DIM)] if what else []))
     if explain:
-        why = hit.explanation
-        parts = [f"cosine {_shown(why.cosine)}", f"keyword {_shown(why.keyword)}"]
-        parts += [f"{name} {value:+.3f}" for name, value in why.boosts.items()]
-        call.print("  " + " · ".join(parts))
+        call.print(f"  {explanation_line(hit.explanation)}")
     lines = hit.chunk.code.split("\n")
     for number, line in enumerate(lines[:SHOWN_LINES], hit.chunk.start_line):
-        call.print(f"{number:>6}  {line}")
+        call.print(f"{number:>6}  {line}".rstrip())
     if len(lines) > SHOWN_LINES:
         call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
     call.print()
@@ -140,11 +134,3 @@ def _told(freshness: Freshness) -> str:
         state = "up to date" if freshness.is_current else "being brought up to date"
     waiting = freshness.vectors_pending
     return f"{state}, {waiting:,} chunks wait for a vector" if waiting else state
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
-def _shown(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"

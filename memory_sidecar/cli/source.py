@@ -20,7 +20,13 @@ def source() -> None:
 @source.command()
 @click.argument("path")
 @click.option("--name", help="What to call it; the folder's name otherwise.")
-@click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
+@click.option(
+    "--exclude",
+    "excludes",
+    multiple=True,
+    metavar="GLOB",
+    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
+)
 @click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
 @force_option
 @with_call

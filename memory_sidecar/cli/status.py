@@ -71,7 +71,7 @@ def _watch(call: Call) -> None:
             call.stdout.write(REDRAW.format(lines=shown) if shown else "")
         elif shown:
             call.stdout.write("\n")
-        call.stdout.write("\n".join(lines) + "\n")
+        call.print("\n".join(lines))
         call.stdout.flush()
         shown = len(lines)
         try:

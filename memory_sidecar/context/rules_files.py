@@ -20,7 +20,14 @@ from memory_sidecar.context.layout import (
     make_project,
     make_root,
 )
-from memory_sidecar.context.lists import FILES, Listed, files_of_project, files_of_root, with_list
+from memory_sidecar.context.lists import (
+    FILES,
+    SITUATION_WORDS,
+    Listed,
+    files_of_project,
+    files_of_root,
+    with_list,
+)
 from memory_sidecar.context.refs import broken_lines
 from memory_sidecar.context.regen import Change, write
 from memory_sidecar.context.survey import Survey
@@ -35,7 +42,7 @@ LEFT_BEHIND_AFTER_S = 3600  # a temporary file that is younger may be in use
 
 # What a status says, each by a word that its heading has.
 STATUS_SECTIONS = {
-    "Current Situation": ("situation", "current", "status"),
+    "Current Situation": SITUATION_WORDS,
     "In Flight & New Variables": ("flight", "progress", "variables"),
     "Blockers & Pending Decisions": ("block", "decision"),
     "Next Step": ("next",),

@@ -12,6 +12,10 @@ import warnings
 from collections import deque
 from contextlib import suppress
 from io import TextIOWrapper
+from textwrap import indent
+from typing import Any
+
+from memory_sidecar.visible import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
 MAX_BYTES = 1 << 20
@@ -32,6 +36,19 @@ def log_to_stderr(level: str) -> None:
 def set_level(level: str) -> None:
     """One of `LEVELS`, for everything that logs from now on."""
     logging.getLogger().setLevel(level.upper())
+
+
+class _Formatter(logging.Formatter):
+    """Keeps a record in its line and a traceback indented below: neither can forge another one."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
+        return visible_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802  logging's own
+        return indent(visible(super().formatException(ei)), "  ")
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return indent(visible(super().formatStack(stack_info)), "  ")
 
 
 class _Rotating(logging.handlers.RotatingFileHandler):
@@ -68,7 +85,7 @@ class _Rotating(logging.handlers.RotatingFileHandler):
 
 
 def _begin(handler: logging.Handler, level: str) -> None:
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(_Formatter(_FORMAT))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
     logging.raiseExceptions = False  # a failure to log, told on a stream that is logged, never ends
     logging.captureWarnings(True)

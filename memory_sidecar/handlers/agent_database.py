@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
@@ -99,7 +100,9 @@ class AgentDatabase:
         # Its own folder lies beside its database: both are there, or neither is. A link may lead to
         # another disk.
         is_beside = source.name == OWN_DIRECTORY and not self.paths.memories.is_symlink()
-        return MemoryBuilder(source, agent=self.name, believes_empty=is_beside)
+        return MemoryBuilder(
+            source, agent=self.name, believes_empty=is_beside, is_unfilled=is_unfilled
+        )
 
     # Writing
 

@@ -30,6 +30,7 @@ from memory_sidecar.context.layout import (
 from memory_sidecar.context.refs import Refs, rotate_log
 from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
+from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.settings import load_settings
@@ -180,8 +181,12 @@ class Context:
         names = ", ".join(project.name for project in projects)
         raise UsageError("which project?", hint=f"name it with --project: {names}")
 
-    def new(self, project: Project, kind: AtomKind, draft: Draft) -> tuple[AtomId, Path]:
-        """Make an atom under the next free number; raises as `create_atom`."""
+    def new(
+        self, project: Project, kind: AtomKind, draft: Draft, *, allow_secrets: bool = False
+    ) -> tuple[AtomId, Path]:
+        """Make an atom under the next free number; raises SecretRefused, and as `create_atom`."""
+        if not allow_secrets:
+            refuse_credentials(draft)
         with _named_errors(self.root.path):
             return create_atom(project, kind, draft, today=self.today)
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import partial
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.credentials import refuse_credentials
+from memory_sidecar.credentials import mask_document, refuse_credentials
 from memory_sidecar.embedding.embedder import Vectors
 from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.errors import NotFound, SecretRefused
@@ -95,9 +95,10 @@ class Promoter:
         """
         document = self._sessions.get(session_id).document
         session = read_session(document)
-        summary = session.summary or self._summary(session, document)
+        summary = session.summary or mask_document(self._summary(session, document))[0]
         if session.summary is None and not dry_run:
-            self._sessions.save({**document, "summary": summary_document(summary)})
+            whole = {**document, "summary": summary_document(summary)}
+            self._sessions.save(whole, allow_secrets=True)  # what was kept on purpose stays
         target = self._agent.shared if shared and self._agent.shared else self._agent
         suggested = candidates(session, summary)
         judged = list(self._judged(suggested))
@@ -163,7 +164,7 @@ class Promoter:
 
     def _refused(self, candidate: Candidate) -> Judged | None:
         try:
-            refuse_credentials(candidate.text, *candidate.tags, *candidate.evidence)
+            refuse_credentials(candidate)
         except SecretRefused as error:
             self._reporter.notice(f"{error.message}: {candidate.category}")
             return Judged(candidate, Fate.REFUSED)

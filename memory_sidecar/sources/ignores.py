@@ -16,6 +16,7 @@ from pathlib import Path
 
 import ignore
 from ignore.overrides import Override, OverrideBuilder
+from pathspec import GitIgnoreSpec
 
 from memory_sidecar.errors import UsageError
 
@@ -46,6 +47,7 @@ class IgnoreRules:
     def __init__(self, root: str, excludes: tuple[str, ...]) -> None:
         """`root` is absolute; `excludes` are globs as in a `.gitignore` at its top.
 
+        `!GLOB` asks for files that are otherwise left out because they may hold secrets.
         Raises UsageError for an exclude that is no glob.
         """
         self.root = root
@@ -55,6 +57,9 @@ class IgnoreRules:
         self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
         self._released = _released(Path(root))
         self._overrides = _overrides(root, excludes, self._released)
+        self._asked_for = GitIgnoreSpec.from_lines(
+            glob.removeprefix("!") for glob in excludes if glob.startswith("!")
+        )
 
     def paths(
         self, start: str, unreadable: list[str], *, max_depth: int | None = None
@@ -84,6 +89,13 @@ class IgnoreRules:
     def is_built_in(self, name: str, *, is_folder: bool) -> bool:
         """Whether what is called `name` is ignored whatever rules the source has."""
         return name in NEVER or (is_folder and name in BUILT_IN and name not in self._released)
+
+    def asked_for(self, path: str) -> bool:
+        """Whether an exclude `!GLOB` asks for the file at `path`, though it may hold secrets.
+
+        What lies in the source itself cannot ask for that.
+        """
+        return self._asked_for.match_file(path)
 
     def _builder(self, start: str) -> ignore.WalkBuilder:
         return (
@@ -133,10 +145,11 @@ def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -
 
 def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
     for glob in excludes:
-        if not glob.strip() or glob.startswith("!"):
+        wanted = glob.removeprefix("!")
+        if not wanted.strip() or wanted.startswith("!"):
             raise UsageError(f"{glob!r} is no glob to exclude", hint="for example 'docs/**/*.txt'")
         try:
-            builder.add(f"!{glob}")
+            (builder if wanted == glob else OverrideBuilder(Path())).add(f"!{wanted}")
         except ignore.Error as error:
             why = str(error).rpartition("': ")[2]  # before that it quotes the glob, with our `!`
             raise UsageError(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import title
 
 
 @pytest.mark.parametrize(
@@ -28,16 +29,17 @@ from memory_sidecar.cli.call import Call
 def test_caller_decides(
     environ: Mapping[str, str], is_terminal: bool, is_coloured: bool, tmp_path: Path
 ) -> None:
+    stdout = io.StringIO()
     call = Call(
         arguments=(),
         cwd=tmp_path,
         environ=environ,
         stdin=io.BytesIO(),
-        stdout=io.StringIO(),
+        stdout=stdout,
         stderr=io.StringIO(),
         is_terminal=is_terminal,
         shows_progress=False,
         columns=80,
     )
-    assert (call.marked("cart.py") != "cart.py") == is_coloured
-    assert (call.faint("def total") != "def total") == is_coloured
+    call.print(title("cart.py"))
+    assert (stdout.getvalue() != "cart.py\n") == is_coloured

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.context.layout import Root, is_root, root_around
+from memory_sidecar.context.layout import (
+    Project,
+    Root,
+    is_root,
+    is_unfilled,
+    make_project,
+    make_root,
+    root_around,
+)
 from memory_sidecar.errors import NotFound, UsageError
 from memory_sidecar.handlers.context import find_root, init
 from memory_sidecar.settings import Settings
@@ -108,3 +116,16 @@ def test_nothing_is_on_unless_it_is_set():
     assert not settings.context_regen
     assert not settings.context_commit
     assert not settings.context_count_reads
+
+
+def test_every_page_that_init_makes_is_unfilled_until_something_is_said_in_it(tmp_path):
+    made = make_root(tmp_path) + make_project(Project(tmp_path, "p"))
+    for page in (path for path in made if path.suffix == ".md"):
+        text = page.read_text("utf-8")
+        for path in (page.relative_to(tmp_path).as_posix(), page.as_posix()):
+            assert is_unfilled(path, text)
+            listed = text.replace("<!-- context:files -->", "<!-- context:files -->\n- `x.md`")
+            assert is_unfilled(path, listed.replace("\n", "\r\n"))
+            assert not is_unfilled(path, text + "\nIt is for shops.\n")
+    assert not is_unfilled("projects/p/other.md", "")
+    assert not is_unfilled("STATUS.md", "")

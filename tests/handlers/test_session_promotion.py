@@ -218,7 +218,8 @@ def test_a_brief_that_resembles_another_candidate_is_named(taught):
 def test_secrets_are_not_promoted_and_a_dry_run_says_so(taught):
     it = taught()
     secret = "The deploy key is ghp_" + "a1B2" * 9
-    it.sessions.save(SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}})
+    told = SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}}
+    it.sessions.save(told, allow_secrets=True)
     for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
         promotion = it.promoter.promote("a", dry_run=dry_run)
         assert fates(promotion) == [("preference", fate), ("outcome", Fate.REFUSED)]

@@ -16,8 +16,9 @@ import pytest
 from memory_sidecar.cli.main import every_command
 from tests.mcp.host import Host
 from tests.security.conftest import PRIVATE, Scene
-from tests.security.hostile_clone import AGENT, SECRET, fingerprint
+from tests.security.hostile_clone import AGENT, KEY, SECRET, fingerprint
 
+HIDDEN = (SECRET, KEY, PRIVATE)
 MAX_RESIDENT_KB = 900_000
 
 EVENT = json.dumps(
@@ -35,7 +36,7 @@ A = ("--agent", AGENT)
 CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("index", (".", "--wait", "keyword"), ""),
     ("search", ("total",), ""),
-    ("search", (SECRET, "--mode", "keyword"), ""),
+    ("search", ("zanzibar ledger snarks", "--mode", "keyword"), ""),
     ("grep", ("sum($X)", "."), ""),
     ("embed", ("a text",), ""),
     ("store", ("Prices are in cents", "--category", "pitfall", *A), ""),
@@ -59,7 +60,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("session search", ("total", *A), ""),
     ("session show", ("s1", *A), ""),
     ("session promote", ("s1", *A), ""),
-    ("session import", ("session.jsonl", "huge/huge.jsonl", "device.py", "pipe/pipe.py", *A), ""),
+    ("session import", ("session.jsonl", "huge.jsonl", "device.py", "pipe.py", *A), ""),
     ("session prune", ("--keep-days", "0", *A), ""),
     ("session delete", ("s1", *A), ""),
     ("episodic-put", ("A note", "--file", "journal.mv2"), ""),
@@ -87,6 +88,10 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("service status", (), ""),
     ("skills list", (), ""),
     ("skills install", ("skills",), ""),
+    ("index", ("../traps/endless", "--wait", "keyword"), ""),
+    ("index", ("../traps/pipe", "--wait", "keyword"), ""),
+    ("index", ("../traps/huge", "--wait", "keyword"), ""),
+    ("status", (), ""),
     ("trust", ("--list",), ""),
     ("stop", (), ""),
 ]
@@ -96,16 +101,16 @@ NOT_CALLED = {"mcp", "serve", "service install", "service uninstall"}
 TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("status", {}),
     ("list_sources", {}),
-    ("search_code", {"query": f"total {SECRET}"}),
+    ("search_code", {"query": "total zanzibar ledger snarks"}),
     ("read_file", {"path": "shop/cart.py"}),
     ("read_file", {"path": "link.py"}),
     ("read_file", {"path": "linked/diary.md"}),
     ("read_file", {"path": "../../outside/profile"}),
     ("read_file", {"path": ".env"}),
     ("read_file", {"path": "device.py"}),
-    ("read_file", {"path": "pipe/pipe.py"}),
+    ("read_file", {"path": "pipe.py"}),
     ("store_memory", {"content": "Prices are in cents", "category": "pitfall"}),
-    ("search_memories", {"query": f"cents {SECRET}"}),
+    ("search_memories", {"query": "cents zanzibar ledger"}),
     ("query_memories", {}),
     ("get_recent_memories", {}),
     ("list_memories", {}),
@@ -151,12 +156,12 @@ def test_no_command_is_turned_against_its_user(scene: Scene) -> None:
         if command == "stop":
             assert peak_resident_kb(scene.user.pid) < MAX_RESIDENT_KB
         done = scene.call(*command.split(), *arguments, stdin=stdin)
-        said += done.stdout + done.stderr.replace(f"{arguments}", "")
-    assert SECRET not in said
-    assert PRIVATE not in said
-    assert not re.search(r"\x1b\]", said)
+        said += done.stdout + done.stderr
+    assert scene.harm == []
+    assert [word for word in (*HIDDEN, "\x1b") if word in said] == []
     for path in own_files(scene):
-        assert SECRET.encode() not in path.read_bytes(), path
+        content = path.read_bytes()
+        assert [word for word in HIDDEN if word.encode() in content] == [], path
     changed = ("context", "journal.mv2", "knowledge", "episodic", "skills")  # as it was told to
     after = fingerprint(scene.clone, without=changed)
     before = fingerprint_without(scene.clone_before, changed)
@@ -169,6 +174,7 @@ def test_nor_without_a_daemon(scene: Scene) -> None:
     for command, arguments, stdin in CALLS:
         if command in alone or command.startswith("context access"):
             scene.call(*command.split(), *arguments, stdin=stdin, MEMORY_SIDECAR_NO_DAEMON="1")
+    assert scene.harm == []
 
 
 @pytest.mark.timeout(600)
@@ -183,17 +189,23 @@ def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
         said += json.dumps(host.call(name, **arguments))
         scene.look(name)
     host.end()
-    assert SECRET not in said.replace(f"total {SECRET}", "").replace(f"cents {SECRET}", "")
+    assert scene.harm == []
+    assert [word for word in HIDDEN if word in said] == []
     assert fingerprint(scene.clone) == scene.clone_before
 
 
 @pytest.mark.timeout(600)
-def test_nor_if_the_user_names_its_data_directory(scene: Scene) -> None:
+@pytest.mark.parametrize("registries", ["as they are", "of the user"])
+def test_nor_if_the_user_names_its_data_directory(scene: Scene, registries: str) -> None:
     """That is trust, and still nothing in it leads out of it."""
-    named = ("--data-dir", "data/memory")
+    if registries == "of the user":
+        for registry in scene.clone.glob("data/memory/**/sources.json"):
+            registry.unlink()
+    tried = ("index", "store", "query", "get", "prune", "restore", "status", "reindex", "stop")
     for command, arguments, stdin in CALLS:
-        if not command.startswith(("context", "service", "skills", "trust", "model", "episodic")):
-            scene.call(*command.split(), *arguments, *named, stdin=stdin)
+        if command in tried or command.startswith("session"):
+            scene.call(*command.split(), *arguments, "--data-dir", "data/memory", stdin=stdin)
+    assert scene.harm == []
 
 
 def fingerprint_without(before: dict[str, str], names: tuple[str, ...]) -> dict[str, str]:

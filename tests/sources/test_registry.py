@@ -109,7 +109,7 @@ def test_a_name_that_is_taken_or_no_name_is_refused(
     assert [source.name for source in registry.all()] == ["shop"]
 
 
-@pytest.mark.parametrize("glob", ["[", "!keep.py", ""])
+@pytest.mark.parametrize("glob", ["[", "!!keep.py", ""])
 def test_an_exclude_that_is_no_glob_is_not_registered(
     registry: Registry, tmp_path: Path, glob: str
 ) -> None:
