@@ -85,9 +85,8 @@ def test_being_asked_twice_does_not_hurry_it(home: Home) -> None:
     assert (running.returncode, err) == (0, "")
     assert [hit["filename"] for hit in json.loads(out)] == ["cart.py"]
     for each in stopping:
-        out, err = each.communicate(timeout=60)
+        _, err = each.communicate(timeout=60)
         assert (each.returncode, err) == (0, "")
-        assert json.loads(out)["stopped"]
 
 
 @pytest.mark.parametrize("running", ["nothing", "the older one"])
