@@ -177,8 +177,8 @@ def test_more_agents_than_descriptors(scene: Scene, scale: Scale, tally: Tally):
             there = contents(call(scene.home, tally, *LISTED, "--agent", name))
             if there[f"What {name} knows"] != 1:
                 tally.failed(name, f"lists {dict(there)}")
-        call(scene.home, tally, "stop", within_s=STOPPED_S)
-        daemon.wait(timeout=STOPPED_S)
+        if call(scene.home, tally, "stop", within_s=STOPPED_S) is not None:
+            daemon.wait(timeout=STOPPED_S)
     finally:
         daemon.kill()
         daemon.wait()
