@@ -135,6 +135,20 @@ def database_bytes(path: Path) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
+def set_aside(path: Path) -> None:
+    """Move a database that cannot be used out of the way, log and all, as `<name>.old`, one kept.
+
+    The log first: one that was left alone would be taken for the next database's.
+    """
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    for suffix in ("-wal", ""):
+        part, old = (path.with_name(path.name + kept + suffix) for kept in ("", ".old"))
+        if part.exists():
+            part.replace(old)
+        else:
+            old.unlink(missing_ok=True)
+
+
 def integers(rows: Iterable[Any]) -> list[int]:
     """The first column of `rows`."""
     return [row[0] for row in rows]

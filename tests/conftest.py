@@ -45,8 +45,11 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # nothing that the developer has set
 # A shell has what it runs in the background ignore interrupts, and so would all that is started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--faults", choices=("short", "full"), default="short", help="how much of them")
+    parser.addoption(
+        "--faults", choices=("short", "full"), default="short", help="how much of them"
+    )
 
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
@@ -236,9 +239,13 @@ def make_codebase(data_dir: Path) -> Iterator[Callable[..., Codebase]]:
         models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
         codebase = Codebase(
             StorePaths(data_dir / "codebase.sqlite"),
-            settings=Settings(),
             models=models,
-            **{"clock": system_clock, "own_folders": [data_dir], **options},
+            **{
+                "settings": Settings(),
+                "clock": system_clock,
+                "own_folders": [data_dir],
+                **options,
+            },
         )
         opened.extend((codebase, models))
         return codebase

@@ -39,7 +39,10 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
         ("store", "chunking", "embedding", "sources"),
     ),
-    ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
+    (
+        "where things lie, the one way to open SQLite, and what was under way at a crash",
+        ("paths", "sqlite", "crash_log"),
+    ),
     ("what can be set; how other programs are run", ("settings", "children")),
     (
         "what memories and sessions are, and what looks like a secret in them",

@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.conversation import Conversation
 from memory_sidecar.daemon.exchange import Exchange, Request, Turn
@@ -32,7 +33,7 @@ from memory_sidecar.daemon.protocol import (
     greeted,
     greeting,
 )
-from memory_sidecar.daemon.requests import RequestJournal
+from memory_sidecar.daemon.requests import key_of
 from memory_sidecar.daemon.streams import routed_to
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Server:
         application: Application,
         *,
         data_dir: str,
-        journal: RequestJournal,
+        journal: CrashLog,
         on_stop: Callable[[], None],
     ) -> None:
         self._listener = listener
@@ -230,7 +231,7 @@ class Server:
     async def _run(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if self._journal.is_barred(request):
+        if self._journal.is_barred(key_of(request)):
             _log.warning("killed the daemon before, not run here: %s", " ".join(request.arguments))
             await _send(writer, {"type": "alone"})
             return
@@ -287,7 +288,7 @@ class Server:
         try:
             with (
                 routed_to(exchange.stdout, exchange.stderr),
-                self._journal.answering(request) if is_quick else contextlib.nullcontext(),
+                self._journal.under_way(key_of(request)) if is_quick else contextlib.nullcontext(),
             ):
                 return self._application.answer(exchange)
         except Exception:

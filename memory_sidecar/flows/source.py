@@ -10,6 +10,7 @@ woke this flow, the scan decides what changed.
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
@@ -28,7 +30,6 @@ from memory_sidecar.flows.document import (
     skipped_document,
 )
 from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
-from memory_sidecar.flows.journal import CrashJournal
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
@@ -148,7 +149,7 @@ class SourceFlow:
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
         self._has_scanned = False  # a part is enough only after the whole has been seen
         self._engine: Engine | None = None
-        self._journal: CrashJournal | None = None
+        self._crashes: CrashLog | None = None
         self._pass = _Pass(None, 0)
 
     def refresh(
@@ -228,13 +229,13 @@ class SourceFlow:
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
-        journal, self._journal = self._journal, None
+        crashes, self._crashes = self._crashes, None
         try:
             if engine is not None:
                 engine.close()
         finally:
-            if journal is not None:  # not before: what is in flight would count as a crash
-                journal.close()
+            if crashes is not None:  # not before: what is under way is noted until it is done
+                crashes.close()
 
     def _apply(self, batch: Batch) -> None:
         with named_errors(self._state):
@@ -258,7 +259,7 @@ class SourceFlow:
             )
             engine.start()
             self._engine = engine
-            self._journal = CrashJournal(self._state)
+            self._crashes = CrashLog(self._state, "in_flight")
         # A file left out by its name is never built: a row says why, and CocoIndex, which costs
         # most of a millisecond a file, need not know it.
         left_out = [file for file in batch.changed if file.skip_reason]
@@ -344,13 +345,14 @@ class SourceFlow:
     def _document(self, file: SourceFile) -> Document:
         if self._is_ending.is_set():
             raise Stopped
-        assert self._journal
-        if self._journal.is_barred(file):
+        assert self._crashes
+        key = json.dumps([file.path, *file.stamp])
+        if self._crashes.is_barred(key):
             return self._skipped(file, "crashed the indexer three times")
         try:
             if self._builder.is_isolated:
                 return self._builder.build(file)
-            with self._journal.building(file):
+            with self._crashes.under_way(key):
                 return self._builder.build(file)
         except FileVanished:
             raise
@@ -358,7 +360,7 @@ class SourceFlow:
             if self._is_ending.is_set():
                 raise Stopped from error
             if isinstance(error, BuildCrashed):
-                self._journal.count_crash(file)
+                self._crashes.count_crash(key)
             if isinstance(error, BuildError):
                 self._pass.failures.append((file, str(error)))
             raise

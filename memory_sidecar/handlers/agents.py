@@ -88,7 +88,8 @@ class Agent(AgentDatabase):
                 connection,
                 count_vectors(connection, [MEMORY_CHUNKS]),
                 reporter,
-                required=query.mode is SearchMode.VECTOR,
+                # What is shared comes on top of what the agent has.
+                required=query.mode is SearchMode.VECTOR and (agent is self or not self.exists),
             )
         return Scope(agent.name, store, connection, embed_query)
 

@@ -37,9 +37,9 @@ from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.sources.recheck import folders_of
 from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import Connection, named_errors
+from memory_sidecar.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.identity import is_outdated, read_identity, set_aside
+from memory_sidecar.store.identity import is_outdated, read_identity
 from memory_sidecar.store.report import (
     ListedFile,
     VectorCounts,
@@ -238,7 +238,7 @@ class Index(Generic[S]):
                 _require_files(source)
         with self._lock.held(reporter):
             if all_of_it:
-                self._require_sound(reporter)
+                self.recovering(self._require_sound, reporter)
             with self._flows.alone():
                 for source in sources:
                     self._flows.forget(source)
@@ -511,17 +511,11 @@ class Index(Generic[S]):
             reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
         return known, lost
 
-    def _require_sound(self, reporter: Reporter) -> None:
-        """Set the database aside if it is damaged."""
-        if not self.paths.db.exists():
-            return
-        try:
-            damage = damage_of(self.paths.db)
-        except StoreCorrupt as error:
-            damage = error.message
-        if damage:
-            reporter.notice(f"{self.paths.db} is damaged: making it again")
-            self._start_over()
+    def _require_sound(self) -> None:
+        """Raises StoreCorrupt."""
+        self.open()
+        if damage := damage_of(self.paths.db):
+            raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
         """Remove the rows of what is no source any more."""

@@ -17,12 +17,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from memory_sidecar.model import Chunk, CodeHit, CodeQuery, Explanation, SearchMode
+from memory_sidecar.model import Chunk, CodeHit, CodeQuery, SearchMode
 from memory_sidecar.search.arms import Arm, among
 from memory_sidecar.search.filters import allowed_chunks
 from memory_sidecar.search.fusion import Question, keyword_share
 from memory_sidecar.search.named import Names, named_chunks, names_in
-from memory_sidecar.search.ranking import Candidates, Ranked, rank_hybrid
+from memory_sidecar.search.ranking import Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
@@ -99,8 +99,9 @@ def search_code(
             locates=names.locate,
         )
     else:
-        scores = candidates.cosine if scanning is not None else candidates.keyword
-        ranked = Ranked(np.clip(np.nan_to_num(scores), 0.0, 1.0), {})
+        has_vectors = scanning is not None
+        arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
+        ranked = rank_by(*arm)
     hits = _read_hits(connection, candidates, ranked, query.top_k)
     return _within_budget(hits, query.max_tokens)
 
@@ -175,16 +176,8 @@ def _hit(stored: StoredChunk, candidates: Candidates, ranked: Ranked, row: int) 
         language=stored.language,
         chunk=stored.chunk,
         score=float(ranked.scores[row]),
-        explanation=Explanation(
-            cosine=_number(candidates.cosine[row]),
-            keyword=_number(candidates.keyword[row]),
-            boosts=ranked.boosts_of(row),
-        ),
+        explanation=ranked.explain(row, candidates),
     )
-
-
-def _number(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:

@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memory_sidecar.model import Explanation, SearchMode
 from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.explain import explained
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.required import Required
 from memory_sidecar.search.rerank import Judge
@@ -104,7 +105,7 @@ def search_sessions(
             sequence=row.sequence,
             created_at=row.created_at,
             score=scored.score,
-            explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
+            explanation=scored.explanation,
         )
         for scored, row, head in read[: query.top_k]
     ]
@@ -148,9 +149,7 @@ class _Scored:
     row_id: int
     relevance: float
     score: float  # 0…1, in the order of relevance
-    cosine: float | None
-    keyword: float | None
-    boosts: dict[str, float] = field(default_factory=dict)
+    explanation: Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +178,14 @@ class _Search:
 
     def _of_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
         best = best_places(arm.scores, top_k)
-        is_keyword = self.mode is SearchMode.KEYWORD
-        return [
-            _Scored(
-                kind=self.kind,
-                row_id=row_id,
-                relevance=score,
-                score=min(max(score, 0.0), 1.0),
-                cosine=None if is_keyword else score,
-                keyword=score if is_keyword else None,
-            )
-            for row_id, score in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True)
-        ]
+        name = "keyword" if self.mode is SearchMode.KEYWORD else "cosine"
+        scored = []
+        for row_id, value in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True):
+            score = min(max(value, 0.0), 1.0)
+            opinions = {"cosine": math.nan, "keyword": math.nan} | {name: value}
+            explanation = explained({name: value}, score, **opinions, boosts={})
+            scored.append(_Scored(self.kind, row_id, value, score, explanation))
+        return scored
 
     def _bm25(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None
@@ -236,28 +231,29 @@ class _Search:
                 rows = rows.with_more(gaining)
                 relevance = rows.relevance()
             places = rows.places_of(found)
-        ids = rows.ids[places].tolist()
-        boosts = [{"neighbours": lent[each]} if each in lent else {} for each in ids]
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
+        values = (rows.ids, relevance, rows.cosine, rows.coverage)
         return [
-            _Scored(
-                kind=self.kind,
-                row_id=row_id,
-                relevance=own + sum(gained.values()),
-                score=score_of(own + sum(gained.values()), full),
-                cosine=None if math.isnan(cosine) else cosine,
-                keyword=covered,
-                boosts=gained,
-            )
-            for row_id, own, cosine, covered, gained in zip(
-                ids,
-                relevance[places].tolist(),
-                rows.cosine[places].tolist(),
-                rows.coverage[places].tolist(),
-                boosts,
-                strict=True,
+            self._judged(row_id, own, cosine, covered, lent=lent.get(row_id, 0.0), full=full)
+            for row_id, own, cosine, covered in zip(
+                *(column[places].tolist() for column in values), strict=True
             )
         ]
+
+    def _judged(
+        self, row_id: int, own: float, cosine: float, covered: float, *, lent: float, full: float
+    ) -> _Scored:
+        keyword = COVERAGE_WEIGHT * covered
+        summands = {
+            "assumed" if math.isnan(cosine) else "cosine": own - keyword,
+            "keyword": keyword,
+            "neighbours": lent,
+        }
+        score = score_of(own + lent, full)
+        explanation = explained(
+            summands, score, cosine=cosine, keyword=covered, boosts={"neighbours": lent}
+        )
+        return _Scored(self.kind, row_id, own + lent, score, explanation)
 
 
 _Read = tuple[_Scored, FoundRow, SessionHead]
@@ -294,6 +290,6 @@ def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
     for place, at in enumerate(order):
         scored, row, head = read[at]
         score = read[place][0].score
-        boosts = scored.boosts | {"reranked": score - scored.score}
-        better.append((replace(scored, score=score, boosts=boosts), row, head))
+        explanation = scored.explanation.reranked(score - scored.score)
+        better.append((replace(scored, score=score, explanation=explanation), row, head))
     return better

@@ -19,6 +19,7 @@ from memory_sidecar.sqlite import (
     connect,
     integers,
     named_errors,
+    set_aside,
     snapshot,
     transaction,
 )
@@ -77,20 +78,6 @@ def write_identity(connection: apsw.Connection, key: str, value: str) -> None:
 def new_state_id() -> str:
     """A random id that a database and a CocoIndex state folder carry when they belong together."""
     return secrets.token_hex(16)
-
-
-def set_aside(path: Path) -> None:
-    """Move a database that cannot be used out of the way, log and all, as `<name>.old`, one kept.
-
-    The log first: one that was left alone would be taken for the next database's.
-    """
-    path.with_name(path.name + "-shm").unlink(missing_ok=True)
-    for suffix in ("-wal", ""):
-        part, old = (path.with_name(path.name + kept + suffix) for kept in ("", ".old"))
-        if part.exists():
-            part.replace(old)
-        else:
-            old.unlink(missing_ok=True)
 
 
 def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:

@@ -96,10 +96,9 @@ def list_files(
     connection: Connection, status: FileStatus, *, source: str | None = None
 ) -> list[ListedFile]:
     """Files with that status, and their reasons."""
-    # Said twice, for the index of the few that are not indexed.
-    few = "" if status is FileStatus.INDEXED else "status <> 'indexed' AND"
+    few = "INDEXED BY files_not_indexed WHERE status <> 'indexed' AND"
     rows: list[Any] = connection.execute(
-        f"SELECT source, path, reason FROM files WHERE {few}"
+        f"SELECT source, path, reason FROM files {'WHERE' if status is FileStatus.INDEXED else few}"
         " status = ?1 AND (?2 IS NULL OR source = ?2) ORDER BY source, path",
         (status, source),
     ).fetchall()
