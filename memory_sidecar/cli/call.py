@@ -113,6 +113,15 @@ class Call:
     def wants_json(self) -> bool:
         return wants_json(self.arguments, is_terminal=self.is_terminal)
 
+    @property
+    def uses_colour(self) -> bool:
+        """https://no-color.org and https://bixense.com/clicolors, for standard output."""
+        if self.environ.get("NO_COLOR"):
+            return False
+        if self.environ.get("CLICOLOR_FORCE", "0") != "0":
+            return True
+        return self.is_terminal and self.environ.get("TERM") != "dumb"
+
     @cached_property
     def reporter(self) -> Progress:
         return Progress(
@@ -215,7 +224,7 @@ class Call:
         if isinstance(part, str):
             return visible(part)
         text = visible(part.text)
-        return click.style(text, **part.style) if self.is_terminal else text
+        return click.style(text, **part.style) if self.uses_colour else text
 
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""
