@@ -277,7 +277,7 @@ cancellation_token.ThrowIfCancellationRequested2()
 secret_name: projects/shop/prod/db-2
 secretKeyRef: shop-database-2026-eu
 secret_arn = arn:aws:secretsmanager:eu-west-1:123456789012:secret:shop
-credential_file: /home/me/.aws/credentials2
+credential_file: /srv/me/.aws/credentials2
 eos_token = "<|endoftext|>"
 pad_token: "[PAD_TOKEN_2026]"
 authorization: requires role admin2
