@@ -33,7 +33,7 @@ Connection = apsw.Connection
 BUSY_TIMEOUT_MS = 10_000
 _RETRY_S = 0.01
 CACHE_KIB = 64 * 1024  # of a writer, which sorts and merges in it
-READER_CACHE_KIB = 8 * 1024  # there are several, and the system caches the file as well
+READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file as well
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 
@@ -74,12 +74,12 @@ def connect(
 
 
 @contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
+def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
     """One write transaction: all of the block, or none of it. Takes the write lock at once."""
     with named_errors(Path(connection.filename)):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

@@ -10,11 +10,12 @@ woke this flow, the scan decides what changed.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -40,6 +41,9 @@ _STATE_ID_FILE = "state_id"
 _ENGINE_FOLDER = "cocoindex"
 FEW_FILES = 20  # a save, or what somebody waits for: those give way to nobody
 SAVED_TOGETHER_NS = 60 * 10**9
+SLICE_FILES = 512  # of a pass: between two slices, what a caller waits for is done
+
+_log = logging.getLogger(__name__)
 
 KnownVectors = Callable[[Collection[str]], Mapping[str, Vector]]
 """The vectors that are at hand for these texts, by text; never computes one."""
@@ -91,12 +95,13 @@ class Refreshed:
     chunks_indexed: int
     chunks_deleted: int
     unreadable: tuple[str, ...]  # folders whose files were left as they were
+    notice: str = ""  # what was broken, and is made again
 
 
 class SourceFlow:
     """Keeps the rows of one source in line with its files.
 
-    The caller holds the database's writer lock from `refresh` to `close`.
+    One thread uses it, which holds the database's writer lock from `refresh` to `close`.
     """
 
     def __init__(
@@ -109,8 +114,12 @@ class SourceFlow:
         known_vectors: KnownVectors,
         threads: int,
         give_way: Callable[[], None] = lambda: None,
+        between: Callable[[], None] = lambda: None,
     ) -> None:
-        """`give_way` is called before each step of a long pass, and may take a moment."""
+        """`give_way` is called before each step of a long pass, and may take a moment.
+
+        `between` is called between two slices of a pass, and may `refresh` a part of this source.
+        """
         self.source = source
         self._builder = builder
         self._store = store
@@ -118,10 +127,9 @@ class SourceFlow:
         self._known_vectors = known_vectors
         self._threads = threads
         self._give_way = give_way
-        self._refreshing = threading.Lock()
+        self._between = between
         self._is_stopped = threading.Event()
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
-        self._has_scanned = False  # a part is enough only after the whole has been seen
         self._engine: Engine | None = None
         self._journal: CrashJournal | None = None
         self._pass = _Pass({}, None, 0)
@@ -130,28 +138,32 @@ class SourceFlow:
         self,
         *,
         under: Collection[str] | None = None,
+        changed: Collection[str] | None = None,
         full: bool = False,
         recheck: bool = False,
         progress: Progress | None = None,
     ) -> Refreshed:
         """Scan the source and index what changed; returns when it is committed.
 
-        `under` scans these paths alone, with what lies below them. `full` reads every file again,
-        whatever its times say, and believes a root without any file. `recheck` is quicker, and
-        may miss what rules from outside of the source have come to ignore or to let through.
+        `under` scans these paths alone, with what lies below them. `changed` are paths that the
+        caller knows to have been there just now, so that they are believed to be gone. `full`
+        reads every file again, whatever its times say, and believes a root without any file.
+        `recheck` is quicker, and may miss what rules from outside of the source have come to
+        ignore or to let through.
 
         Raises NotFound where the root is not there or has lost every file, PathRefused where it
         cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
         """
-        with self._refreshing:
-            try:
-                part = under if self._has_scanned else None
-                refreshed = self._refresh(part, full, recheck, progress, changed=under)
-            except StateBroken:
-                shutil.rmtree(self._state)  # everything in it is derived
-                refreshed = self._refresh(None, full, recheck, progress, changed=under)
-            self._has_scanned = True
-            return refreshed
+        changed = changed or under
+        if under is not None and not self._is_paired():
+            under = None  # nothing is known of the rest, either
+        try:
+            return self._refresh(under, full, recheck, progress, changed=changed)
+        except StateBroken as broken:
+            self._close_engine()
+            notice = self._set_state_aside(broken)
+            refreshed = self._refresh(None, full, recheck, progress, changed=changed)
+            return replace(refreshed, notice=notice)
 
     def _refresh(
         self,
@@ -173,12 +185,15 @@ class SourceFlow:
             manifest = {}
         batch = changes(scan, manifest, everything=full or made_by != version)
         total = len(batch.changed) + len(batch.gone)
-        self._pass = _Pass(manifest, progress, total, began_at=self._store.now())
-        if batch.changed or batch.gone:
-            self._apply(batch)
+        around = self._pass  # that this one came between the slices of, if any
+        done = self._pass = _Pass(manifest, progress, total, began_at=self._store.now())
+        try:
+            if batch.changed or batch.gone:
+                self._apply(batch)
+        finally:
+            self._pass = around
         if under is None:
             self._store.end_scan(self.source.name, chunker=version)
-        done, self._pass = self._pass, _Pass({}, None, 0)  # not to keep a manifest in memory
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),
@@ -196,8 +211,18 @@ class SourceFlow:
         self._is_ending.set()
 
     def close(self) -> None:
-        with self._refreshing:
-            self._close_engine()
+        """Let go of CocoIndex's state; finishes what is under way."""
+        self._close_engine()
+
+    def _set_state_aside(self, broken: StateBroken) -> str:
+        """Keep what cannot be read for whoever wants to know why; everything in it is derived."""
+        aside = self._state.with_name(f"{self._state.name}.broken")
+        with named_errors(self._state):
+            shutil.rmtree(aside, ignore_errors=True)
+            self._state.replace(aside)
+        notice = f"the state of {self.source.name} is broken ({broken}): making it again"
+        _log.warning("%s; it is kept as %s", notice, aside)
+        return notice
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
@@ -219,19 +244,6 @@ class SourceFlow:
                 raise
 
     def _run_engine(self, batch: Batch) -> None:
-        if self._engine is None:
-            self._is_ending = threading.Event()
-            engine = Engine(
-                self._state / _ENGINE_FOLDER,
-                name=self.source.name,
-                build=self._build,
-                write=self._write,
-                threads=self._threads,
-                is_stopped=self._is_ending,
-            )
-            engine.start()
-            self._engine = engine
-            self._journal = CrashJournal(self._state)
         # A file left out by its name is never built: a row says why, and CocoIndex, which costs
         # most of a millisecond a file, need not know it.
         left_out = [file for file in batch.changed if file.skip_reason]
@@ -239,7 +251,9 @@ class SourceFlow:
         no_target = [*batch.gone, *(file.path for file in left_out)]
         with self._builder.preparing(to_build):
             try:
-                self._engine.apply(Batch(changed=to_build, gone=no_target), beat=self._beat)
+                for part in _slices(Batch(changed=to_build, gone=no_target)):
+                    self._opened_engine().apply(part, beat=self._beat)
+                    self._between()
             except BaseException:
                 self._is_ending.set()  # before what builds is taken away
                 raise
@@ -254,6 +268,22 @@ class SourceFlow:
             self._store.fail(self.source.name, self._pass.failures)
         if self._pass.unchanged:
             self._store.touch(self.source.name, self._pass.unchanged)
+
+    def _opened_engine(self) -> Engine:
+        if self._engine is None:
+            self._is_ending = threading.Event()
+            engine = Engine(
+                self._state / _ENGINE_FOLDER,
+                name=self.source.name,
+                build=self._build,
+                write=self._write,
+                threads=self._threads,
+                is_stopped=self._is_ending,
+            )
+            engine.start()
+            self._engine = engine
+            self._journal = CrashJournal(self._state)
+        return self._engine
 
     def _beat(self) -> None:
         if self._is_stopped.is_set():
@@ -275,15 +305,20 @@ class SourceFlow:
                 f"`memory-sidecar index --full` or `source remove {self.source.name}`",
             )
 
+    def _is_paired(self) -> bool:
+        """Whether rows and CocoIndex state belong together."""
+        known = self._store.source_state(self.source.name)
+        id_file = self._state / _STATE_ID_FILE
+        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
+        return bool(known and known.state_id == paired and known.root == self.source.root)
+
     def _pair_state(self) -> str:
         """Make sure that rows and CocoIndex state belong together, or start both from nothing.
 
         Returns the builder's version that made the rows, "" where there are none any more.
         """
         known = self._store.source_state(self.source.name)
-        id_file = self._state / _STATE_ID_FILE
-        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
-        if known and known.state_id == paired and known.root == self.source.root:
+        if known is not None and self._is_paired():
             return known.chunker
         with named_errors(self._state):
             shutil.rmtree(self._state, ignore_errors=True)
@@ -295,7 +330,7 @@ class SourceFlow:
                 state_id=state_id,
                 chunker=self._builder.version,
             )
-            id_file.write_text(state_id, encoding="ascii")
+            (self._state / _STATE_ID_FILE).write_text(state_id, encoding="ascii")
         return ""
 
     def _build(self, file: SourceFile) -> Built:
@@ -346,6 +381,13 @@ class SourceFlow:
         changes += [Replacement(document, vectors) for document in documents]
         counts = self._store.write(changes, queued_at=self._pass.began_at)
         self._pass.count_written(len(writes), counts.indexed, counts.deleted)
+
+
+def _slices(batch: Batch) -> Iterator[Batch]:
+    """`batch` in parts; what is gone comes first."""
+    yield Batch(changed=batch.changed[:SLICE_FILES], gone=batch.gone)
+    for at in range(SLICE_FILES, len(batch.changed), SLICE_FILES):
+        yield Batch(changed=batch.changed[at : at + SLICE_FILES], gone=())
 
 
 def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:

@@ -7,9 +7,7 @@ the call returns. Agents are kept apart by having a database, and folders, each 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
@@ -17,20 +15,16 @@ from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
 from memory_sidecar.flows.source import Builder
-from memory_sidecar.handlers.index import Index, IndexReport
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.database import Database, IndexReport
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
-
-EMBED_AT_ONCE = 64  # new texts that someone may wait for, which takes a second or two
-OTHER_WRITER_S = 10.0  # how long to wait for another process to index what was written
-_POLL_S = 0.02
 
 
 class AgentDatabase:
@@ -40,7 +34,7 @@ class AgentDatabase:
         self.paths = paths
         self.name = paths.agent
         self.registry = Registry(paths.registry, reserved=RESERVED_NAMES)
-        self.data = Index(
+        self.data = Database(
             paths,
             store=AgentStore,
             sources=self.sources,
@@ -104,34 +98,25 @@ class AgentDatabase:
     ) -> None:
         """Index these files, just written, moved or removed, relative to their directory.
 
-        Returns when they can be found, with their vectors where there is a model; whoever watches
-        them embeds more texts than a second is enough for. Where another process keeps this
-        database up to date, waits for that instead.
+        Returns when they can be found, with their vectors where there is a model; where this
+        process watches them, more texts than a second is enough for are embedded behind. Says so
+        where another process holds the database for too long.
         """
         source = self.source(directory)
-        deadline = time.monotonic() + OTHER_WRITER_S
-        while True:
-            with self.data.held_if_free() as is_held:
-                if is_held:
-                    self.data.recovering(lambda: self._take_up(source, files, reporter), reporter)
-                    break
-            if self._is_taken_up(source, files):
-                break
-            if time.monotonic() > deadline:
-                reporter.notice("written, but not indexed yet: another process is busy with it")
-                break
-            time.sleep(_POLL_S)
-        if self.data.live is not None:
-            self.data.live.follow(source)
-            self.data.live.embed_soon()
-        self.on_use()
 
-    def _take_up(self, source: Source, files: Collection[str], reporter: Reporter) -> None:
-        self._require_own()
-        if self.paths.flow_state(source.name).exists():  # so its database was there before
-            self.data.complete(reporter)
-        at_once = None if self.data.live is None else EMBED_AT_ONCE
-        self.data.take_up(source, files, reporter, embed_at_most=at_once)
+        def first(said: Reporter) -> None:
+            self._require_own()
+            if self.paths.flow_state(source.name).exists():  # so its database was there before
+                self.data.complete(said)
+
+        self.data.take_up(
+            source,
+            files,
+            reporter,
+            first=first,
+            is_done=lambda: self._is_taken_up(source, files),
+        )
+        self.on_use()
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
         """Derive everything again from the files. Raises NoIndex where there are none."""
@@ -156,16 +141,13 @@ class AgentDatabase:
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
         source = self.registry.add(root, name=name)
-        if self.data.live is not None:
-            self.data.live.follow(source)
+        self.data.follow(source)
         self.on_use()
         return source
 
     def unregister(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a registered directory, and everything derived from it. Its files stay."""
         source = self.registry.remove(name)
-        if self.data.live is not None:
-            self.data.live.forget(name)
         self.data.forget(source, reporter=reporter)
         return source
 
@@ -186,21 +168,12 @@ class AgentDatabase:
     def _complete(self, reporter: Reporter) -> AgentStore:
         self._require_own()
         store = self.data.complete(reporter)
-        if not self._has_looked and self.data.live is None:
-            self._look(reporter)
+        if not self._has_looked and not self.data.is_tended:
+            self.data.catch_up([*self.sources(), *self._removed()], reporter)
         self._has_looked = True
         self.reads.catch_up()
         self.on_use()
         return store
-
-    def _look(self, reporter: Reporter) -> None:
-        """Index what changed while nobody watched, unless another process sees to that."""
-        with self.data.held_if_free() as is_held:
-            if not is_held:
-                return
-            for source in [*self.sources(), *self._removed()]:
-                with suppress(NotFound, PathRefused):  # what is indexed of it stays
-                    self.data.take_up(source, None, reporter, embed_at_most=EMBED_AT_ONCE)
 
     def _removed(self) -> Iterator[Source]:
         """Its own folder of memories, where that was deleted and the database does not know yet."""

@@ -19,8 +19,8 @@ from memory_sidecar.errors import (
     UsageError,
 )
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.tending import Tending
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths
@@ -88,8 +88,9 @@ def test_changes_made_while_nobody_watched_are_found_by_the_next_process(make_ag
 def test_a_live_agent_follows_its_files(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     agent = make_agent()
-    live = Live(agent.data, clock=lambda: NOW)
-    live.start()
+    tending = Tending()
+    tending.tend(agent.data)
+    tending.start()
     try:
         until(lambda: paths(agent) == ["one.md"])
         write_memory(folder, "deep/two.md", "The second.")
@@ -98,7 +99,7 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
         until(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
         until(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
     finally:
-        live.close()
+        tending.close(until_s=time.monotonic() + 20)
 
 
 def until(condition, timeout_s=30.0):
@@ -325,15 +326,16 @@ def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
 def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     watching, writing = make_agent(), make_agent()
-    live = Live(watching.data, clock=lambda: NOW)
-    live.start()
+    tending = Tending()
+    tending.tend(watching.data)
+    tending.start()
     try:
         until(lambda: paths(watching) == ["one.md"])
         write_memory(folder, "two.md", "The second.")
         writing.take_up(["two.md"], reporter=Silent())
         assert paths(writing) == ["one.md", "two.md"]
     finally:
-        live.close()
+        tending.close(until_s=time.monotonic() + 20)
 
 
 def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):

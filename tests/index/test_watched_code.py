@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers import live as handlers_live
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter, Silent
+from memory_sidecar.index import loop
+from memory_sidecar.index.tending import Tending
 from memory_sidecar.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings
@@ -47,11 +47,21 @@ def codebase(tmp_path):
 @pytest.fixture
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
-    eventually(lambda: [state.is_current for state in live.states()] == [True])
-    yield live
-    live.close()
+    tending = tended(codebase)
+    eventually(lambda: [state.is_current for state in codebase.data.states()] == [True])
+    yield codebase.data
+    end(tending)
+
+
+def tended(codebase: Codebase) -> Tending:
+    tending = Tending()
+    tending.tend(codebase.data)
+    tending.start()
+    return tending
+
+
+def end(tending: Tending) -> None:
+    tending.close(until_s=time.monotonic() + DEADLINE_S)
 
 
 def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) -> set[str]:
@@ -173,7 +183,7 @@ def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monke
             raise OSError(errno.EIO, "Input/output error")
         return opened(path, limit_bytes)
 
-    monkeypatch.setattr(handlers_live, "RETRY_FIRST_S", 0.05)
+    monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
     monkeypatch.setattr(read, "read_regular", refuse_twice)
     (root / "pkg" / "flaky.py").write_text("def gecko(): pass\n")
     eventually(lambda: files_with(codebase, "gecko") == {"pkg/flaky.py"})
@@ -185,15 +195,14 @@ def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp
     codebase.index([root], reporter=Silent(), embed=False)
     codebase.close()
     damage(codebase.paths.db)
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
-    eventually(lambda: [state.is_current for state in live.states()] == [True])
+    tending = tended(codebase)
+    eventually(lambda: [state.is_current for state in codebase.data.states()] == [True])
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert notices.said == []
     # And it is followed as before.
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
-    live.close()
+    end(tending)
 
 
 def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_path):
@@ -201,7 +210,7 @@ def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_pa
     second.mkdir()
     (second / "a.py").write_text("def heron(): pass\n")
     codebase.index([second], reporter=Silent(), embed=False)
-    codebase.data.close()  # so that nothing of it is remembered
+    codebase.data.rest()  # so that nothing of it is remembered
     damage(codebase.paths.db)
     codebase.index([second], reporter=Silent(), embed=False)
     eventually(lambda: all(state.is_current for state in live.states()))
@@ -219,23 +228,22 @@ def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, r
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
 
 
-def test_a_watch_that_cannot_begin_is_begun_by_the_next_index(codebase, root, monkeypatch):
+def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypatch):
     started = Watch.start
 
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
+    monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
     monkeypatch.setattr(Watch, "start", fail)
     codebase.index([root], reporter=Silent(), embed=False)
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
-    eventually(lambda: "can't start new thread" in "".join(s.error for s in live.states()))
-    assert not live.wait_fresh(timeout_ms=10_000)  # at once: nobody is there to answer
+    tending = tended(codebase)
+    eventually(lambda: "can't start new thread" in str(codebase.status().last_failure))
+    assert not codebase.data.wait_fresh(timeout_ms=10_000)
     monkeypatch.setattr(Watch, "start", started)
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
-    codebase.index([root], reporter=Silent(), embed=False)
-    assert files_with(codebase, "zebra") == {"pkg/new.py"}
-    live.close()
+    eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+    end(tending)
 
 
 def damage(db: Path) -> None:
