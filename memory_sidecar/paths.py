@@ -27,6 +27,8 @@ from pathlib import Path
 
 from memory_sidecar.locate import CONFIG_NAME, locate_data_dir
 
+KNOWLEDGE = "knowledge"
+"""The folder of the data directory that holds the agents' databases."""
 SHARED = "shared"
 """The agent whose memories all others may read."""
 
@@ -103,7 +105,7 @@ class DataDir:
 
     @property
     def knowledge(self) -> Path:
-        return self.root / "knowledge"
+        return self.root / KNOWLEDGE
 
     def agent(self, name: str) -> AgentPaths:
         """`name` must have been checked: it becomes part of paths."""

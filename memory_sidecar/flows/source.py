@@ -11,6 +11,7 @@ woke this flow, the scan decides what changed.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from memory_sidecar.errors import NotFound
+from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
     BuildError,
@@ -27,7 +28,8 @@ from memory_sidecar.flows.document import (
     Stopped,
     skipped_document,
 )
-from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
+from memory_sidecar.flows.engine import Batch, Built, Engine, Write
+from memory_sidecar.flows.engine_state import StateBroken, UncleanEnds
 from memory_sidecar.flows.journal import CrashJournal
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
@@ -38,6 +40,7 @@ from memory_sidecar.store.identity import new_state_id
 from memory_sidecar.store.vectors import Vector
 
 _STATE_ID_FILE = "state_id"
+_OPENED_FILE = "opened"
 _ENGINE_FOLDER = "cocoindex"
 FEW_FILES = 20  # a save, or what somebody waits for: those give way to nobody
 SAVED_TOGETHER_NS = 60 * 10**9
@@ -130,6 +133,7 @@ class SourceFlow:
         self._between = between
         self._is_stopped = threading.Event()
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
+        self._unclean_ends = UncleanEnds(state / _OPENED_FILE)
         self._engine: Engine | None = None
         self._journal: CrashJournal | None = None
         self._pass = _Pass({}, None, 0)
@@ -174,6 +178,7 @@ class SourceFlow:
         *,
         changed: Collection[str] | None = None,
     ) -> Refreshed:
+        self._require_root_is_itself()
         version = self._builder.version
         manifest = self._store.manifest(self.source.name, under=under)
         known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
@@ -230,6 +235,7 @@ class SourceFlow:
         try:
             if engine is not None:
                 engine.close()
+                self._unclean_ends.end()
         finally:
             if journal is not None:  # not before: what is in flight would count as a crash
                 journal.close()
@@ -253,6 +259,7 @@ class SourceFlow:
             try:
                 for part in _slices(Batch(changed=to_build, gone=no_target)):
                     self._opened_engine().apply(part, beat=self._beat)
+                    self._unclean_ends.end()
                     self._between()
             except BaseException:
                 self._is_ending.set()  # before what builds is taken away
@@ -280,6 +287,7 @@ class SourceFlow:
                 threads=self._threads,
                 is_stopped=self._is_ending,
             )
+            self._unclean_ends.begin()
             engine.start()
             self._engine = engine
             self._journal = CrashJournal(self._state)
@@ -289,6 +297,15 @@ class SourceFlow:
         if self._is_stopped.is_set():
             raise Stopped("the pass was ended early")
         self._pass.report()
+
+    def _require_root_is_itself(self) -> None:
+        """A link in the place of the root, or above it, leads to files that nobody registered."""
+        root = os.fspath(self.source.root)
+        if (real := os.path.realpath(root)) != root:
+            raise PathRefused(
+                f"{root} is a link to {real} now",
+                hint=f"bring the folder back, or `memory-sidecar source remove {self.source.name}`",
+            )
 
     def _require_rows_unneeded(self, changed: Collection[str] | None) -> None:
         """A mount point without its disk is an empty folder: that is no reason to forget files.

@@ -105,7 +105,7 @@ class AgentDatabase:
         source = self.source(directory)
 
         def first(said: Reporter) -> None:
-            self._require_own()
+            self._require_own(said)
             if self.paths.flow_state(source.name).exists():  # so its database was there before
                 self.data.complete(said)
 
@@ -166,7 +166,7 @@ class AgentDatabase:
         return self.data.recovering(lambda: self._complete(reporter), reporter)
 
     def _complete(self, reporter: Reporter) -> AgentStore:
-        self._require_own()
+        self._require_own(reporter)
         store = self.data.complete(reporter)
         if not self._has_looked and not self.data.is_tended:
             self.data.catch_up([*self.sources(), *self._removed()], reporter)
@@ -181,19 +181,27 @@ class AgentDatabase:
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)
 
-    def _require_own(self) -> None:
-        """Raises UsageError for a database that holds the memories of another agent."""
+    def _require_own(self, reporter: Reporter) -> None:
+        """Raises UsageError for a database that holds the memories of another agent.
+
+        One that by its name is this agent's is made again: all in it is derived.
+        """
         if self._is_own:
             return
         own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
         for name, folder in own.items():
             known = self.data.open().source_state(name)
             # The data directory may have moved since, and a folder may be a link.
-            if known and known.root.name != self.name and known.root != folder.resolve():
+            if not known or known.root.name == self.name or known.root == folder.resolve():
+                continue
+            problem = f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s"
+            if self.paths.db.stem != self.name:
                 raise UsageError(
-                    f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s",
-                    hint="each agent has a database of its own: name another one with --db",
+                    problem, hint="each agent has a database of its own: name another one with --db"
                 )
+            reporter.notice(f"{problem}: making it again")
+            self.data.begin_anew(reporter)
+            break
         self._is_own = True
 
     def nothing(self) -> NoIndex:

@@ -338,13 +338,17 @@ class Database(Generic[S]):
                 if not isinstance(error, StoreCorrupt):
                     raise
                 reporter.notice(f"{error.message}: making it again")
-
-                def begin_anew(_: Reporter) -> None:
-                    if self._file.beginnings == beginnings:
-                        self.owner.start_over()
-
-                self._ask(begin_anew, reporter, patience_s=STORE_PATIENCE_S)
+                self.begin_anew(reporter, unless_after=beginnings)
             return work()
+
+    def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
+        """Set the database aside for a new one; of several callers, by `unless_after`, one does."""
+
+        def work(_: Reporter) -> None:
+            if unless_after in (None, self._file.beginnings):
+                self.owner.start_over()
+
+        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
 
     def embed_query(self, reporter: Reporter, *, required: bool) -> EmbedQuery | None:
         """What turns a question into a vector like those here; `None`, with a notice, without.
