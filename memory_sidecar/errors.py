@@ -28,6 +28,7 @@ A message says what is wrong, a hint what would be right; both are one line.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -133,7 +134,17 @@ class StoreForeign(StoreError):
 
 
 class StoreCorrupt(StoreError):
+    """`path` is the database that is damaged."""
+
     code = "store_corrupt"
+
+    def __init__(self, message: str, *, hint: str = "", path: str | os.PathLike[str]) -> None:
+        super().__init__(message, hint=hint)
+        self._path = os.path.realpath(path)
+
+    def is_of(self, path: str | os.PathLike[str]) -> bool:
+        """Whether the damage is in the database at `path`."""
+        return self._path == os.path.realpath(path)
 
 
 class StoreNewer(StoreError):

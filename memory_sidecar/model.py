@@ -9,7 +9,7 @@ inclusive, paths are relative to their source with `/`, times are epoch millisec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -130,6 +130,12 @@ class Explanation:
     cosine: float | None
     keyword: float | None  # 0…1, share of the query's weight that the chunk matches
     boosts: dict[str, float]  # by name: exact_symbol, exact_path, tests, prose, neighbours
+    terms: dict[str, float]  # by name, what each adds: together they are the score
+
+    def reranked(self, change: float) -> Explanation:
+        """The same after a cross-encoder moved the score."""
+        step = {"reranked": change}
+        return replace(self, boosts=self.boosts | step, terms=self.terms | step)
 
 
 @dataclass(frozen=True, slots=True)

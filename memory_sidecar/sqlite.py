@@ -61,6 +61,7 @@ def connect(
             connection.load_extension(sqlite_vec.loadable_path())
             connection.enable_load_extension(False)
             if not read_only:
+                connection.pragma("auto_vacuum", "incremental")  # heard by a new file alone
                 _write_ahead(connection)
             connection.pragma("synchronous", "normal")
             connection.pragma("temp_store", "memory")
@@ -85,6 +86,12 @@ def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def give_back_free_pages(connection: apsw.Connection) -> None:
+    """Make the file smaller by what was deleted in it."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("PRAGMA incremental_vacuum").fetchall()
 
 
 @contextmanager
@@ -128,6 +135,31 @@ def database_bytes(path: Path) -> int:
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
+def damage_of(db: Path) -> str:
+    """What SQLite finds wrong with the file at `db`, "" if nothing."""
+    connection = connect(db, read_only=True)
+    try:
+        with named_errors(db):
+            problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+    finally:
+        connection.close()
+    return "" if problems == ["ok"] else problems[0]
+
+
+def set_aside(path: Path) -> None:
+    """Move a database that cannot be used out of the way, log and all, as `<name>.old`, one kept.
+
+    The log first: one that was left alone would be taken for the next database's.
+    """
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    for suffix in ("-wal", ""):
+        part, old = (path.with_name(path.name + kept + suffix) for kept in ("", ".old"))
+        if part.exists():
+            part.replace(old)
+        else:
+            old.unlink(missing_ok=True)
+
+
 def integers(rows: Iterable[Any]) -> list[int]:
     """The first column of `rows`."""
     return [row[0] for row in rows]
@@ -152,6 +184,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return StoreCorrupt(
                 f"{path} is damaged ({error})",
                 hint="everything in it can be made again: `memory-sidecar reindex --all`",
+                path=path,
             )
         case apsw.NotADBError() | apsw.CorruptError():
             return StoreForeign(
@@ -177,13 +210,16 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id."""
+    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id.
+
+    Or nothing at all, which is nobody else's. Its first bytes may be overwritten.
+    """
     try:
         with path.open("rb") as file:
             header = file.read(72)
     except OSError:
         return False
-    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION_ID.to_bytes(4)
+    return header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header)
 
 
 def _disk_full(path: Path) -> DiskFull:

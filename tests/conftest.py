@@ -231,9 +231,13 @@ def make_codebase(data_dir: Path) -> Iterator[Callable[..., Codebase]]:
         models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
         codebase = Codebase(
             StorePaths(data_dir / "codebase.sqlite"),
-            settings=Settings(),
             models=models,
-            **{"clock": system_clock, "own_folders": [data_dir], **options},
+            **{
+                "settings": Settings(),
+                "clock": system_clock,
+                "own_folders": [data_dir],
+                **options,
+            },
         )
         opened.extend((codebase, models))
         return codebase

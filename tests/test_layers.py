@@ -40,12 +40,16 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
         ("store", "chunking", "embedding", "sources"),
     ),
-    ("where things lie, and the one way to open SQLite", ("paths", "sqlite")),
+    (
+        "where things lie, the one way to open SQLite, and what was under way at a crash",
+        ("paths", "sqlite", "crash_log"),
+    ),
     ("what can be set", ("settings",)),
     (
         "what memories and sessions are, and what looks like a secret in them",
         ("memory_model", "session_model", "credentials"),
     ),
+    ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
         ("errors", "model", "outputs", "strength", "clock", "locate", "priority", "cocoindex_env"),

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.memory_form import body_lines, memory_json, memory_line, with_filters
 from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
 from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
@@ -88,22 +89,14 @@ def hit_json(hit: MemoryHit, *, explain: bool) -> dict[str, Any]:
     }
     shown |= memory_json(hit.agent, hit.found)
     if explain:
-        why = hit.explanation
-        shown["explain"] = {
-            "cosine": None if why.cosine is None else round(why.cosine, 6),
-            "keyword": None if why.keyword is None else round(why.keyword, 6),
-            "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
-        }
+        shown["explain"] = explanation_json(hit.explanation)
     return shown
 
 
 def _print_hit(call: Call, hit: MemoryHit, *, explain: bool) -> None:
     call.print(f"{hit.score:.3f}  {memory_line(call, hit.agent, hit.found)}")
     if explain:
-        why = hit.explanation
-        parts = [("cosine", why.cosine), ("keyword", why.keyword), *why.boosts.items()]
-        told = [f"{name} {value:+.3f}" for name, value in parts if value is not None]
-        call.print("  " + " · ".join(told))
+        call.print(f"  {explanation_line(hit.explanation)}")
     lines = body_lines(hit.found, hit.text)
     for line in lines[:SHOWN_LINES]:
         call.print(f"  {line}".rstrip())

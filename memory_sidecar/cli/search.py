@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.handlers.codebase import Freshness, narrowed
@@ -99,12 +100,7 @@ def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
         "signature": hit.chunk.signature,
     }
     if freshness is not None:
-        why = hit.explanation
-        shown["explain"] = {
-            "cosine": _rounded(why.cosine),
-            "keyword": _rounded(why.keyword),
-            "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
-        }
+        shown["explain"] = explanation_json(hit.explanation)
         scanned_at = freshness.scanned_at
         shown["freshness"] = {
             "is_current": freshness.is_current,
@@ -121,10 +117,7 @@ def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
         where, what = click.style(where, fg="cyan", bold=True), click.style(what, dim=True)
     call.print(f"{where}  {hit.score:.3f}  {what}".rstrip())
     if explain:
-        why = hit.explanation
-        parts = [f"cosine {_shown(why.cosine)}", f"keyword {_shown(why.keyword)}"]
-        parts += [f"{name} {value:+.3f}" for name, value in why.boosts.items()]
-        call.print("  " + " · ".join(parts))
+        call.print(f"  {explanation_line(hit.explanation)}")
     lines = hit.chunk.code.split("\n")
     for number, line in enumerate(lines[:SHOWN_LINES], hit.chunk.start_line):
         call.print(f"{number:>6}  {line}")
@@ -141,11 +134,3 @@ def _told(freshness: Freshness) -> str:
         state = "up to date" if freshness.is_current else "being brought up to date"
     waiting = freshness.vectors_pending
     return f"{state}, {waiting:,} chunks wait for a vector" if waiting else state
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
-def _shown(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
@@ -158,12 +159,7 @@ def hit_json(hit: SessionHit, *, explain: bool) -> out.SessionHit:
         "outcome": hit.session.outcome,
     }
     if explain:
-        why = hit.explanation
-        shown["explain"] = {
-            "cosine": None if why.cosine is None else round(why.cosine, 6),
-            "keyword": None if why.keyword is None else round(why.keyword, 6),
-            "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
-        }
+        shown["explain"] = explanation_json(hit.explanation)
     return shown
 
 
@@ -190,13 +186,7 @@ def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
     title = click.style(where, fg="cyan", bold=True) if call.is_terminal else where
     call.print(f"{title}  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
     if explain:
-        why = hit.explanation
-        parts = [
-            f"{name} {'none' if value is None else format(value, '.3f')}"
-            for name, value in (("cosine", why.cosine), ("keyword", why.keyword))
-        ]
-        parts += [f"{name} {value:+.3f}" for name, value in why.boosts.items()]
-        call.print("  " + " · ".join(parts))
+        call.print(f"  {explanation_line(hit.explanation)}")
     text = hit.text.strip()
     shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
     for line in shown.split("\n"):

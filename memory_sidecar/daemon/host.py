@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memory_sidecar import __version__
+from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.daemon import systemd
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import FileLock
-from memory_sidecar.daemon.requests import RequestJournal
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
 
@@ -45,7 +45,7 @@ def host(
     """Serve `application` until a signal, or a client, asks to stop."""
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
-    journal = RequestJournal(Path(data_dir, "state"))
+    journal = CrashLog(Path(data_dir, "state"), "requests")
     listener.announce(data_dir)
     _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
     if journal.suspects:

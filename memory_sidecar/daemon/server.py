@@ -17,6 +17,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
+from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.conversation import Conversation
 from memory_sidecar.daemon.exchange import Exchange, Request, Turn
@@ -29,7 +30,7 @@ from memory_sidecar.daemon.protocol import (
     greeted,
     greeting,
 )
-from memory_sidecar.daemon.requests import RequestJournal
+from memory_sidecar.daemon.requests import key_of
 from memory_sidecar.daemon.streams import routed_to
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Server:
         application: Application,
         *,
         data_dir: str,
-        journal: RequestJournal,
+        journal: CrashLog,
     ) -> None:
         self._listener = listener
         self._application = application
@@ -182,7 +183,7 @@ class Server:
         if self.is_stopping:
             await _send(writer, {"type": "refused"})
             return
-        if self._journal.is_barred(request):
+        if self._journal.is_barred(key_of(request)):
             _log.warning("killed the daemon before, not run here: %s", " ".join(request.arguments))
             await _send(writer, {"type": "alone"})
             return
@@ -235,7 +236,10 @@ class Server:
             with routed_to(exchange.stdout, exchange.stderr):
                 if not self._application.is_quick(exchange.request):
                     return self._application.answer(exchange)
-                with Turn(self._turns) as exchange.turn, self._journal.answering(exchange.request):
+                with (
+                    Turn(self._turns) as exchange.turn,
+                    self._journal.under_way(key_of(exchange.request)),
+                ):
                     return self._application.answer(exchange)
         except Exception:
             _log.exception("failed: %s", " ".join(exchange.request.arguments))

@@ -1,7 +1,7 @@
 """Remembers vectors by content: the same text under the same model is embedded once, ever.
 
 Only a cache: a broken file is moved aside and begun anew, and one that cannot be written is done
-without; either is said once in the log. Several processes may use it at the same time.
+without for a while; either is said once in the log. Several processes may use it at the same time.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
@@ -21,12 +22,21 @@ from filelock import FileLock
 
 from memory_sidecar.clock import Clock, system_clock
 from memory_sidecar.errors import StoreBusy, StoreCorrupt, StoreError, StoreForeign
-from memory_sidecar.sqlite import APPLICATION_ID, connect, named_errors, transaction
+from memory_sidecar.sqlite import (
+    APPLICATION_ID,
+    connect,
+    give_back_free_pages,
+    named_errors,
+    set_aside,
+    transaction,
+)
 
 Vector = npt.NDArray[np.float32]
 Answer = TypeVar("Answer")
 
 MAX_ROWS = 400_000  # about 800 MB
+TRIM_EVERY_ROWS = 20_000  # written by one process: as many more at most
+RETRY_S = 60.0  # after an error, such as a full disk
 CACHE_KIB = 4 * 1024  # keys come in no order: more of the file in memory would not help
 SCHEMA_VERSION = 1
 DAY_MS = 24 * 60 * 60 * 1000
@@ -53,12 +63,24 @@ def vector_key(model_sha256: str, text: str) -> bytes:
 class VectorCache:
     """Vectors by key in one SQLite file. Thread-safe."""
 
-    def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock = system_clock,
+        now_s: Callable[[], float] = time.monotonic,
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        """What was unused for longest goes when there are more than `max_rows`."""
         self.path = path
         self._clock = clock
+        self._now_s = now_s
+        self._max_rows = max_rows
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
-        self._is_off = False
+        self._off_until_s = 0.0
+        self._said = ""  # why it is off
+        self._rows_since_trim = TRIM_EVERY_ROWS  # not known: the first write looks
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Vector]:
         """The vectors that are known, by key; read-only arrays."""
@@ -71,10 +93,6 @@ class VectorCache:
         """Remember `vectors`, all or none of them."""
         if vectors:
             self._attempt(lambda connection: self._put(connection, vectors), otherwise=None)
-
-    def trim(self, max_rows: int = MAX_ROWS) -> int:
-        """Forget what was unused for longest until `max_rows` are left; returns how many went."""
-        return self._attempt(lambda connection: _trim(connection, max_rows), otherwise=0)
 
     def close(self) -> None:
         with self._lock:
@@ -106,26 +124,34 @@ class VectorCache:
                 "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
                 ((key, vector.astype("<f4").tobytes(), today) for key, vector in vectors.items()),
             )
+        self._rows_since_trim += len(vectors)
+        if self._rows_since_trim >= min(TRIM_EVERY_ROWS, self._max_rows):
+            self._rows_since_trim = 0
+            _trim(connection, self._max_rows)
 
     def _attempt(self, task: Callable[[apsw.Connection], Answer], *, otherwise: Answer) -> Answer:
         """What `task` answers; `otherwise` where the file does not let it."""
         with self._lock:
-            if self._is_off:
+            if self._now_s() < self._off_until_s:
                 return otherwise
             try:
                 try:
-                    return self._run(task)
+                    answer = self._run(task)
                 except (StoreCorrupt, StoreForeign):
                     self._disconnect()
                     _begin_anew(self.path)
-                    return self._run(task)
+                    answer = self._run(task)
             except StoreBusy:
                 return otherwise  # someone writes for long; the next call tries again
             except StoreError as error:
-                self._is_off = True
+                self._off_until_s = self._now_s() + RETRY_S
                 self._disconnect()
-                _log.warning("vectors are not remembered: %s", error.message)
+                if error.message != self._said:
+                    self._said = error.message
+                    _log.warning("vectors are not remembered: %s", error.message)
                 return otherwise
+            self._said = ""
+            return answer
 
     def _run(self, task: Callable[[apsw.Connection], Answer]) -> Answer:
         with named_errors(self.path):
@@ -169,10 +195,8 @@ def _begin_anew(path: Path) -> None:
     with named_errors(path), FileLock(path.with_name(path.name + ".lock")):
         if _is_sound(path):
             return
-        for suffix in ("", "-wal", "-shm"):
-            file = path.with_name(path.name + suffix)
-            if file.exists():
-                file.replace(path.with_name(path.name + ".old" + suffix))
+        if path.exists():
+            set_aside(path)
     _log.warning("%s was broken and is moved to %s.old", path, path.name)
 
 
@@ -189,14 +213,15 @@ def _is_sound(path: Path) -> bool:
         connection.close()
 
 
-def _trim(connection: apsw.Connection, max_rows: int) -> int:
+def _trim(connection: apsw.Connection, max_rows: int) -> None:
+    """Forget what was unused for longest until `max_rows` are left."""
     with transaction(connection):
-        too_many = connection.execute("SELECT count(*) FROM vectors").get - max_rows
-        if too_many <= 0:
-            return 0
+        rows: Any = connection.execute("SELECT count(*) FROM vectors").get
+        if rows <= max_rows:
+            return
         connection.execute(
             "DELETE FROM vectors WHERE rowid IN"
             " (SELECT rowid FROM vectors ORDER BY used_day, rowid LIMIT ?)",
-            (too_many,),
+            (rows - max_rows,),
         )
-    return int(too_many)
+    give_back_free_pages(connection)

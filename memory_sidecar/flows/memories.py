@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
+from memory_sidecar.disk import reasons
 from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint, skipped_document
 from memory_sidecar.memory_model import Memory, Relation, address, estimate_tokens
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.sources import reasons
 from memory_sidecar.sources.atoms import STANDINGS, AtomId, Standing, atom_facts, text_of
 from memory_sidecar.sources.frontmatter import Page, line_breaks, parse_page
 from memory_sidecar.sources.memory_files import (

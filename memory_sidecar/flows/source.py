@@ -10,6 +10,7 @@ woke this flow, the scan decides what changed.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
@@ -30,12 +32,18 @@ from memory_sidecar.flows.document import (
 )
 from memory_sidecar.flows.engine import Batch, Built, Engine, Write
 from memory_sidecar.flows.engine_state import StateBroken, UncleanEnds
-from memory_sidecar.flows.journal import CrashJournal
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
 from memory_sidecar.sqlite import named_errors
-from memory_sidecar.store.derived import DerivedStore, ManifestEntry, Removal, Replacement
+from memory_sidecar.store.derived import (
+    DerivedStore,
+    ManifestEntry,
+    Removal,
+    Replacement,
+    Standing,
+    WriteCounts,
+)
 from memory_sidecar.store.identity import new_state_id
 from memory_sidecar.store.vectors import Vector
 
@@ -135,8 +143,9 @@ class SourceFlow:
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
         self._unclean_ends = UncleanEnds(state / _OPENED_FILE)
         self._engine: Engine | None = None
-        self._journal: CrashJournal | None = None
-        self._pass = _Pass({}, None, 0)
+        self._crashes: CrashLog | None = None
+        self._is_under_way = False
+        self._pass = _Pass(None, 0)
 
     def refresh(
         self,
@@ -159,8 +168,6 @@ class SourceFlow:
         cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
         """
         changed = changed or under
-        if under is not None and not self._is_paired():
-            under = None  # nothing is known of the rest, either
         try:
             return self._refresh(under, full, recheck, progress, changed=changed)
         except StateBroken as broken:
@@ -180,23 +187,26 @@ class SourceFlow:
     ) -> Refreshed:
         self._require_root_is_itself()
         version = self._builder.version
+        made_by = self._made_by()
+        if made_by != version and not self._is_under_way:
+            under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(self.source.name, under=under)
         known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
         scan = self._builder.scan(under, known=known)
         if under is None and not scan.files and not full and not self._builder.believes_empty:
             self._require_rows_unneeded(changed)
-        made_by = self._pair_state()
-        if not made_by:
-            manifest = {}
+        if made_by is None:
+            self._pair_state()
         batch = changes(scan, manifest, everything=full or made_by != version)
         total = len(batch.changed) + len(batch.gone)
-        around = self._pass  # that this one came between the slices of, if any
-        done = self._pass = _Pass(manifest, progress, total, began_at=self._store.now())
+        around = self._pass  # that this one comes between the slices of, if any
+        self._is_under_way = True
+        done = self._pass = _Pass(progress, total, began_at=self._store.now())
         try:
             if batch.changed or batch.gone:
                 self._apply(batch)
         finally:
-            self._pass = around
+            self._pass, self._is_under_way = around, around.total > 0
         if under is None:
             self._store.end_scan(self.source.name, chunker=version)
         return Refreshed(
@@ -231,14 +241,14 @@ class SourceFlow:
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
-        journal, self._journal = self._journal, None
+        crashes, self._crashes = self._crashes, None
         try:
             if engine is not None:
                 engine.close()
                 self._unclean_ends.end()
         finally:
-            if journal is not None:  # not before: what is in flight would count as a crash
-                journal.close()
+            if crashes is not None:  # not before: what is under way is noted until it is done
+                crashes.close()
 
     def _apply(self, batch: Batch) -> None:
         with named_errors(self._state):
@@ -254,10 +264,19 @@ class SourceFlow:
         # most of a millisecond a file, need not know it.
         left_out = [file for file in batch.changed if file.skip_reason]
         to_build = [file for file in batch.changed if not file.skip_reason]
-        no_target = [*batch.gone, *(file.path for file in left_out)]
+        if no_target := [*batch.gone, *(file.path for file in left_out)]:
+            # First: what a session or a memory is called may have gone to another file. And
+            # ourselves, too: CocoIndex deletes no row that its state does not know of.
+            self._opened_engine().apply(Batch(changed=[], gone=no_target), beat=self._beat)
+            unread = [self._skipped(file, file.skip_reason) for file in left_out]
+            self._write(
+                [Write(path, None) for path in batch.gone]
+                + [Write(each.file.path, replace(each, fingerprint="")) for each in unread]
+            )
+            self._pass.advance(len(no_target))
         with self._builder.preparing(to_build):
             try:
-                for part in _slices(Batch(changed=to_build, gone=no_target)):
+                for part in _slices(to_build):
                     self._opened_engine().apply(part, beat=self._beat)
                     self._unclean_ends.end()
                     self._between()
@@ -265,16 +284,10 @@ class SourceFlow:
                 self._is_ending.set()  # before what builds is taken away
                 raise
         self._beat()
-        # A kill between the database's commit and CocoIndex's own leaves a row that CocoIndex
-        # does not know of, and so would not delete.
-        self._write(
-            [Write(path, None) for path in batch.gone]
-            + [Write(file.path, self._skipped(file, file.skip_reason)) for file in left_out]
-        )
         if self._pass.failures:
             self._store.fail(self.source.name, self._pass.failures)
-        if self._pass.unchanged:
-            self._store.touch(self.source.name, self._pass.unchanged)
+        if self._pass.unwritten:
+            self._store.touch(self.source.name, list(self._pass.unwritten.values()))
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:
@@ -290,7 +303,7 @@ class SourceFlow:
             self._unclean_ends.begin()
             engine.start()
             self._engine = engine
-            self._journal = CrashJournal(self._state)
+            self._crashes = CrashLog(self._state, "in_flight")
         return self._engine
 
     def _beat(self) -> None:
@@ -322,33 +335,30 @@ class SourceFlow:
                 f"`memory-sidecar index --full` or `source remove {self.source.name}`",
             )
 
-    def _is_paired(self) -> bool:
-        """Whether rows and CocoIndex state belong together."""
-        known = self._store.source_state(self.source.name)
-        id_file = self._state / _STATE_ID_FILE
-        paired = id_file.read_text(encoding="ascii") if id_file.is_file() else ""
-        return bool(known and known.state_id == paired and known.root == self.source.root)
+    def _made_by(self) -> str | None:
+        """The builder's version that made the rows, "" while they are being made anew.
 
-    def _pair_state(self) -> str:
-        """Make sure that rows and CocoIndex state belong together, or start both from nothing.
-
-        Returns the builder's version that made the rows, "" where there are none any more.
+        `None` where rows and CocoIndex state do not belong together: one of them was lost.
         """
         known = self._store.source_state(self.source.name)
-        if known is not None and self._is_paired():
-            return known.chunker
+        id_file = self._state / _STATE_ID_FILE
+        paired = id_file.read_bytes().decode("ascii", "replace") if id_file.is_file() else ""
+        is_paired = known and known.state_id == paired and known.root == self.source.root
+        return known.chunker if known and is_paired else None
+
+    def _pair_state(self) -> None:
+        """Begin with a CocoIndex state that knows no file, so that every file is written again.
+
+        The rows stay until then: after a kill all of them are there, and the next pass goes on.
+        """
+        with suppress(Exception):  # its state may have been taken away under it
+            self._close_engine()
         with named_errors(self._state):
             shutil.rmtree(self._state, ignore_errors=True)
             self._state.mkdir(parents=True)
             state_id = new_state_id()
-            self._store.begin_source(
-                self.source.name,
-                root=self.source.root,
-                state_id=state_id,
-                chunker=self._builder.version,
-            )
+            self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)
             (self._state / _STATE_ID_FILE).write_text(state_id, encoding="ascii")
-        return ""
 
     def _build(self, file: SourceFile) -> Built:
         """The target state of one file. Called from several threads."""
@@ -364,13 +374,14 @@ class SourceFlow:
     def _document(self, file: SourceFile) -> Document:
         if self._is_ending.is_set():
             raise Stopped
-        assert self._journal
-        if self._journal.is_barred(file):
+        assert self._crashes
+        key = json.dumps([file.path, *file.stamp])
+        if self._crashes.is_barred(key):
             return self._skipped(file, "crashed the indexer three times")
         try:
             if self._builder.is_isolated:
                 return self._builder.build(file)
-            with self._journal.building(file):
+            with self._crashes.under_way(key):
                 return self._builder.build(file)
         except FileVanished:
             raise
@@ -378,7 +389,7 @@ class SourceFlow:
             if self._is_ending.is_set():
                 raise Stopped from error
             if isinstance(error, BuildCrashed):
-                self._journal.count_crash(file)
+                self._crashes.count_crash(key)
             if isinstance(error, BuildError):
                 self._pass.failures.append((file, str(error)))
             raise
@@ -397,14 +408,12 @@ class SourceFlow:
         ]
         changes += [Replacement(document, vectors) for document in documents]
         counts = self._store.write(changes, queued_at=self._pass.began_at)
-        self._pass.count_written(len(writes), counts.indexed, counts.deleted)
+        self._pass.count_written(documents, counts)
 
 
-def _slices(batch: Batch) -> Iterator[Batch]:
-    """`batch` in parts; what is gone comes first."""
-    yield Batch(changed=batch.changed[:SLICE_FILES], gone=batch.gone)
-    for at in range(SLICE_FILES, len(batch.changed), SLICE_FILES):
-        yield Batch(changed=batch.changed[at : at + SLICE_FILES], gone=())
+def _slices(changed: Sequence[SourceFile]) -> Iterator[Batch]:
+    for at in range(0, len(changed), SLICE_FILES):
+        yield Batch(changed=changed[at : at + SLICE_FILES], gone=())
 
 
 def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:
@@ -424,51 +433,41 @@ def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bo
 def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
     if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
         return True
-    return bool(file.skip_reason) and entry.reason != file.skip_reason
+    # What was left out unread and now is let through has no fingerprint yet.
+    return entry.reason != file.skip_reason if file.skip_reason else not entry.fingerprint
 
 
 class _Pass:
     """Counts of one refresh, from several threads."""
 
-    def __init__(
-        self,
-        manifest: Mapping[str, ManifestEntry],
-        progress: Progress | None,
-        total: int,
-        *,
-        began_at: int = 0,
-    ) -> None:
+    def __init__(self, progress: Progress | None, total: int, *, began_at: int = 0) -> None:
         self.began_at = began_at  # epoch ms
-        self._manifest = manifest
         self._progress = progress
         self.total = total
         self._done = 0
         self._lock = threading.Lock()
         self.failures: list[tuple[SourceFile, str]] = []
-        self.unchanged: list[SourceFile] = []
+        self.unwritten: dict[str, Standing] = {}  # by path: built, and in the end passed over
         self.processed = 0
         self.chunks_indexed = 0
         self.chunks_deleted = 0
 
     def count_built(self, file: SourceFile, document: Document) -> None:
-        known = self._manifest.get(file.path)
-        same = known is not None and known.fingerprint == document.fingerprint
         with self._lock:
-            if same:
-                self.unchanged.append(file)
-                self._advance(1)
-            elif document.status is FileStatus.INDEXED:
-                self.processed += 1
+            self.unwritten[file.path] = Standing(file, document.status, document.reason)
+            self._done += 1
 
-    def count_written(self, files: int, indexed: int, deleted: int) -> None:
+    def count_written(self, documents: Sequence[Document], counts: WriteCounts) -> None:
         with self._lock:
-            self.chunks_indexed += indexed
-            self.chunks_deleted += deleted
-            self._advance(files)
+            self.chunks_indexed += counts.indexed
+            self.chunks_deleted += counts.deleted
+            for document in documents:
+                self.unwritten.pop(document.file.path, None)
+                self.processed += document.status is FileStatus.INDEXED
 
-    def _advance(self, files: int) -> None:
-        self._done = min(self._done + files, self.total)
+    def advance(self, files: int) -> None:
+        self._done += files
 
     def report(self) -> None:
         if self._progress is not None:
-            self._progress(self._done, self.total)
+            self._progress(min(self._done, self.total), self.total)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
@@ -18,9 +19,11 @@ from memory_sidecar.flows.source import Builder
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
-from memory_sidecar.index.database import Database, IndexReport
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.report import IndexReport
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
@@ -41,6 +44,7 @@ class AgentDatabase:
             builder=self._builder,
             models=models,
             clock=clock,
+            remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
         self.reads = ReadCounter(paths, self.data, clock=clock)
         self._has_looked = False  # at the files, since this process began
@@ -163,17 +167,25 @@ class AgentDatabase:
 
     def up_to_date(self, reporter: Reporter) -> AgentStore:
         """Its database, made again if it was lost, with what this process sees of the files."""
-        return self.data.recovering(lambda: self._complete(reporter), reporter)
 
-    def _complete(self, reporter: Reporter) -> AgentStore:
+        def complete() -> AgentStore:
+            with self.snapshot(reporter) as (store, _):
+                return store
+
+        return self.data.recovering(complete, reporter)
+
+    @contextmanager
+    def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
+        """The same, and one commit of it to read. For `recovering`."""
         self._require_own(reporter)
-        store = self.data.complete(reporter)
         if not self._has_looked and not self.data.is_tended:
+            self.data.complete(reporter)
             self.data.catch_up([*self.sources(), *self._removed()], reporter)
         self._has_looked = True
         self.reads.catch_up()
+        with self.data.snapshot(reporter) as (store, connection):
+            yield store, connection
         self.on_use()
-        return store
 
     def _removed(self) -> Iterator[Source]:
         """Its own folder of memories, where that was deleted and the database does not know yet."""

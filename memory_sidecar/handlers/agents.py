@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from memory_sidecar.clock import Clock
-from memory_sidecar.errors import ModelError, NotFound, SidecarError, UsageError
+from memory_sidecar.errors import (
+    ModelError,
+    NotFound,
+    SidecarError,
+    StoreCorrupt,
+    UsageError,
+)
 from memory_sidecar.handlers.agent_database import AgentDatabase
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
@@ -18,8 +25,13 @@ from memory_sidecar.paths import AgentPaths
 from memory_sidecar.search.memories import Scope, search_memories
 from memory_sidecar.search.memory_hit import MemoryHit
 from memory_sidecar.search.rerank import Judge
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.memory_lists import find_memory, in_order, list_memories
+from memory_sidecar.store.report import count_vectors
+
+T = TypeVar("T")
 
 
 class Agent(AgentDatabase):
@@ -53,17 +65,32 @@ class Agent(AgentDatabase):
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        scopes = []
-        for agent, store in self._readable(reporter, with_shared=with_shared):
-            embed_query = None
-            if query.mode is not SearchMode.KEYWORD:
-                embed_query = agent.data.embed_query(
-                    reporter, required=query.mode is SearchMode.VECTOR
-                )
-            scopes.append(Scope(agent.name, store, embed_query))
         reranks = self._reranks if query.rerank is None else query.rerank
         judge = self.judge(reporter) if reranks else None
-        return search_memories(query, scopes, now=self._clock(), judge=judge)
+
+        def ask(readable: Sequence[Readable]) -> Sequence[MemoryHit]:
+            scopes = [self._scope(query, *each, reporter) for each in readable]
+            return search_memories(query, scopes, now=self._clock(), judge=judge)
+
+        return list(self._ask(ask, reporter, with_shared=with_shared))
+
+    def _scope(
+        self,
+        query: MemoryQuery,
+        agent: Agent,
+        store: AgentStore,
+        connection: Connection,
+        reporter: Reporter,
+    ) -> Scope:
+        embed_query = None
+        if query.mode is not SearchMode.KEYWORD:
+            embed_query = agent.data.embed_query(
+                connection,
+                count_vectors(connection, [MEMORY_CHUNKS]),
+                reporter,
+                required=query.mode is SearchMode.VECTOR,
+            )
+        return Scope(agent.name, store, connection, embed_query)
 
     def judge(self, reporter: Reporter) -> Judge | None:
         """What reads the best hits again; `None` where there is no such model.
@@ -98,23 +125,33 @@ class Agent(AgentDatabase):
         stop = None if wanted.limit is None else wanted.offset + wanted.limit
         # How many of a page come from which of two databases is not known before.
         part = replace(wanted, offset=0, limit=stop) if with_shared else wanted
-        found: list[tuple[str, StoredMemory]] = []
-        for agent, store in self._readable(reporter, with_shared=with_shared):
-            with store.reading() as connection:
-                rows = list_memories(connection, part, now=self._clock())
-            found += [(agent.name, row) for row in rows]
+
+        def ask(readable: Sequence[Readable]) -> Sequence[tuple[str, StoredMemory]]:
+            now = self._clock()
+            return [
+                (agent.name, row)
+                for agent, _, connection in readable
+                for row in list_memories(connection, part, now=now)
+            ]
+
+        found = list(self._ask(ask, reporter, with_shared=with_shared))
         return in_order(found, wanted)[wanted.offset : stop] if with_shared else found
 
     def get(
         self, path: str, *, with_shared: bool = True, reporter: Reporter
     ) -> tuple[str, StoredMemory]:
         """The memory at `path`, its own before a shared one; counts the read. Raises NotFound."""
-        for agent, store in self._readable(reporter, with_shared=with_shared):
-            with store.reading() as connection:
-                found = find_memory(connection, path, now=self._clock())
-            if found is not None:
-                agent.count_read(found, tool="get")
-                return agent.name, found
+
+        def ask(readable: Sequence[Readable]) -> tuple[Agent, StoredMemory] | None:
+            for agent, _, connection in readable:
+                if stored := find_memory(connection, path, now=self._clock()):
+                    return agent, stored
+            return None
+
+        if found := self._ask(ask, reporter, with_shared=with_shared):
+            agent, stored = found
+            agent.count_read(stored, tool="get")
+            return agent.name, stored
         raise NotFound(
             f"{self.name} has no memory {path!r}",
             hint=f"`memory-sidecar list --agent {self.name}` shows the paths",
@@ -126,9 +163,30 @@ class Agent(AgentDatabase):
         with suppress(NotFound):  # its directory is out of reach at the moment
             self.on_read(self.source(read.directory).root / read.file, tool)
 
+    def _ask(
+        self,
+        question: Callable[[Sequence[Readable]], T],
+        reporter: Reporter,
+        *,
+        with_shared: bool,
+    ) -> T:
+        """The answer to `question`, from one commit of each database that may be read.
+
+        Asked again where one of them turns out to be damaged, and was made anew.
+        """
+
+        def ask() -> T:
+            with ExitStack() as stack:
+                return question(list(self._readable(reporter, stack, with_shared=with_shared)))
+
+        if self.shared is None:
+            return self.data.recovering(ask, reporter)
+        recovering = self.shared.data.recovering
+        return recovering(lambda: self.data.recovering(ask, reporter), reporter)
+
     def _readable(
-        self, reporter: Reporter, *, with_shared: bool
-    ) -> Iterator[tuple[Agent, AgentStore]]:
+        self, reporter: Reporter, stack: ExitStack, *, with_shared: bool
+    ) -> Iterator[Readable]:
         """The databases that may be read, up to date as far as this process sees to that."""
         agents = [self]
         if with_shared and self.shared is not None:
@@ -138,10 +196,14 @@ class Agent(AgentDatabase):
             raise self.nothing()
         for agent in existing:
             try:
-                store = agent.up_to_date(reporter)
+                store, connection = stack.enter_context(agent.snapshot(reporter))
             except SidecarError as error:
-                if agent is self or self not in existing:
+                if agent is self or self not in existing or isinstance(error, StoreCorrupt):
                     raise
                 reporter.notice(f"without shared memories: {error.message}; {error.hint}")
                 continue
-            yield agent, store
+            yield agent, store, connection
+
+
+Readable = tuple[Agent, AgentStore, Connection]
+"""A database that may be read, and one commit of it."""

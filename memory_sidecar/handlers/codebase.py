@@ -14,15 +14,17 @@ from memory_sidecar.flows.codebase import CodeBuilder
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.index.activity import Failure
-from memory_sidecar.index.database import Database, IndexReport, processors
+from memory_sidecar.index.database import Database, processors
 from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.report import IndexReport
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code
 from memory_sidecar.settings import Settings
 from memory_sidecar.sources.registry import Registry, Source
-from memory_sidecar.sqlite import database_bytes
+from memory_sidecar.sqlite import Connection, database_bytes
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
+from memory_sidecar.store.lookup import count_chunk_vectors
 from memory_sidecar.store.report import (
     ListedFile,
     SourceCounts,
@@ -85,6 +87,7 @@ class Codebase:
             builder=self._builder,
             models=models,
             clock=clock,
+            remedy="memory-sidecar index",
         )
 
     def close(self) -> None:
@@ -176,36 +179,51 @@ class Codebase:
         return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        if not self.registry.all():
+        sources = self.registry.all()
+        if not sources:
             raise NoIndex(
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        store = self.data.complete(reporter, wanted=query.filter.sources)
-        with self._models.gate.query():
-            return self._search_in(store, query, reporter)
+        wanted = query.filter.sources
+        with (
+            self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection),
+            self._models.gate.query(),
+        ):
+            return self._search_in(store, connection, query, reporter)
 
-    def _search_in(self, store: CodeStore, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        with store.reading() as connection:
-            known = scan_times(connection)
-        for name in query.filter.sources or known:
+    def _search_in(
+        self, store: CodeStore, connection: Connection, query: CodeQuery, reporter: Reporter
+    ) -> list[CodeHit]:
+        known = scan_times(connection)
+        asked = query.filter.sources or tuple(known)
+        for name in asked:
             if name not in known:
                 raise NotFound(
                     f"no source {name!r} is indexed here",
                     hint=f"there are: {', '.join(sorted(known)) or 'none'}",
                 )
-            if known[name] is None:
-                reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
         for state in self.data.states():
-            if state.error and state.name in (query.filter.sources or known):
+            if state.error and state.name in asked:
                 reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
-        for name in self.data.unseen().intersection(query.filter.sources or known):
+        for name in self.data.unseen().intersection(asked):
             if known[name] is not None:
                 reporter.notice(f"{name} is being compared with its files: answering from before")
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
-            embed_query = self.data.embed_query(reporter, required=query.mode is SearchMode.VECTOR)
-        return search_code(query, store=store, embed_query=embed_query)
+            embed_query = self.data.embed_query(
+                connection,
+                count_chunk_vectors(connection, query.filter.sources),
+                reporter,
+                required=query.mode is SearchMode.VECTOR,
+            )
+        hits = search_code(query, connection, store=store, embed_query=embed_query)
+        if not hits and all(known[name] is None for name in asked):
+            raise NoIndex(
+                f"not indexed yet: {', '.join(asked)}",
+                hint="`memory-sidecar status` tells how far it is; ask again then",
+            )
+        return hits
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.
@@ -280,7 +298,7 @@ class Codebase:
 
 def _names_of(db: Path) -> list[str]:
     """Of the files that SQLite, and setting it aside, make of a database."""
-    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old")]
+    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old", ".old-wal")]
 
 
 def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from memory_sidecar.errors import NoIndex, SidecarError
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.doctor_agents import examine_agents, repair_agents
-from memory_sidecar.handlers.finding import Finding, damage_of
+from memory_sidecar.handlers.finding import Finding
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
-from memory_sidecar.sqlite import sqlite_version
+from memory_sidecar.sqlite import damage_of, sqlite_version
 
 
 def examine(services: Services, codebase: Codebase) -> list[Finding]:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from memory_sidecar.clock import system_clock
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.finding import Finding, damage_of
+from memory_sidecar.handlers.finding import Finding
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.model import FileStatus
-from memory_sidecar.sqlite import Connection
+from memory_sidecar.sqlite import Connection, damage_of
 from memory_sidecar.store.agent import AgentStore
 from memory_sidecar.store.memory_health import (
     broken_files,

@@ -46,7 +46,8 @@ from memory_sidecar.sources.session_files import (
 from memory_sidecar.sources.session_json import normalised_project_path, project_hash
 from memory_sidecar.sqlite import named_errors
 from memory_sidecar.store.agent import SESSIONS, AgentStore
-from memory_sidecar.store.session_lookup import list_sessions
+from memory_sidecar.store.report import count_vectors
+from memory_sidecar.store.session_lookup import CORPUS_OF, list_sessions
 
 MEMVID_SUFFIX = ".mv2"
 
@@ -117,19 +118,28 @@ class Sessions:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        store = self._up_to_date()
-        embed_query = None
-        if query.mode is not SearchMode.KEYWORD:
-            embed_query = self.agent.data.embed_query(
-                self._reporter, required=query.mode is SearchMode.VECTOR
+        self._require_any()
+        return self.agent.data.recovering(lambda: self._search(query), self._reporter)
+
+    def _search(self, query: SessionQuery) -> list[SessionHit]:
+        with self.agent.snapshot(self._reporter) as (store, connection):
+            embed_query = None
+            if query.mode is not SearchMode.KEYWORD:
+                corpora = [CORPUS_OF[kind] for kind in query.kinds]
+                embed_query = self.agent.data.embed_query(
+                    connection,
+                    count_vectors(connection, corpora),
+                    self._reporter,
+                    required=query.mode is SearchMode.VECTOR,
+                )
+            return search_sessions(
+                query,
+                connection,
+                project_hash=_hash_of(query.filter),
+                store=store,
+                embed_query=embed_query,
+                judge=self.agent.judge(self._reporter) if query.rerank else None,
             )
-        return search_sessions(
-            query,
-            project_hash=_hash_of(query.filter),
-            store=store,
-            embed_query=embed_query,
-            judge=self.agent.judge(self._reporter) if query.rerank else None,
-        )
 
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
@@ -207,13 +217,16 @@ class Sessions:
     # How
 
     def _up_to_date(self) -> AgentStore:
+        self._require_any()
+        return self.agent.up_to_date(self._reporter)
+
+    def _require_any(self) -> None:
         """Raises NoIndex where no session was ever saved."""
         if not self.agent.paths.sessions.is_dir():
             raise NoIndex(
                 f"{self.agent.name} has no sessions yet",
                 hint=f"`memory-sidecar session save FILE --agent {self.agent.name}` saves one",
             )
-        return self.agent.up_to_date(self._reporter)
 
     def _completed(self, document: Mapping[str, Any]) -> Completed:
         session_id = identified(document, now=self._clock())

@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import (
@@ -35,21 +34,17 @@ from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.reading import Readings
+from memory_sidecar.index.report import IndexReport, report_of
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.store_file import S, StoreFile
-from memory_sidecar.model import FileStatus
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.sqlite import damage_of, named_errors
 from memory_sidecar.store.report import (
-    ListedFile,
-    count_pending,
-    count_rows,
-    list_files,
     source_names,
 )
-from memory_sidecar.store.vectors import Vector
 
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
@@ -58,30 +53,8 @@ AT_ONCE = 64  # new texts that a caller may wait for, which takes a second or tw
 
 T = TypeVar("T")
 
-EmbedQuery = Callable[[str], Vector]
 
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """What one `index` did."""
-
-    sources: tuple[str, ...]
-    sources_absent: tuple[str, ...]  # of these, left as they were because they are not there
-    files_total: int
-    files_processed: int
-    files_deleted: int
-    chunks_indexed: int
-    chunks_deleted: int
-    chunks_total: int  # of the whole database
-    vectors_embedded: int
-    vectors_pending: int
-    files_skipped: tuple[ListedFile, ...]
-    files_failed: tuple[ListedFile, ...]
-    folders_unreadable: tuple[str, ...]
-    seconds: float
-
-
-class Database(Generic[S]):
+class Database(Readings[S]):
     """The database at `paths.db`. Opened when first used; safe to use from several threads."""
 
     def __init__(
@@ -93,14 +66,13 @@ class Database(Generic[S]):
         builder: Callable[[Source], Builder],
         models: Models,
         clock: Clock,
+        remedy: str,
     ) -> None:
-        """`sources` are those that the database should hold, asked anew at every call."""
+        """As `Readings`; `builder` makes rows of the files of a source."""
+        file = StoreFile(paths.db, store, clock=clock)
+        super().__init__(file, sources=sources, models=models, remedy=remedy)
         self.paths = paths
-        self.models = models
-        self.sources = sources
-        self.used_at_s = time.monotonic()
         self._builder = builder
-        self._file = StoreFile(paths.db, store, clock=clock)
         self._embedding = Embedding(self._file, models)
         self.owner = Owner(
             self._file,
@@ -168,7 +140,6 @@ class Database(Generic[S]):
 
         def work(said: Reporter) -> bool:
             first(said)
-            self._embedding.adopt_model()
             refreshed = self.owner.refresh(source, said, urgency=Urgency.SHORT, under=under)
             if refreshed.notice:
                 said.notice(refreshed.notice)
@@ -196,7 +167,6 @@ class Database(Generic[S]):
         """Look for what changed while no process watched, unless another process writes."""
 
         def work(said: Reporter) -> None:
-            self._embedding.adopt_model()
             for source in sources:
                 with suppress(NotFound, PathRefused):  # what is indexed of it stays
                     self.owner.refresh(source, said, urgency=Urgency.SHORT)
@@ -221,16 +191,21 @@ class Database(Generic[S]):
     def rebuild(
         self, sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
     ) -> IndexReport:
-        """Derive the rows of `sources` again from their files; `all_of_it` in a new database."""
+        """Derive the rows of `sources` again from their files; those that are there stay till then.
+
+        `all_of_it` forgets what is of no source any more, and sets a damaged database aside.
+        """
         for source in sources:
             if not self._builder(source).believes_empty:
                 _require_files(source)
 
         def work(said: Reporter) -> IndexReport:
             if all_of_it:
-                self.owner.start_over()
+                self._require_sound(said)
             for source in sources:
                 self._forget_state(source)
+            if all_of_it:
+                self._forget_all_but(sources)
             return self._update(self._with_lost(sources, said), said, full=False, embed=True)
 
         return self._ask(work, reporter, patience_s=INDEX_PATIENCE_S)
@@ -291,42 +266,6 @@ class Database(Generic[S]):
 
     # Reading
 
-    def open(self) -> S:
-        """The store, as it is. Raises StoreCorrupt where its file was taken away."""
-        self.used_at_s = time.monotonic()
-        return self._file.open()
-
-    def complete(self, reporter: Reporter, *, wanted: Collection[str] = ()) -> S:
-        """The store, with rows of every source; those that were lost are made again.
-
-        Where this process watches, it waits for that only if none of the sources called `wanted`,
-        or no source at all, has rows yet, and not for long; and it does not wait for vectors.
-        """
-        known, lost = self._known_and_lost(reporter)
-        if not lost:
-            return self.open()
-        for source in lost:
-            self.follow(source)
-        if self.is_tended and known.intersection(wanted or known):
-            return self.open()
-
-        def work(said: Reporter) -> None:
-            _, still_lost = self._known_and_lost(Silent())  # another caller may have been here
-            if still_lost:
-                self._update(still_lost, said, full=False, embed=not self.is_tended)
-
-        try:
-            self.owner.ask(
-                work,
-                reporter,
-                urgency=Urgency.ASKED,
-                patience_s=LOST_PATIENCE_S,
-                wait_s=LOST_PATIENCE_S if self.is_tended else math.inf,
-            )
-        except (StoreBusy, Stopped, TimeoutError) as error:
-            reporter.notice(f"{error}: answering from what is indexed")
-        return self.open()
-
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Do `work`, which reads; if the database turns out to be damaged, begin it anew before."""
         beginnings = self._file.beginnings
@@ -335,7 +274,7 @@ class Database(Generic[S]):
         except Exception as error:
             # A reader of the database that another thread set aside may meet any error.
             if self._file.beginnings == beginnings:
-                if not isinstance(error, StoreCorrupt):
+                if not (isinstance(error, StoreCorrupt) and error.is_of(self.paths.db)):
                     raise
                 reporter.notice(f"{error.message}: making it again")
                 self.begin_anew(reporter, unless_after=beginnings)
@@ -350,36 +289,35 @@ class Database(Generic[S]):
 
         self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
 
-    def embed_query(self, reporter: Reporter, *, required: bool) -> EmbedQuery | None:
-        """What turns a question into a vector like those here; `None`, with a notice, without.
+    def _make_lost(
+        self,
+        known: Collection[str],
+        lost: Sequence[Source],
+        reporter: Reporter,
+        *,
+        wanted: Collection[str],
+    ) -> None:
+        for source in lost:
+            self.follow(source)
+        if self.is_tended and set(known).intersection(wanted or known):
+            return
 
-        Raises ModelError instead where it is `required`.
-        """
-        store = self.open()
-        with store.reading() as connection:
-            rows = count_rows(connection, store.SCHEMA.corpora)
-            pending = count_pending(connection, store.SCHEMA.corpora)
-        problem = self.models.problem
-        if pending and not problem:
-            done = 100 * (rows - pending) // rows
-            reporter.notice(f"vectors {done} % done: ranking by keyword and what is there")
-        if pending == rows:
-            if required and problem:
-                raise problem
-            if rows and problem:
-                reporter.notice(f"ranking by keyword alone: {problem.message}; {problem.hint}")
-            return None
+        def work(said: Reporter) -> None:
+            with self.open().reading() as connection:  # another caller may have done it
+                _, still_lost = self._known_and_lost(connection, lost, Silent())
+            if still_lost:
+                self._update(still_lost, said, full=False, embed=not self.is_tended)
+
         try:
-            if store.model != self.models.files.sha256:
-                reporter.notice("vectors are of another model: run `memory-sidecar index`")
-                return None
-            self.models.embedder.load()
-        except ModelError as error:
-            if required:
-                raise
-            reporter.notice(f"ranking by keyword alone: {error.message}; {error.hint}")
-            return None
-        return self.models.embedder.embed_query
+            self.owner.ask(
+                work,
+                reporter,
+                urgency=Urgency.ASKED,
+                patience_s=LOST_PATIENCE_S,
+                wait_s=LOST_PATIENCE_S if self.is_tended else math.inf,
+            )
+        except (StoreBusy, Stopped, TimeoutError) as error:
+            reporter.notice(f"{error}: answering from what is indexed")
 
     # How
 
@@ -421,30 +359,19 @@ class Database(Generic[S]):
         elif embed:
             wanted = [source.name for source in sources] or None
             embedded = self.owner.embed(reporter, urgency=Urgency.ASKED, sources=wanted)
-        with store.reading() as connection:
-            names = {source.name for source in sources}
-            skipped = list_files(connection, FileStatus.SKIPPED)
-            failed = list_files(connection, FileStatus.FAILED)
-            return IndexReport(
-                sources=tuple(source.name for source in sources),
-                sources_absent=tuple(absent),
-                files_total=sum(p.files_total for p in passes),
-                files_processed=sum(p.files_processed for p in passes),
-                files_deleted=sum(p.files_deleted for p in passes),
-                chunks_indexed=sum(p.chunks_indexed for p in passes),
-                chunks_deleted=sum(p.chunks_deleted for p in passes),
-                chunks_total=count_rows(connection, store.SCHEMA.corpora),
-                vectors_embedded=embedded,
-                vectors_pending=count_pending(connection, store.SCHEMA.corpora),
-                files_skipped=tuple(f for f in skipped if f.source in names),
-                files_failed=tuple(f for f in failed if f.source in names),
-                folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
-                seconds=time.monotonic() - started,
-            )
+        return report_of(
+            store,
+            sources,
+            passes,
+            absent=absent,
+            embedded=embedded,
+            seconds=time.monotonic() - started,
+        )
 
     def _make_flow(self, source: Source, between: Callable[[], None]) -> SourceFlow:
         known = None
         if self.models.problem is None:
+            self._embedding.adopt_model()  # before the first vector comes
             known = known_vectors(self.models.cache, self.models.files.sha256)
         return SourceFlow(
             source,
@@ -463,30 +390,32 @@ class Database(Generic[S]):
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, and the lost ones besides; those that are watched are seen to by themselves."""
-        _, lost = self._known_and_lost(reporter, unless=[source.name for source in asked])
-        if not self.is_tended:
-            return [*asked, *lost]
+        names = {source.name for source in asked}
+        others = [source for source in self.sources() if source.name not in names]
+        with self.open().reading() as connection:
+            _, lost = self._known_and_lost(connection, others, reporter)
         for source in (*asked, *lost):
             self.follow(source)
-        return list(asked)
+        return list(asked) if self.is_tended else [*asked, *lost]
 
-    def _known_and_lost(
-        self, reporter: Reporter, *, unless: Collection[str] = ()
-    ) -> tuple[set[str], list[Source]]:
-        """The names of sources that have rows, and the sources that the database knows nothing of.
+    def _require_sound(self, reporter: Reporter) -> None:
+        """Set the database aside if it is damaged."""
+        try:
+            self.open()
+            damage = damage_of(self.paths.db)
+        except StoreCorrupt as error:
+            damage = error.message
+        if damage:
+            reporter.notice(f"{damage}: making it again")
+            self.owner.start_over()
 
-        It was deleted, damaged or of an older schema, or making it was interrupted.
-        """
-        store = self.open()
-        if self._file.take_outdated():
-            reporter.notice(f"{self.paths.db.name} is of an older version: making it again")
+    def _forget_all_but(self, sources: Collection[Source]) -> None:
+        """Remove the rows of what is no source any more."""
+        store, kept = self.open(), {source.name for source in sources}
         with store.reading() as connection:
-            known = set(source_names(connection))
-        lost = [source for source in self.sources() if source.name not in known.union(unless)]
-        if lost:
-            names = ", ".join(source.name for source in lost)
-            reporter.notice(f"{self.paths.db.name} holds nothing of {names}: indexing it")
-        return known, lost
+            gone = [name for name in source_names(connection) if name not in kept]
+        for name in gone:
+            store.forget_source(name)
 
 
 def processors() -> int:

@@ -38,6 +38,7 @@ class Embedding(Generic[S]):
         Raises ModelError without a model. Setting `stop` ends it within one text.
         """
         store = self._file.open()
+        self.adopt_model()
         chosen = store.pending_of(sources) if sources is not None else None
         total = self.waiting() if chosen is None else len(chosen)
         done = taken = 0

@@ -267,7 +267,6 @@ class Owner(Generic[S]):
     def _embed_some(self) -> None:
         """Until a source is due, or nothing waits for a vector."""
         try:
-            self._embedding.adopt_model()
             before = 0
             for done, _ in self._embedding.slices(None, stop=self.loop.is_closing):
                 self.activity.vectors.add(done - before)
@@ -356,6 +355,8 @@ class Owner(Generic[S]):
         try:
             return work()
         except StoreCorrupt as error:
+            if not error.is_of(self._file.path):
+                raise
             notice = f"{error.message}: making it again"
             _log.warning("%s", notice)
             reporter.notice(notice)

@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import StoreCorrupt
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.sqlite import named_errors, set_aside
 from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.identity import is_outdated, set_aside
+from memory_sidecar.store.identity import is_outdated
 
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 
@@ -65,6 +65,7 @@ class StoreFile(Generic[S]):
                 raise StoreCorrupt(
                     f"{self.path} was deleted or replaced",
                     hint="the next search makes it again from the files",
+                    path=self.path,
                 )
             if self._store is None:
                 self._was_outdated |= is_outdated(self.path, self._type.SCHEMA)
@@ -101,13 +102,13 @@ class StoreFile(Generic[S]):
         """
         with self._lock, named_errors(self.path):
             self.beginnings += 1
-            self._close()
+            self._close(keeps_log=True)
             with suppress(StoreCorrupt):
                 is_outdated(self.path, self._type.SCHEMA)
             if self.path.exists():
                 set_aside(self.path)
 
-    def _close(self) -> None:
+    def _close(self, *, keeps_log: bool = False) -> None:
         store, self._store = self._store, None
         if store is not None:
-            store.close()
+            store.close(keeps_log=keeps_log)

@@ -13,7 +13,8 @@ class Explanation(TypedDict):
 
     cosine: Annotated[float | None, "likeness to the question; null where that arm had no opinion"]
     keyword: Annotated[float | None, "share of the question's weight that the words match"]
-    boosts: Annotated[dict[str, float], "what was added, by name"]
+    boosts: Annotated[dict[str, float], "what lifted or lowered it, by name"]
+    terms: Annotated[dict[str, float], "what each adds, by name: together they are the score"]
 
 
 class ErrorText(TypedDict):

@@ -14,22 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
 
 import numpy as np
 
-from memory_sidecar.model import Chunk, CodeHit, CodeQuery, Explanation, SearchMode
+from memory_sidecar.model import Chunk, CodeHit, CodeQuery, SearchMode
 from memory_sidecar.search.arms import Arm, among
 from memory_sidecar.search.filters import allowed_chunks
 from memory_sidecar.search.fusion import Question, keyword_share
 from memory_sidecar.search.named import Names, named_chunks, names_in
-from memory_sidecar.search.ranking import Candidates, Ranked, rank_hybrid
+from memory_sidecar.search.ranking import Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
 from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of, stems_of
 from memory_sidecar.store.lookup import StoredChunk, read_chunks, read_symbols
-from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex
+from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex, VectorView
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -49,9 +48,15 @@ _path_stems: dict[str, frozenset[str]] = {}
 
 
 def search_code(
-    query: CodeQuery, *, store: CodeStore, embed_query: EmbedQuery | None
+    query: CodeQuery,
+    connection: Connection,
+    *,
+    store: CodeStore,
+    embed_query: EmbedQuery | None,
 ) -> list[CodeHit]:
-    """The best chunks for `query`, best first. Without `embed_query` there is no vector arm.
+    """The best chunks for `query` in one commit, that of `connection`, best first.
+
+    Without `embed_query` there is no vector arm.
 
     Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
     """
@@ -60,47 +65,44 @@ def search_code(
     is_hybrid = query.mode is SearchMode.HYBRID
     index = store.vectors[CHUNKS]
     scanning: Future[tuple[Ids, Floats]] | None = None
-    with store.reading() as connection:
-        if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-            # First of all: it takes longer than everything else together.
-            wordings = question.wordings if is_hybrid else (text,)
-            scanning = _start_scan(index, connection, embed_query, wordings)
-        directory = store.directory.read(connection)
-        allowed = allowed_chunks(connection, directory, query.filter)
-        named = np.empty(0, np.int64)
-        keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
-        if is_hybrid:
-            named = np.array(named_chunks(connection, names), np.int64)
-        if query.mode is not SearchMode.VECTOR:
-            keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
-            keyword_arm = _keyword_arm(
-                connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed
-            )
-        if scanning is not None:
-            vector_arm = Arm.of(*scanning.result(), allowed)
-        depth = max(DEPTH, query.top_k)
-        found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
-        # The index of vectors may be ahead of this snapshot.
-        wanted = directory.known(np.unique(np.concatenate(found)))
-        candidates = Candidates.of(
-            wanted,
-            cosine=vector_arm.scores_of(wanted),
-            keyword=keyword_arm.scores_of(wanted),
-            files=directory.files,
-            file_numbers=directory.numbers_of(wanted),
+    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
+        # First of all: it takes longer than everything else together.
+        wordings = question.wordings if is_hybrid else (text,)
+        scanning = _start_scan(index, connection, embed_query, wordings)
+    directory = store.directory.read(connection)
+    allowed = allowed_chunks(connection, directory, query.filter)
+    named = np.empty(0, np.int64)
+    keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
+    if is_hybrid:
+        named = np.array(named_chunks(connection, names), np.int64)
+    if query.mode is not SearchMode.VECTOR:
+        keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
+        keyword_arm = _keyword_arm(connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed)
+    if scanning is not None:
+        vector_arm = Arm.of(*scanning.result(), allowed)
+    depth = max(DEPTH, query.top_k)
+    found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
+    wanted = np.unique(np.concatenate(found))
+    candidates = Candidates.of(
+        wanted,
+        cosine=vector_arm.scores_of(wanted),
+        keyword=keyword_arm.scores_of(wanted),
+        files=directory.files,
+        file_numbers=directory.numbers_of(wanted),
+    )
+    if is_hybrid:
+        ranked = rank_hybrid(
+            candidates,
+            question,
+            coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
+            defines=_defining(connection, names, wanted),
+            locates=names.locate,
         )
-        if is_hybrid:
-            ranked = rank_hybrid(
-                candidates,
-                question,
-                coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
-                defines=_defining(connection, names, wanted),
-                locates=names.locate,
-            )
-        else:
-            scores = candidates.cosine if scanning is not None else candidates.keyword
-            ranked = Ranked(np.clip(np.nan_to_num(scores), 0.0, 1.0), {})
-        hits = _read_hits(connection, candidates, ranked, query.top_k)
+    else:
+        has_vectors = scanning is not None
+        arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
+        ranked = rank_by(*arm)
+    hits = _read_hits(connection, candidates, ranked, query.top_k)
     return _within_budget(hits, query.max_tokens)
 
 
@@ -108,20 +110,21 @@ def _start_scan(
     index: VectorIndex, connection: Connection, embed_query: EmbedQuery, wordings: Sequence[str]
 ) -> Future[tuple[Ids, Floats]]:
     """The vector arm: ids and cosines of all chunks that `connection` sees."""
-    caught_up = Event()
     # Whoever waits here does so for what was submitted before it, so that one at least goes on.
     others = [_beside.submit(embed_query, wording) for wording in wordings[1:]]
 
+    viewing: Future[VectorView] = Future()
+
     def scan() -> tuple[Ids, Floats]:
         vectors = [embed_query(wordings[0]), *(other.result() for other in others)]
-        caught_up.wait()
-        return index.scan(np.stack(vectors).mean(axis=0))
+        return viewing.result().cosines(np.stack(vectors).mean(axis=0))
 
     scanning = _beside.submit(scan)
     try:
-        index.catch_up(connection)
-    finally:
-        caught_up.set()
+        viewing.set_result(index.view(connection))
+    except BaseException as error:
+        viewing.set_exception(error)
+        raise
     return scanning
 
 
@@ -173,16 +176,8 @@ def _hit(stored: StoredChunk, candidates: Candidates, ranked: Ranked, row: int) 
         language=stored.language,
         chunk=stored.chunk,
         score=float(ranked.scores[row]),
-        explanation=Explanation(
-            cosine=_number(candidates.cosine[row]),
-            keyword=_number(candidates.keyword[row]),
-            boosts=ranked.boosts_of(row),
-        ),
+        explanation=ranked.explain(row, candidates),
     )
-
-
-def _number(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:

@@ -22,6 +22,7 @@ import numpy as np
 from memory_sidecar.memory_model import MemoryQuery
 from memory_sidecar.model import Explanation, SearchMode
 from memory_sidecar.search.arms import Arm, Scores, among
+from memory_sidecar.search.explain import explained
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit, within_budget
 from memory_sidecar.search.rerank import Judge, reranked
@@ -47,6 +48,7 @@ CHUNKS_A_HIT = 4  # as many of them at least
 SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking may lift one
 SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are equally good
 COVERAGE_WEIGHT = 0.3
+OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer holds
 
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
@@ -62,6 +64,7 @@ class Scope:
 
     agent: str
     store: AgentStore
+    connection: Connection  # to one commit of it
     embed_query: EmbedQuery | None
 
 
@@ -71,10 +74,12 @@ def search_memories(
     """The best memories for `query` in all of `scopes`, best first, each content once.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
-    invalidated or expired comes last. With `judge`, the cross-encoder has the last word.
+    invalidated or expired counts half. With `judge`, the cross-encoder has the last word.
     """
     query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
-    hits = [hit for scope in scopes for hit in _Search(query, scope, now).hits()]
+    searches = [_Search.of(query, scope, now) for scope in scopes]
+    average = _average_of([search.meaning for search in searches])
+    hits = [hit for search in searches for hit in search.hits(average)]
     hits.sort(key=_rank)
     hits = list(_each_content_once(hits))
     if judge is not None and query.mode is SearchMode.HYBRID:
@@ -82,8 +87,14 @@ def search_memories(
     return within_budget(hits[: query.top_k], query.max_tokens)
 
 
-def _rank(hit: MemoryHit) -> tuple[bool, float, str, str]:
-    return hit.is_last, -hit.score, hit.agent, hit.found.memory.path
+def _rank(hit: MemoryHit) -> tuple[float, bool, str, str]:
+    return -hit.score, hit.is_outdated, hit.agent, hit.found.memory.path
+
+
+def _average_of(arms: Sequence[Arm]) -> float | None:
+    """The cosine of an average candidate, whichever database it is in; `None` without vectors."""
+    cosines = [np.sort(arm.scores)[-DEPTH:] for arm in arms if len(arm.ids)]
+    return float(np.concatenate(cosines).mean()) if cosines else None
 
 
 def _each_content_once(hits: Sequence[MemoryHit]) -> Iterator[MemoryHit]:
@@ -101,54 +112,26 @@ class _Search:
     query: MemoryQuery
     scope: Scope
     now: int
+    words: Arm
+    meaning: Arm
 
-    def hits(self) -> list[MemoryHit]:
-        """At least as many of the best as are wanted, in no particular order."""
+    @classmethod
+    def of(cls, query: MemoryQuery, scope: Scope, now: int) -> _Search:
+        """With what both arms say."""
         embedding: Future[Vector] | None = None
-        if self.scope.embed_query is not None and self.query.mode is not SearchMode.KEYWORD:
-            embedding = _embedding.submit(self.scope.embed_query, self.query.text)
-        with self.scope.store.reading() as connection:
-            chosen = chosen_chunks(connection, self.query.filter, now=self.now)
-            words, meaning = self._word_arm(connection, chosen), Arm.silent()
-            if embedding is not None:
-                index = self.scope.store.vectors[MEMORY_CHUNKS]
-                meaning = _arm(*index.cosines(embedding.result(), connection), chosen)
-            judged = _Judged.of(self.query.mode, words, meaning)
-            return self._read(connection, judged)
+        if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
+            embedding = _embedding.submit(scope.embed_query, query.text)
+        chosen = chosen_chunks(scope.connection, query.filter, now=now)
+        words, meaning = _word_arm(query, scope.connection, chosen), Arm.silent()
+        if embedding is not None:
+            index = scope.store.vectors[MEMORY_CHUNKS]
+            meaning = _arm(*index.cosines(embedding.result(), scope.connection), chosen)
+        return cls(query, scope, now, words, meaning)
 
-    def _word_arm(self, connection: Connection, chosen: ChosenChunks) -> Arm:
-        if self.query.mode is SearchMode.VECTOR:
-            return Arm.silent()
-        keywords = keywords_of(connection, MEMORY_CHUNKS, self.query.text)
-        if self.query.mode is SearchMode.KEYWORD:
-            return _arm(*self._best_by_words(connection, keywords, chosen), chosen)
-        postings = read_postings(connection, MEMORY_CHUNKS, keywords)
-        if not postings.lists:
-            return Arm.silent()
-        ids = _union(*postings.lists.values())
-        held = np.zeros(len(ids))
-        for stem, rows in postings.lists.items():
-            held[np.searchsorted(ids, rows)] += postings.weights[stem]
-        coverage = held / max(sum(postings.weights.values()), 1e-9)
-        return _arm(ids, coverage.astype(np.float32), chosen)
-
-    def _best_by_words(
-        self, connection: Connection, keywords: Keywords, chosen: ChosenChunks
-    ) -> tuple[Ids, Floats]:
-        """At least as many of the best as are looked at, and all that are as good as the last."""
-        wanted = self._depth + len(chosen.never)
-        limit = wanted + SPARE_EQUALS if chosen.only is None else None
-        ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=limit)
-        shares = keyword_share(bm25)
-        if len(ids) == limit and shares[-1] == shares[wanted - 1]:  # more may be as good
-            ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
-            shares = keyword_share(bm25)
-        return ids, shares
-
-    @property
-    def _depth(self) -> int:
-        """How many chunks are looked at more closely."""
-        return max(DEPTH, CHUNKS_A_HIT * self.query.top_k)
+    def hits(self, average: float | None) -> list[MemoryHit]:
+        """At least as many of the best as are wanted, in no particular order."""
+        judged = _Judged.of(self.query.mode, self.words, self.meaning, average)
+        return self._read(self.scope.connection, judged)
 
     def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
         """Hits of the best memories; of all others only as much is read as ranks them."""
@@ -179,11 +162,11 @@ class _Search:
             place = places.get(int(judged.ids[row]))
             if place is not None and place.memory not in best:
                 best[place.memory] = judged.candidate(row, place, is_named=place.chunk in named)
-        return sorted(best.values(), key=lambda c: (c.place.is_last, -c.score, c.place.path))
+        return sorted(best.values(), key=lambda c: (-c.score, c.place.is_outdated, c.place.path))
 
     def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
         """Rows of the best chunks; of those that are equally good, the first by path."""
-        depth = self._depth
+        depth = _depth(self.query)
         if len(judged.ids) <= depth:
             return np.arange(len(judged.ids))
         limit = np.partition(judged.scores, -depth)[-depth]
@@ -202,7 +185,7 @@ class _Candidate:
     row: int  # of that chunk among those that were judged
     place: ChunkPlace
     score: float
-    is_named: bool
+    steps: dict[str, float]  # what the relevance went through to become the score
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,26 +195,28 @@ class _Judged:
     ids: Ids
     cosine: Scores  # NaN: that arm has no opinion
     keyword: Scores
-    scores: Scores  # 0…1
+    summands: dict[str, Scores]
+    scores: Scores  # 0…1: their sum
 
     @classmethod
-    def of(cls, mode: SearchMode, words: Arm, meaning: Arm) -> _Judged:
+    def of(cls, mode: SearchMode, words: Arm, meaning: Arm, average: float | None) -> _Judged:
+        """A chunk whose vector is still to come is taken for an `average` candidate."""
         ids = _union(words.ids, meaning.ids)
         cosine, keyword = meaning.scores_of(ids), words.scores_of(ids)
         match mode:
             case SearchMode.KEYWORD:
-                relevance = np.nan_to_num(keyword)
+                summands = {"keyword": np.nan_to_num(keyword)}
             case SearchMode.VECTOR:
-                relevance = np.nan_to_num(cosine)
+                summands = {"cosine": np.nan_to_num(cosine)}
             case SearchMode.HYBRID:
-                # A chunk whose vector is still to come is taken for an average candidate.
-                average = (
-                    float(np.sort(meaning.scores)[-DEPTH:].mean()) if len(meaning.ids) else 0.0
-                )
-                relevance = np.where(np.isnan(cosine), average, cosine)
-                relevance += COVERAGE_WEIGHT * np.nan_to_num(keyword)
-                relevance /= COVERAGE_WEIGHT + (1.0 if len(meaning.ids) else 0.0)
-        return cls(ids, cosine, keyword, np.clip(relevance, 0.0, 1.0))
+                full = COVERAGE_WEIGHT + (0.0 if average is None else 1.0)
+                summands = {
+                    "cosine": np.nan_to_num(cosine) / full,
+                    "assumed": np.where(np.isnan(cosine), average or 0.0, 0.0) / full,
+                    "keyword": COVERAGE_WEIGHT * np.nan_to_num(keyword) / full,
+                }
+        relevance = sum(summands.values(), np.zeros(len(ids)))
+        return cls(ids, cosine, keyword, summands, np.clip(relevance, 0.0, 1.0))
 
     def rows_of(self, ids: Sequence[int] | Ids) -> Ids:
         """Where those of `ids` stand that are here."""
@@ -239,20 +224,65 @@ class _Judged:
         return np.searchsorted(self.ids, wanted[among(wanted, self.ids)])
 
     def candidate(self, row: int, place: ChunkPlace, *, is_named: bool) -> _Candidate:
+        relevance = NAMED_FROM * float(self.scores[row])
         share = faded(float(self.scores[row]), place.strength)
-        score = NAMED_FROM + (1 - NAMED_FROM) * share if is_named else NAMED_FROM * share
-        return _Candidate(row, place, score, is_named)
+        steps = {"strength": NAMED_FROM * share - relevance}
+        if is_named:
+            steps["named"] = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+        if place.is_outdated:
+            steps["outdated"] = -OUTDATED_LOSS * (relevance + sum(steps.values()))
+        return _Candidate(row, place, relevance + sum(steps.values()), steps)
 
     def explain(self, candidate: _Candidate) -> Explanation:
-        boosts = {
-            "strength": faded(1.0, candidate.place.strength) - 1.0,
-            "named": float(candidate.is_named),
-        }
-        return Explanation(
-            cosine=_number(self.cosine[candidate.row]),
-            keyword=_number(self.keyword[candidate.row]),
-            boosts={name: value for name, value in boosts.items() if value},
+        row = candidate.row
+        return explained(
+            {name: float(values[row]) for name, values in self.summands.items()},
+            candidate.score,
+            cosine=self.cosine[row],
+            keyword=self.keyword[row],
+            boosts={
+                "strength": faded(1.0, candidate.place.strength) - 1.0,
+                "named": float("named" in candidate.steps),
+                "outdated": -OUTDATED_LOSS if candidate.place.is_outdated else 0.0,
+            },
+            steps=candidate.steps,
         )
+
+
+def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) -> Arm:
+    if query.mode is SearchMode.VECTOR:
+        return Arm.silent()
+    keywords = keywords_of(connection, MEMORY_CHUNKS, query.text)
+    if query.mode is SearchMode.KEYWORD:
+        return _arm(*_best_by_words(query, connection, keywords, chosen), chosen)
+    postings = read_postings(connection, MEMORY_CHUNKS, keywords)
+    if not postings.lists:
+        return Arm.silent()
+    ids = _union(*postings.lists.values())
+    held = np.zeros(len(ids))
+    for stem, rows in postings.lists.items():
+        held[np.searchsorted(ids, rows)] += postings.weights[stem]
+    coverage = held / max(sum(postings.weights.values()), 1e-9)
+    return _arm(ids, coverage.astype(np.float32), chosen)
+
+
+def _best_by_words(
+    query: MemoryQuery, connection: Connection, keywords: Keywords, chosen: ChosenChunks
+) -> tuple[Ids, Floats]:
+    """At least as many of the best as are looked at, and all that are as good as the last."""
+    wanted = _depth(query) + len(chosen.never)
+    limit = wanted + SPARE_EQUALS if chosen.only is None else None
+    ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=limit)
+    shares = keyword_share(bm25)
+    if len(ids) == limit and shares[-1] == shares[wanted - 1]:  # more may be as good
+        ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
+        shares = keyword_share(bm25)
+    return ids, shares
+
+
+def _depth(query: MemoryQuery) -> int:
+    """How many chunks are looked at more closely."""
+    return max(DEPTH, CHUNKS_A_HIT * query.top_k)
 
 
 def _arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
@@ -266,7 +296,3 @@ def _union(*parts: Ids) -> Ids:
     """All of these sorted ids, each once. Merging what is sorted is faster than `np.unique`."""
     merged = np.sort(np.concatenate(parts), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged
-
-
-def _number(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)

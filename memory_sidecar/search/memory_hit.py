@@ -25,7 +25,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """A ranked memory. `score` lies in 0…1 and falls with rank, but for those that come last."""
+    """A ranked memory. `score` lies in 0…1 and falls with rank."""
 
     agent: str  # whose memory it is
     found: StoredMemory
@@ -40,8 +40,8 @@ class MemoryHit:
         return self.agent == SHARED
 
     @property
-    def is_last(self) -> bool:
-        """Whether it comes after all others: something else holds by now."""
+    def is_outdated(self) -> bool:
+        """Whether something else holds by now."""
         return self.found.is_superseded or self.found.is_expired
 
 

@@ -1,22 +1,27 @@
 """Scores the candidates of a hybrid query, all of them at once: arrays with a row for each.
 
-`search.fusion` tells what relevance is made of. Names that the query holds come on top of it.
+`search.fusion` tells what relevance is made of. As a score it lies in 0…1: 0.75 for a full match;
+what other chunks lend on top never reaches 0.9. That is where the chunks begin that the query
+names, in their own order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.model import Explanation
+from memory_sidecar.search.explain import explained
 from memory_sidecar.search.fusion import PATH_WEIGHT, Question
 from memory_sidecar.store.directory import ChunkFile, FileNumbers, Mask
 from memory_sidecar.store.vectors import Ids
 
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
 FILE_CHUNKS = 4
+NAMED_FROM = 0.9  # the scores that only named chunks have
 COMMON_RANK = 50  # the candidate whose relevance is the common level
 
 Scores = npt.NDArray[np.float64]
@@ -61,13 +66,28 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A score in 0…1 for each candidate, and what lifted or lowered it."""
+    """A score in 0…1 for each candidate, and what it is made of."""
 
     scores: Scores
-    boosts: dict[str, Scores]
+    summands: dict[str, Scores]  # of the relevance
+    boosts: dict[str, Scores]  # what lifted or lowered it
+    steps: dict[str, Scores]  # after the relevance had become a score
 
-    def boosts_of(self, row: int) -> dict[str, float]:
-        return {name: float(values[row]) for name, values in self.boosts.items() if values[row]}
+    def explain(self, row: int, candidates: Candidates) -> Explanation:
+        return explained(
+            _of_row(self.summands, row),
+            float(self.scores[row]),
+            cosine=candidates.cosine[row],
+            keyword=candidates.keyword[row],
+            boosts=_of_row(self.boosts, row),
+            steps=_of_row(self.steps, row),
+        )
+
+
+def rank_by(arm: str, scores: Scores) -> Ranked:
+    """By one arm alone."""
+    clipped = np.clip(np.nan_to_num(scores), 0.0, 1.0)
+    return Ranked(clipped, {arm: clipped}, {}, {})
 
 
 def rank_hybrid(
@@ -87,16 +107,28 @@ def rank_hybrid(
     # A chunk whose vector is still to come is taken for an average candidate.
     average = float(candidates.cosine[known].mean()) if known.any() else 0.0
     boosts = _boosts_of_files(candidates, question, coverage)
-    relevance = np.where(known, candidates.cosine, average)
-    relevance += question.keyword_weight * np.nan_to_num(candidates.keyword)
-    relevance += sum(boosts.values())
+    summands = {
+        "cosine": np.nan_to_num(candidates.cosine),
+        "assumed": np.where(known, 0.0, average),
+        "keyword": question.keyword_weight * np.nan_to_num(candidates.keyword),
+        **boosts,
+    }
+    relevance: Scores = sum(summands.values(), np.zeros(len(candidates.ids)))
     boosts["same_file"] = _lent_within_files(relevance, candidates.file_numbers)
+    summands["same_file"] = boosts["same_file"]
     relevance += boosts["same_file"]
     at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
     located = at_path[candidates.file_numbers]
     boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
     full = (1.0 if known.any() else 0.0) + question.keyword_weight + PATH_WEIGHT
-    return Ranked(_hybrid_scores(relevance, full, defines | located), boosts)
+    share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
+    lifted = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+    steps = {
+        "exact_symbol": np.where(defines, lifted, 0.0),
+        "exact_path": np.where(located & ~defines, lifted, 0.0),
+    }
+    scores: Scores = NAMED_FROM * share + sum(steps.values())
+    return Ranked(scores, summands, boosts, steps)
 
 
 def _boosts_of_files(
@@ -129,10 +161,5 @@ def _lent_within_files(relevance: Scores, file_numbers: FileNumbers) -> Scores:
     return lent
 
 
-def _hybrid_scores(relevance: Scores, full: float, named: Mask) -> Scores:
-    """Relevance as 0…1: 0.75 for a full match; what other chunks lend on top never reaches 0.9.
-
-    That is where the chunks begin that the query names, in their own order.
-    """
-    share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
-    return np.where(named, 0.9 + 0.1 * share, 0.9 * share)
+def _of_row(values: Mapping[str, Scores], row: int) -> dict[str, float]:
+    return {name: float(column[row]) for name, column in values.items()}

@@ -38,20 +38,18 @@ def reranked(question: str, hits: Sequence[MemoryHit], judge: Judge) -> list[Mem
     better = list(hits)
     for place, n in zip(chosen, order, strict=True):
         hit, score = hits[chosen[n]], hits[place].score
-        boosts = hit.explanation.boosts | {"reranked": score - hit.score}
-        better[place] = replace(
-            hit, score=score, explanation=replace(hit.explanation, boosts=boosts)
-        )
+        explanation = hit.explanation.reranked(score - hit.score)
+        better[place] = replace(hit, score=score, explanation=explanation)
     return better
 
 
 def _worth_judging(hits: Sequence[MemoryHit]) -> tuple[list[int], list[str]]:
-    """Places and passages of the best hits that nothing puts first or last anyway."""
+    """Places and passages of the best hits that are neither named nor outdated."""
     places: list[int] = []
     texts: list[str] = []
     left = MAX_CHARACTERS
     for place, hit in enumerate(hits):
-        if hit.is_last or hit.score >= NAMED_FROM:
+        if hit.is_outdated or hit.score >= NAMED_FROM:
             continue
         text = hit.passage.embedded_text[:PASSAGE_CHARACTERS]
         left -= len(text)

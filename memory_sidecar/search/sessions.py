@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memory_sidecar.model import Explanation, SearchMode
 from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.explain import explained
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.required import Required
 from memory_sidecar.search.rerank import Judge
@@ -64,6 +65,7 @@ _pool = ThreadPoolExecutor(4, thread_name_prefix="question")
 
 def search_sessions(
     query: SessionQuery,
+    connection: Connection,
     *,
     project_hash: str,
     store: DerivedStore,
@@ -73,40 +75,40 @@ def search_sessions(
     """The best rows of the kinds asked for, best first. Without `embed_query` by words alone.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. `judge` reads the best hits
-    of a hybrid search again. `project_hash` is that of the filter's project.
+    of a hybrid search again. `project_hash` is that of the filter's project. All is read from one
+    commit of `store`, that of `connection`.
     """
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         vector = _pool.submit(embed_query, asked.text)
-    with store.reading() as connection:
-        searches = []
-        for kind in query.kinds:
-            required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
-            if allowed is None or len(allowed):
-                scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
-                searches.append(
-                    _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
-                )
-        found = [scored for search in searches for scored in search.best(query.top_k)]
-        is_judged = judge is not None and query.mode is SearchMode.HYBRID
-        read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
-        if judge is not None and is_judged:
-            rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
-            read = _reordered(read, judged_order(connection, asked.text, rows, judge))
-        return [
-            SessionHit(
-                kind=scored.kind,
-                session=head,
-                text=row.text,
-                heading=row.heading,
-                sequence=row.sequence,
-                created_at=row.created_at,
-                score=scored.score,
-                explanation=Explanation(scored.cosine, scored.keyword, scored.boosts),
+    searches = []
+    for kind in query.kinds:
+        required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
+        if allowed is None or len(allowed):
+            scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
+            searches.append(
+                _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
-            for scored, row, head in read[: query.top_k]
-        ]
+    found = [scored for search in searches for scored in search.best(query.top_k)]
+    is_judged = judge is not None and query.mode is SearchMode.HYBRID
+    read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
+    if judge is not None and is_judged:
+        rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
+        read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+    return [
+        SessionHit(
+            kind=scored.kind,
+            session=head,
+            text=row.text,
+            heading=row.heading,
+            sequence=row.sequence,
+            created_at=row.created_at,
+            score=scored.score,
+            explanation=scored.explanation,
+        )
+        for scored, row, head in read[: query.top_k]
+    ]
 
 
 def _rows_to_search(
@@ -134,9 +136,9 @@ def _scanning(
     """The cosines of all rows, on their way: a scan runs beside the keyword arm."""
     if vector is None:
         return None
-    index.catch_up(connection)
+    view = index.view(connection)
     # After the question's own vector in the same queue, so that one at least goes on.
-    return _pool.submit(lambda: index.scan(vector.result()))
+    return _pool.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)
@@ -147,9 +149,7 @@ class _Scored:
     row_id: int
     relevance: float
     score: float  # 0…1, in the order of relevance
-    cosine: float | None
-    keyword: float | None
-    boosts: dict[str, float] = field(default_factory=dict)
+    explanation: Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +178,14 @@ class _Search:
 
     def _of_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
         best = best_places(arm.scores, top_k)
-        is_keyword = self.mode is SearchMode.KEYWORD
-        return [
-            _Scored(
-                kind=self.kind,
-                row_id=row_id,
-                relevance=score,
-                score=min(max(score, 0.0), 1.0),
-                cosine=None if is_keyword else score,
-                keyword=score if is_keyword else None,
-            )
-            for row_id, score in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True)
-        ]
+        name = "keyword" if self.mode is SearchMode.KEYWORD else "cosine"
+        scored = []
+        for row_id, value in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True):
+            score = min(max(value, 0.0), 1.0)
+            opinions = {"cosine": math.nan, "keyword": math.nan} | {name: value}
+            explanation = explained({name: value}, score, **opinions, boosts={})
+            scored.append(_Scored(self.kind, row_id, value, score, explanation))
+        return scored
 
     def _bm25(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None
@@ -235,35 +231,36 @@ class _Search:
                 rows = rows.with_more(gaining)
                 relevance = rows.relevance()
             places = rows.places_of(found)
-        ids = rows.ids[places].tolist()
-        boosts = [{"neighbours": lent[each]} if each in lent else {} for each in ids]
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
+        values = (rows.ids, relevance, rows.cosine, rows.coverage)
         return [
-            _Scored(
-                kind=self.kind,
-                row_id=row_id,
-                relevance=own + sum(gained.values()),
-                score=score_of(own + sum(gained.values()), full),
-                cosine=None if math.isnan(cosine) else cosine,
-                keyword=covered,
-                boosts=gained,
-            )
-            for row_id, own, cosine, covered, gained in zip(
-                ids,
-                relevance[places].tolist(),
-                rows.cosine[places].tolist(),
-                rows.coverage[places].tolist(),
-                boosts,
-                strict=True,
+            self._judged(row_id, own, cosine, covered, lent=lent.get(row_id, 0.0), full=full)
+            for row_id, own, cosine, covered in zip(
+                *(column[places].tolist() for column in values), strict=True
             )
         ]
+
+    def _judged(
+        self, row_id: int, own: float, cosine: float, covered: float, *, lent: float, full: float
+    ) -> _Scored:
+        keyword = COVERAGE_WEIGHT * covered
+        summands = {
+            "assumed" if math.isnan(cosine) else "cosine": own - keyword,
+            "keyword": keyword,
+            "neighbours": lent,
+        }
+        score = score_of(own + lent, full)
+        explanation = explained(
+            summands, score, cosine=cosine, keyword=covered, boosts={"neighbours": lent}
+        )
+        return _Scored(self.kind, row_id, own + lent, score, explanation)
 
 
 _Read = tuple[_Scored, FoundRow, SessionHead]
 
 
 def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
-    """The best of `found`, of equal ones the latest. Vectors may be ahead of this snapshot."""
+    """The best of `found`, of equal ones the latest."""
     scores = sorted((each.score for each in found), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
     best = [each for each in found if each.score >= least]
@@ -293,6 +290,6 @@ def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
     for place, at in enumerate(order):
         scored, row, head = read[at]
         score = read[place][0].score
-        boosts = scored.boosts | {"reranked": score - scored.score}
-        better.append((replace(scored, score=score, boosts=boosts), row, head))
+        explanation = scored.explanation.reranked(score - scored.score)
+        better.append((replace(scored, score=score, explanation=explanation), row, head))
     return better

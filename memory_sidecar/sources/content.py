@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from memory_sidecar.sources import reasons
+from memory_sidecar.disk import reasons
 
 PROBE_BYTES = 8192
 MAX_ODD_SHARE = 0.1  # control bytes of a text, and bytes outside ASCII of one in no Unicode

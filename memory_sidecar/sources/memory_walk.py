@@ -11,9 +11,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from memory_sidecar.disk import reasons
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.model import SourceFile
-from memory_sidecar.sources import reasons
 from memory_sidecar.sources.walk import Scan
 
 SUFFIX = ".md"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.sources import reasons
+from memory_sidecar.disk import reasons
 
 LOCK_FILES = frozenset(
     """

@@ -13,8 +13,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_sidecar.disk import reasons
 from memory_sidecar.model import SourceFile
-from memory_sidecar.sources import reasons
 from memory_sidecar.sources.content import text_or_reason
 
 _FLAGS = (

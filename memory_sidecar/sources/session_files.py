@@ -20,9 +20,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk import reasons
 from memory_sidecar.errors import NotFound, PathRefused, SessionInvalid, StoreBusy
 from memory_sidecar.model import SourceFile
-from memory_sidecar.sources import reasons
 from memory_sidecar.sources.atomic import make_folders, replace_file, sync_folder
 from memory_sidecar.sources.read import read_regular
 from memory_sidecar.sources.session_json import SESSION_ID, parse_document

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from memory_sidecar.disk import reasons
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.model import SourceFile, Stamp
-from memory_sidecar.sources import reasons
 from memory_sidecar.sources.ignores import IgnoreRules
 from memory_sidecar.sources.names import skip_by_name
 from memory_sidecar.sources.recheck import Recheck

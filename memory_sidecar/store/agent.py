@@ -33,7 +33,7 @@ class AgentStore(DerivedStore):
 
     SCHEMA = Schema(
         kind="an agent's memory",
-        version=1,
+        version=2,
         scripts=("memories.sql", sessions.SCRIPT),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )

@@ -52,7 +52,7 @@ class CodeDocument(Document):
 class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
-    SCHEMA = Schema(kind="code", version=2, scripts=("codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=3, scripts=("codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)

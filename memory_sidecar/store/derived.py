@@ -23,7 +23,13 @@ import numpy as np
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import StoreCorrupt
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.sqlite import connect, integers, snapshot, transaction
+from memory_sidecar.sqlite import (
+    connect,
+    give_back_free_pages,
+    integers,
+    snapshot,
+    transaction,
+)
 from memory_sidecar.store.corpus import Corpus
 from memory_sidecar.store.identity import Schema, open_current, read_identity, write_identity
 from memory_sidecar.store.vectors import Vector, VectorIndex, raise_vector_version
@@ -70,8 +76,17 @@ class SourceState:
 
     root: Path
     state_id: str
-    chunker: str
+    chunker: str  # "" while every row is being made anew
     scanned_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A file, and what was made of its content."""
+
+    file: SourceFile
+    status: FileStatus
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,7 @@ class ManifestEntry:
     """What the last scan knew of a file."""
 
     stamp: Stamp
-    fingerprint: str
+    fingerprint: str  # "" where the content was never read
     status: FileStatus
     reason: str
 
@@ -163,11 +178,12 @@ class DerivedStore(ABC):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether `path` still is the file that was opened."""
+        """Whether `path` still is the file that was opened, and was not emptied."""
         try:
-            return os.path.samestat(self._file, os.stat(self.path))  # noqa: PTH116  half the time
+            found = os.stat(self.path)  # noqa: PTH116  half the time
         except OSError:
             return False
+        return found.st_size > 0 and os.path.samestat(self._file, found)
 
     def rest(self) -> None:
         """Give back every connection that is idle; the next use opens what it needs."""
@@ -178,9 +194,12 @@ class DerivedStore(ABC):
             finally:
                 self._write_lock.release()
 
-    def close(self) -> None:
+    def close(self, *, keeps_log: bool = False) -> None:
+        """`keeps_log` where the file is damaged: the log is not written into it."""
         self._close_readers()
         with self._write_lock:
+            if keeps_log and self._writer is not None:
+                self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._close_writer()  # last: closing a reader last would leave the log behind
 
     def _close_writer(self) -> None:
@@ -194,6 +213,7 @@ class DerivedStore(ABC):
                 raise StoreCorrupt(
                     f"{self.path} was deleted or replaced",
                     hint="the next search makes it again from the files",
+                    path=self.path,
                 )
             self._writer = connect(self.path)
         return self._writer
@@ -253,24 +273,23 @@ class DerivedStore(ABC):
 
     # Sources
 
-    def begin_source(self, name: str, *, root: Path, state_id: str, chunker: str) -> None:
-        """Start `name` from nothing: whatever it had here goes, in one transaction."""
+    def begin_source(self, name: str, *, root: Path, state_id: str) -> None:
+        """Note that every row of `name` is to be made anew. Until it is, what was there stays."""
         with self._writing() as write:
-            self._delete_source(write, name)
             write.connection.execute(
-                "INSERT INTO sources VALUES (?, ?, ?, ?, NULL)",
-                (name, str(root), state_id, chunker),
+                "INSERT INTO sources VALUES (?, ?, ?, '', NULL) ON CONFLICT DO UPDATE"
+                " SET root = excluded.root, state_id = excluded.state_id, chunker = ''",
+                (name, str(root), state_id),
             )
 
     def forget_source(self, name: str) -> None:
-        """Remove everything of `name`."""
+        """Remove everything of `name`, and give the disk back what it took."""
         with self._writing() as write:
-            self._delete_source(write, name)
-
-    def _delete_source(self, write: Write, name: str) -> None:
-        write.connection.execute("DELETE FROM files WHERE source = ?", (name,))
-        write.connection.execute("DELETE FROM sources WHERE name = ?", (name,))
-        self._delete_rows(write, name, None)
+            write.connection.execute("DELETE FROM files WHERE source = ?", (name,))
+            write.connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+            self._delete_rows(write, name, None)
+        with self._write_lock:
+            give_back_free_pages(self._opened_writer())
 
     def source_state(self, name: str) -> SourceState | None:
         """What is known of `name` here; `None` for a source that was never begun."""
@@ -321,13 +340,13 @@ class DerivedStore(ABC):
                 (write.now, chunker, source),
             )
 
-    def touch(self, source: str, files: Sequence[SourceFile]) -> None:
-        """Note new times of files whose content is what it was, so that they are not read again."""
+    def touch(self, source: str, files: Sequence[Standing]) -> None:
+        """Note files whose content is what it was, so that they are not read again."""
         with self._writing() as write:
             write.connection.executemany(
-                "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?"
+                "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"
                 " WHERE source = ? AND path = ?",
-                [(f.size, f.mtime_ns, f.ctime_ns, source, f.path) for f in files],
+                [(*f.file.stamp, f.status, f.reason, source, f.file.path) for f in files],
             )
 
     def fail(self, source: str, failures: Sequence[tuple[SourceFile, str]]) -> None:

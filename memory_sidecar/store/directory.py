@@ -41,14 +41,6 @@ class Directory:
     file_numbers: FileNumbers  # of the file of each chunk, in `files`
     files: Sequence[ChunkFile]  # append-only, and may have more than these chunks need
 
-    def known(self, ids: Ids) -> Ids:
-        """Those of `ids` that are known here."""
-        if not len(self.ids):
-            return ids[:0]
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        known: Ids = ids[self.ids[at] == ids]
-        return known
-
     def numbers_of(self, ids: Ids) -> FileNumbers:
         """The number of the file of each of `ids`, all of which are known."""
         return self.file_numbers[np.searchsorted(self.ids, ids)]

@@ -19,6 +19,7 @@ from memory_sidecar.sqlite import (
     connect,
     integers,
     named_errors,
+    set_aside,
     snapshot,
     transaction,
 )
@@ -79,13 +80,6 @@ def new_state_id() -> str:
     return secrets.token_hex(16)
 
 
-def set_aside(path: Path) -> None:
-    """Move a database that cannot be used out of the way, as `<name>.old`, one kept."""
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    path.replace(path.with_name(path.name + ".old"))
-
-
 def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
     """0 for a new file."""
     with named_errors(path), snapshot(connection):  # another process may be making it now
@@ -96,7 +90,7 @@ def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
         rows = schema.corpora[0].rows
         tables = integers(connection.execute("SELECT name = ? FROM sqlite_schema", (rows,)))
     if application == 0 and version == 0 and not tables:
-        return 0
+        return 0  # new, or emptied by someone
     if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too
         raise StoreForeign(
             f"{path} is not a database of {schema.kind}",

@@ -9,8 +9,9 @@ from typing import Any
 
 from memory_sidecar.model import Chunk
 from memory_sidecar.sqlite import Connection, integers
-from memory_sidecar.store.codebase import chunk_from_row
+from memory_sidecar.store.codebase import CHUNKS, chunk_from_row
 from memory_sidecar.store.keyword import match_expression
+from memory_sidecar.store.report import VectorCounts, count_vectors, source_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,26 @@ def chunks_at_path(connection: Connection, path: str, *, limit: int) -> list[int
     """Ids of chunks of the files whose path is `path` or ends in it."""
     return integers(
         connection.execute(
-            "SELECT c.id FROM files f JOIN code_chunks c"
+            # Files first: there are fewer of them, and an index leads to their chunks.
+            "SELECT c.id FROM files f CROSS JOIN code_chunks c"
             " ON c.source = f.source AND c.filename = f.path"
             " WHERE f.path = ?1 OR substr(f.path, -length(?1) - 1) = '/' || ?1 LIMIT ?2",
             (path, limit),
         )
     )
+
+
+def count_chunk_vectors(connection: Connection, sources: Sequence[str]) -> VectorCounts:
+    """How far the vectors of the chunks of `sources` are, of all chunks without them."""
+    if not sources or set(sources) >= set(source_names(connection)):
+        return count_vectors(connection, [CHUNKS])
+    of_these = "SELECT id FROM code_chunks WHERE source IN (SELECT value FROM json_each(?1))"
+    counted: Any = connection.execute(
+        f"SELECT (SELECT count(*) FROM ({of_these})),"
+        f" (SELECT count(*) FROM chunk_pending WHERE id IN ({of_these}))",
+        (json.dumps(sources),),
+    ).get
+    return VectorCounts(*counted)
 
 
 def read_symbols(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[list[str], str]]:

@@ -21,7 +21,7 @@ class ChunkPlace(NamedTuple):
     memory: int
     path: str
     strength: float
-    is_last: bool  # superseded, invalidated or expired
+    is_outdated: bool  # superseded, invalidated or expired
 
 
 def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, ChunkPlace]:

@@ -25,6 +25,18 @@ class SourceCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorCounts:
+    """How far the vectors of some rows are."""
+
+    rows: int
+    pending: int  # of these, without a vector yet
+
+    @property
+    def percent(self) -> int:
+        return 100 * (self.rows - self.pending) // max(self.rows, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class ListedFile:
     """A file that is not in the index, and why."""
 
@@ -51,6 +63,14 @@ def source_names(connection: Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
+def source_standings(connection: Connection) -> list[tuple[str, bool, bool]]:
+    """By source: its name, whether a scan of it ever ended, and whether nothing is made anew."""
+    rows: list[Any] = connection.execute(
+        "SELECT name, scanned_at IS NOT NULL, chunker <> '' FROM sources ORDER BY name"
+    ).fetchall()
+    return [(name, bool(is_scanned), bool(is_whole)) for name, is_scanned, is_whole in rows]
+
+
 def scan_times(connection: Connection) -> dict[str, int | None]:
     """When the last complete scan of every source ended, in epoch ms; `None`: none has yet."""
     return dict(connection.execute("SELECT name, scanned_at FROM sources"))
@@ -66,13 +86,20 @@ def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
     return sum(_count(connection, corpus.pending) for corpus in corpora)
 
 
+def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCounts:
+    """How far the vectors of `corpora` are."""
+    corpora = tuple(corpora)
+    return VectorCounts(count_rows(connection, corpora), count_pending(connection, corpora))
+
+
 def list_files(
     connection: Connection, status: FileStatus, *, source: str | None = None
 ) -> list[ListedFile]:
     """Files with that status, and their reasons."""
+    few = "INDEXED BY files_not_indexed WHERE status <> 'indexed' AND"
     rows: list[Any] = connection.execute(
-        "SELECT source, path, reason FROM files"
-        " WHERE status = ?1 AND (?2 IS NULL OR source = ?2) ORDER BY source, path",
+        f"SELECT source, path, reason FROM files {'WHERE' if status is FileStatus.INDEXED else few}"
+        " status = ?1 AND (?2 IS NULL OR source = ?2) ORDER BY source, path",
         (status, source),
     ).fetchall()
     return [ListedFile(*row) for row in rows]

@@ -7,14 +7,17 @@ less than 0.004.
 
 The index follows the table by its vector version: a number that every transaction which
 changes vectors raises. Writers of this process say which one comes and hand over what they changed;
-after anyone else's change the index reads the table again.
+after any other process's change the index reads the table again. What was changed last is
+remembered, so that a reader sees the rows of its own commit while others are written.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from weakref import WeakSet
 
 import apsw
 import numpy as np
@@ -26,6 +29,8 @@ from memory_sidecar.store.corpus import Corpus
 DIMENSION = 384
 _QUERY_STEPS = 255
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
+_CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
+_ROWS_KEPT = 10_000  # of these changes together: 4 MB
 _BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
 
 Vector = npt.NDArray[np.float32]
@@ -33,6 +38,7 @@ Vector = npt.NDArray[np.float32]
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.int8]
 
 
 class VectorIndex:
@@ -43,54 +49,29 @@ class VectorIndex:
         self._lock = threading.Lock()
         self._handed_over = threading.Condition(self._lock)
         self._coming: int | None = None  # the version that a writer of this process is committing
-        self._version = -1
-        self._count = 0
-        self._ids: Ids = np.empty(0, np.int64)
-        self._codes: npt.NDArray[np.int8] = np.empty((0, DIMENSION), np.int8)
-        self._scales: Floats = np.empty(0, np.float32)
-        self._order: Ids | None = None  # of the ids; found again when they have changed
-
-    @property
-    def version(self) -> int:
-        """The database's vector version that this index has caught up with."""
-        return self._version
+        self._rows = _Rows()
 
     def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
-        """Ids (n,) and cosines (n,) of all rows with a vector, by ascending id.
+        """As `VectorView.cosines`, of what `connection` sees."""
+        return self.view(connection).cosines(query)
 
-        `query` is a unit vector of 384 floats; `connection` is where to read from if the index
-        is behind what that connection sees.
-        """
-        self.catch_up(connection)
-        return self.scan(query)
-
-    def catch_up(self, connection: apsw.Connection) -> None:
-        """Know at least the vectors that `connection` sees."""
+    def view(self, connection: apsw.Connection) -> VectorView:
+        """The vectors of the commit that `connection` sees, whatever is written afterwards."""
         with self._lock:
-            self._catch_up(connection)
-
-    def scan(self, query: Floats) -> tuple[Ids, Floats]:
-        """As `cosines`, for whoever has caught up before: nothing is read."""
-        # In whole numbers whose sums stay below 2^24 every float on the way is exact, and a cosine
-        # the same to the last bit wherever its row lies: 384 * 127 * 255 < 2^24.
-        step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
-        whole = np.rint(query / step).astype(np.float32)
-        with self._lock:
-            count = self._count
-            scores = np.empty(count, np.float32)
-            floats = np.empty((min(_BLOCK_ROWS, count), DIMENSION), np.float32)
-            for start in range(0, count, _BLOCK_ROWS):
-                end = min(start + _BLOCK_ROWS, count)
-                block = floats[: end - start]
-                np.copyto(block, self._codes[start:end])
-                np.dot(block, whole, out=scores[start:end])
-            scores *= self._scales[:count] * step
-            if self._order is None:
-                self._order = np.argsort(self._ids[:count])
-            return self._ids[self._order], scores[self._order]
+            version = vector_version(connection, self._corpus)
+            self._handed_over.wait_for(
+                lambda: version <= self._rows.version or version != self._coming, _HAND_OVER_S
+            )
+            if version > self._rows.version:
+                self._rows = _Rows()  # not to have both in memory
+                self._rows = _Rows.read(connection, self._corpus, version)
+            rows = self._rows
+            if not rows.remembers(version):
+                rows = _Rows.read(connection, self._corpus, version)
+            return VectorView(self._lock, rows, version)
 
     def expect(self, version: int | None) -> None:
-        """Hear, before the commit, which version `apply` will bring; `None` if it failed.
+        """Announce, before COMMIT, the version that `apply` will hand over (None: rolled back).
 
         A reader that sees the commit before that waits for it rather than read the whole table.
         """
@@ -105,65 +86,130 @@ class VectorIndex:
         with self._lock:
             self._coming = None
             self._handed_over.notify_all()
-            if version != self._version + 1:
-                return  # something came between: the next query reads the table
-            self._remove(np.array(list(removed), np.int64))
-            if added:
-                vectors = np.frombuffer(b"".join(vector for _, vector in added), np.float32)
-                ids = np.fromiter((row_id for row_id, _ in added), np.int64, len(added))
-                self._append(ids, vectors.reshape(-1, DIMENSION))
-            self._version = version
+            if version == self._rows.version + 1:  # else the next query reads the table
+                self._rows.change(version, np.array(list(removed), np.int64), *_arrays_of(added))
 
     def unload(self) -> None:
         """Give the memory back; the next query reads the table again."""
         with self._lock:
-            self.__init__(self._corpus)  # type: ignore[misc]
+            self._rows = _Rows()
 
-    def _catch_up(self, connection: apsw.Connection) -> None:
-        version = vector_version(connection, self._corpus)
-        self._handed_over.wait_for(
-            lambda: version <= self._version or version != self._coming, _HAND_OVER_S
-        )
-        if version <= self._version:
-            return
-        table = self._corpus.vectors
-        (total,) = integers(connection.execute(f"SELECT count(*) FROM {table}_rowids"))
+
+class VectorView:
+    """The vectors of one commit."""
+
+    def __init__(self, lock: threading.Lock, rows: _Rows, version: int) -> None:
+        self._lock = lock
+        self._rows = rows
+        self.version = version
+        rows.views.add(self)
+
+    def cosines(self, query: Floats) -> tuple[Ids, Floats]:
+        """Ids (n,) and cosines (n,) of all rows with a vector, by ascending id.
+
+        `query` is a unit vector of 384 floats. Any thread may ask.
+        """
+        with self._lock:
+            return self._rows.cosines(query, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What one transaction did, to be undone for a reader of an earlier commit."""
+
+    version: int  # that it led to
+    added: Ids
+    removed: Ids
+    codes: Codes  # of what was removed
+    scales: Floats
+
+
+class _Rows:
+    """The vectors of one version, and what led there lately. The caller holds the lock."""
+
+    def __init__(self, version: int = -1, capacity: int = 0) -> None:
+        self.version = version
+        self.views: WeakSet[VectorView] = WeakSet()
+        self._changes: deque[_Change] = deque()
         self._count = 0
-        self._reserve(total)
-        batch: list[Any] = []
-        for row in connection.execute(f"SELECT id, embedding FROM {table}"):
-            batch.append(row)
-            if len(batch) == _BLOCK_ROWS:
-                self._append_rows(batch)
-                batch.clear()
-        self._append_rows(batch)
-        self._version = version
+        self._ids: Ids = np.empty(capacity, np.int64)
+        self._codes: Codes = np.empty((capacity, DIMENSION), np.int8)
+        self._scales: Floats = np.empty(capacity, np.float32)
+        self._order: Ids | None = None  # of the ids; found again when they have changed
 
-    def _append_rows(self, rows: list[Any]) -> None:
-        if rows:
-            ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-            floats = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
-            self._append(ids, floats.reshape(-1, DIMENSION))
+    @classmethod
+    def read(cls, connection: apsw.Connection, corpus: Corpus, version: int) -> _Rows:
+        table = corpus.vectors
+        (total,) = integers(connection.execute(f"SELECT count(*) FROM {table}_rowids"))
+        rows = cls(version, total)
+        batch: list[tuple[int, bytes]] = []
+        for row_id, embedding in connection.execute(f"SELECT id, embedding FROM {table}"):
+            batch.append((row_id, embedding))
+            if len(batch) == _BLOCK_ROWS:
+                rows._append(*_arrays_of(batch))
+                batch.clear()
+        rows._append(*_arrays_of(batch))
+        return rows
+
+    def remembers(self, version: int) -> bool:
+        """Whether it is known what the rows were at `version`."""
+        return version >= self.version - len(self._changes)
+
+    def change(self, version: int, removed: Ids, ids: Ids, vectors: Floats) -> None:
+        """Follow one transaction."""
+        gone = np.flatnonzero(np.isin(self._ids[: self._count], removed))
+        self._changes.append(
+            _Change(version, ids, self._ids[gone], self._codes[gone], self._scales[gone])
+        )
+        self._remove(gone)
+        self._append(ids, vectors)
+        self.version = version
+        self._forget_changes()
+
+    def cosines(self, query: Floats, version: int) -> tuple[Ids, Floats]:
+        """Ids, ascending, and cosines of the rows that there were at `version`."""
+        whole, step = _whole_numbers(query)
+        ids = self._ids[: self._count]
+        scores = _products(self._codes[: self._count], whole) * (self._scales[: self._count] * step)
+        if version == self.version:
+            if self._order is None:
+                self._order = np.argsort(ids)
+            return ids[self._order], scores[self._order]
+        for change in reversed(self._changes):
+            if change.version <= version:
+                break
+            kept = ~np.isin(ids, change.added)
+            undone = _products(change.codes, whole) * (change.scales * step)
+            ids = np.concatenate([ids[kept], change.removed])
+            scores = np.concatenate([scores[kept], undone])
+        order = np.argsort(ids)
+        return ids[order], scores[order]
+
+    def _forget_changes(self) -> None:
+        """But those that a view still needs, and the last few."""
+        needed = min((view.version for view in self.views), default=self.version)
+        rows = sum(len(change.removed) for change in self._changes)
+        while self._changes and self._changes[0].version <= needed:
+            if len(self._changes) <= _CHANGES_KEPT and rows <= _ROWS_KEPT:
+                break
+            rows -= len(self._changes.popleft().removed)
 
     def _append(self, ids: Ids, vectors: Floats) -> None:
         start, end = self._count, self._count + len(ids)
         self._reserve(end)
-        scales = np.maximum(np.abs(vectors).max(axis=1), 1e-12) / 127
+        scales = np.maximum(np.abs(vectors).max(axis=1, initial=0), 1e-12) / 127
         self._codes[start:end] = np.rint(vectors / scales[:, None])
         self._scales[start:end] = scales
         self._ids[start:end] = ids
         self._count = end
         self._order = None
 
-    def _remove(self, removed: Ids) -> None:
-        if not len(removed):
-            return
-        gone = np.isin(self._ids[: self._count], removed)
-        kept = self._count - int(gone.sum())
-        if kept == self._count:
-            return
-        # The last rows fill the holes: moving all that follow a hole would take milliseconds.
-        holes, last = np.flatnonzero(gone[:kept]), kept + np.flatnonzero(~gone[kept:])
+    def _remove(self, gone: Ids) -> None:
+        """The last rows fill the holes: moving all that follow a hole would take milliseconds."""
+        kept = self._count - len(gone)
+        stays = np.ones(self._count - kept, np.bool_)
+        stays[gone[gone >= kept] - kept] = False
+        holes, last = gone[gone < kept], kept + np.flatnonzero(stays)
         for array in (self._ids, self._codes, self._scales):
             array[holes] = array[last]
         self._count = kept
@@ -178,6 +224,35 @@ class VectorIndex:
         codes = np.empty((capacity, DIMENSION), np.int8)
         codes[: self._count] = self._codes[: self._count]
         self._codes = codes
+
+
+def _arrays_of(rows: Sequence[tuple[int, bytes]]) -> tuple[Ids, Floats]:
+    """Ids (n,) and vectors (n, 384)."""
+    ids = np.fromiter((row_id for row_id, _ in rows), np.int64, len(rows))
+    floats = np.frombuffer(b"".join(vector for _, vector in rows), np.float32)
+    return ids, floats.reshape(-1, DIMENSION)
+
+
+def _whole_numbers(query: Floats) -> tuple[Floats, np.float32]:
+    """`query` in steps, as whole numbers whose products with codes add up to less than 2^24.
+
+    So every float on the way is exact, and a cosine the same to the last bit wherever its row
+    lies: 384 * 127 * 255 < 2^24.
+    """
+    step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
+    return np.rint(query / step).astype(np.float32), step
+
+
+def _products(codes: Codes, whole: Floats) -> Floats:
+    count = len(codes)
+    products = np.empty(count, np.float32)
+    floats = np.empty((min(_BLOCK_ROWS, count), DIMENSION), np.float32)
+    for start in range(0, count, _BLOCK_ROWS):
+        end = min(start + _BLOCK_ROWS, count)
+        block = floats[: end - start]
+        np.copyto(block, codes[start:end])
+        np.dot(block, whole, out=products[start:end])
+    return products
 
 
 def vector_version(connection: apsw.Connection, corpus: Corpus) -> int:

@@ -170,7 +170,7 @@ def test_a_budget_and_an_explanation(serve, memories):
     (hit, *_) = serve("query", "cycles", "--json", "--max-tokens", 2).json
     assert (hit["content"], hit["shown"]) == ("Cycles", "summary")
     (hit, *_) = serve("query", "cycles", "--json", "--explain").json
-    assert hit["explain"].keys() == {"cosine", "keyword", "boosts"}
+    assert hit["explain"].keys() == {"cosine", "keyword", "boosts", "terms"}
     assert "pitfall/cycle.md" in serve("query", "cycles", "--explain").out
 
 

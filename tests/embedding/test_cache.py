@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_sidecar.embedding.cache import DAY_MS, Vector, VectorCache, vector_key
+from memory_sidecar.embedding.cache import DAY_MS, RETRY_S, Vector, VectorCache, vector_key
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.service import embed_texts
 
@@ -61,19 +61,22 @@ def test_nothing_asked_is_nothing_written(path: Path) -> None:
     assert not path.exists()
 
 
-def test_trim_forgets_what_was_unused_for_longest(path: Path) -> None:
+def test_what_was_unused_for_longest_is_forgotten(path: Path) -> None:
     today = 0
-    cache = VectorCache(path, clock=lambda: today * DAY_MS)
-    old, newer = some_vectors(10), some_vectors(10, start=10)
+    cache = VectorCache(path, clock=lambda: today * DAY_MS, max_rows=15)
+    old, newer, newest = (some_vectors(n, start=at) for n, at in ((10, 0), (5, 10), (5, 15)))
     cache.put_many(old)
     today = 1
     cache.put_many(newer)
+    assert same(cache.get_many([*old, *newer]), old | newer)
     today = 2
     used_again = dict(list(old.items())[:5])
-    cache.get_many(used_again)
-    assert cache.trim(max_rows=15) == 5
-    assert same(cache.get_many([*old, *newer]), used_again | newer)
-    assert cache.trim(max_rows=15) == 0
+    cache.get_many([*used_again, *newer])
+    cache.put_many(newest)
+    cache.put_many(some_vectors(10, start=15))  # five are known, and five too many
+    kept = cache.get_many([*old, *some_vectors(15, start=10)])
+    assert len(kept) == 15
+    assert not kept.keys() & (old.keys() - used_again.keys())
 
 
 @pytest.mark.parametrize(
@@ -114,8 +117,22 @@ def test_place_that_cannot_be_written_is_done_without_and_said_once(
         for _ in range(3):
             cache.put_many(vectors)
             assert cache.get_many(vectors) == {}
-        assert cache.trim(1) == 0
     assert len(caplog.records) == 1
+
+
+def test_one_error_does_not_turn_it_off_for_ever(tmp_path: Path) -> None:
+    now_s = 0.0
+    place = tmp_path / "data"
+    place.write_text("a file where the folder should be")
+    cache = VectorCache(place / "embeddings.sqlite", now_s=lambda: now_s)
+    vectors = some_vectors(3)
+    cache.put_many(vectors)
+    place.unlink()
+    cache.put_many(vectors)
+    assert cache.get_many(vectors) == {}  # not asked at once again
+    now_s = RETRY_S
+    cache.put_many(vectors)
+    assert same(cache.get_many(vectors), vectors)
 
 
 WRITER = """

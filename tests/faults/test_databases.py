@@ -116,6 +116,68 @@ def test_an_empty_file_is_made_a_database(run, db):
     assert run("search", "total_price", "--json").out == before
 
 
+MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "total_price"), ("index",)]
+
+
+@pytest.mark.parametrize("mends", MENDS, ids=" ".join)
+@pytest.mark.parametrize("damage", ["first bytes", "emptied"])
+def test_what_was_ours_is_set_aside_with_its_log_and_made_again(run, db, damage, mends):
+    before = run("search", "total_price", "--json").out
+    log = db.with_name("codebase.sqlite-wal")
+    log.write_bytes(b"what was not in the file yet")
+    if damage == "emptied":
+        db.write_bytes(b"")
+    else:
+        with db.open("r+b") as file:
+            file.write(b"\xff" * 16)
+    done = run(*mends, "--json")
+    assert done.status == 0
+    assert run("search", "total_price", "--json").out == before
+    assert run("doctor", "--json").status == 0
+    if damage != "emptied":
+        assert "making it again" in done.err
+        assert db.with_name("codebase.sqlite.old").read_bytes().startswith(b"\xff" * 16)
+        assert db.with_name("codebase.sqlite.old-wal").read_bytes() == (
+            b"what was not in the file yet"
+        )
+
+
+@pytest.mark.parametrize("damage", ["first bytes", "emptied", "deleted"])
+@pytest.mark.parametrize("mends", MENDS, ids=" ".join)
+def test_what_becomes_of_an_open_database_is_noticed(
+    serve, project, known_vectors, data_dir, damage, mends
+):
+    assert serve("index", project).status == 0
+    before = serve("search", "total_price", "--json").out
+    db = data_dir / "codebase.sqlite"
+    if damage == "deleted":
+        db.unlink()
+    elif damage == "emptied":
+        db.write_bytes(b"")
+    else:
+        with db.open("r+b") as file:
+            file.write(b"\xff" * 16)
+    assert serve(*mends, "--json").status == 0
+    assert serve("search", "total_price", "--json").out == before
+    assert serve("doctor", "--json").status == 0
+
+
+def test_an_agents_database_that_is_damaged_while_it_is_open_answers_all_the_same(serve, data_dir):
+    for number in range(3):
+        text = f"a lesson on retries, number {number}"
+        assert serve("store", text, "--agent", "a", "--category", "pitfall").status == 0
+    asked = ("query", "retries", "--agent", "a", "--no-rerank", "--json")
+    before = serve(*asked).out
+    assert len(json.loads(before)) == 3
+    db = data_dir / "knowledge" / "a.sqlite"
+    for damaged in (b"", b"\xff" * 16, b"\0" * 8192):
+        with db.open("r+b") as file:
+            file.write(damaged)
+            file.truncate(len(damaged) if not damaged else None)
+        assert serve(*asked).out == before
+        assert serve("doctor", "--json").status == 0
+
+
 def test_a_folder_in_its_place_is_refused(run, db, command):
     db.unlink()
     db.mkdir()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows import codebase as flow
-from memory_sidecar.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.flows.document import BuildError
+from memory_sidecar.model import CodeFilter, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.settings import Settings
 from memory_sidecar.sqlite import connect
+from memory_sidecar.store.lookup import chunks_at_path
+from memory_sidecar.store.report import list_files
 
 
 @pytest.fixture
@@ -359,3 +365,112 @@ def test_indexing_writes_nothing_into_the_source(make_codebase, project, notices
     assert {p: s.st_mtime_ns for p, s in after.items()} == {
         p: s.st_mtime_ns for p, s in before.items()
     }
+
+
+# What could not be indexed before
+
+
+def test_a_failed_file_is_indexed_once_it_can_be_read(codebase, project, notices, monkeypatch):
+    def refuse(*_):
+        raise BuildError("Input/output error")
+
+    (project / "binary.py").write_bytes(b"\0" * 100)
+    codebase.index([project], reporter=notices)
+    with monkeypatch.context() as patch:
+        patch.setattr(flow, "build_document", refuse)
+        (project / "shop" / "cart.py").touch()
+        (project / "binary.py").touch()
+        report = codebase.index([project], reporter=notices)
+        assert {file.path for file in report.files_failed} == {"shop/cart.py", "binary.py"}
+    report = codebase.index([project], reporter=notices)
+    assert report.files_failed == ()
+    assert [file.path for file in report.files_skipped] == ["binary.py", "logo.png"]
+    assert files_with(codebase, notices, "customer") == {"shop/cart.py"}
+    assert codebase.index([project], reporter=notices).files_processed == 0
+
+
+def test_what_was_too_large_is_indexed_once_the_limit_is_raised(
+    make_codebase, codebase, project, notices
+):
+    (project / "large.py").write_text("def okapi(): pass\n" + "# filler\n" * 100)
+    for limit, found in ((500, set()), (5000, {"large.py"}), (500, set()), (5000, {"large.py"})):
+        reopened = make_codebase(settings=Settings(max_file_bytes=limit))
+        reopened.index([project], reporter=notices)
+        assert files_with(reopened, notices, "okapi") == found
+        assert reopened.index([project], reporter=notices).files_processed == 0
+        reopened.close()
+
+
+# Vectors that are not there
+
+
+def test_vector_mode_without_vectors_is_told(codebase, project, notices, tmp_path):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "late.py").write_text("def late(): pass\n")
+    codebase.index([second], reporter=notices, embed=False)
+    asked = CodeQuery("late", mode=SearchMode.VECTOR)
+    with pytest.raises(NoIndex, match="no vectors yet"):
+        codebase.search(replace(asked, filter=CodeFilter(sources=("second",))), reporter=notices)
+    notices.said.clear()
+    assert codebase.search(
+        replace(asked, filter=CodeFilter(sources=("project",))), reporter=notices
+    )
+    assert notices.said == []  # what others wait for is their affair
+    assert codebase.search(asked, reporter=notices)
+    assert notices.has("% done: ranking by keyword and what is there")
+
+
+def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
+    codebase, notices, monkeypatch, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memory_sidecar.flows.source.changes", die)
+    with pytest.raises(KeyboardInterrupt):
+        codebase.index([second], reporter=notices)
+    asked = CodeQuery("walrus", mode=SearchMode.KEYWORD, filter=CodeFilter(sources=("second",)))
+    with pytest.raises(NoIndex, match="not indexed yet: second"):
+        codebase.search(asked, reporter=notices)
+    assert notices.has("second is not indexed to its end yet")
+
+
+def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_path):
+    large = tmp_path / "large"
+    large.mkdir()
+    for number in range(1500):
+        (large / f"{number}.py").write_text(f"def okapi_{number}(): pass\n" * 30)
+    codebase.close()
+    before = (data_dir / "codebase.sqlite").stat().st_size
+    codebase.index([large], reporter=notices)
+    codebase.close()
+    assert (data_dir / "codebase.sqlite").stat().st_size > 2 * before
+    codebase.remove("large", reporter=notices)
+    codebase.close()
+    assert (data_dir / "codebase.sqlite").stat().st_size < 1.2 * before
+
+
+def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
+    connection = connect(codebase.paths.db, read_only=True)
+    plans: list[tuple[str, Any]] = []
+
+    def trace(_: object, sql: str, values: object) -> bool:
+        plans.append((sql, values))
+        return True
+
+    connection.exec_trace = trace
+    chunks_at_path(connection, "cart.py", limit=5)
+    list_files(connection, FileStatus.SKIPPED)
+    connection.exec_trace = None
+    told = [
+        " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+        for sql, values in plans
+    ]
+    connection.close()
+    assert "SEARCH c USING COVERING INDEX" in told[0]
+    assert "files_not_indexed" in told[1]

@@ -396,9 +396,11 @@ def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
         "store": episodes.agent.data.open(),
         "embed_query": HashModels(tmp_path / "v.sqlite").embedder.embed_query,
     }
-    plain = search_sessions(query, **options)
-    better = search_sessions(query, judge=judge, **options)
+    with options["store"].reading() as connection:
+        plain = search_sessions(query, connection, **options)
+        better = search_sessions(query, connection, judge=judge, **options)
+        by_words = replace(query, mode=SearchMode.KEYWORD)
+        assert search_sessions(by_words, connection, judge=judge, **options)
     assert better[0].text == "in Berlin"
     assert "user: and then\nassistant: in Berlin" in seen
     assert [hit.score for hit in better] == [hit.score for hit in plain]
-    assert search_sessions(replace(query, mode=SearchMode.KEYWORD), judge=judge, **options)

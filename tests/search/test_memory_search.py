@@ -1,4 +1,4 @@
-"""How memories are ranked: by both arms, nudged by strength, the outdated last."""
+"""How memories are ranked: by both arms, nudged by strength, the outdated at half."""
 
 from __future__ import annotations
 
@@ -78,16 +78,42 @@ def test_both_arms_keep_to_the_filter(search, folder):
         assert names(search("payment queue cart", mode=mode, tags=("none",))) == []
 
 
-def test_what_is_outdated_hides_and_comes_last_when_asked_for(search, folder):
+@pytest.mark.parametrize("mode", SearchMode)
+def test_what_is_outdated_hides_and_is_found_like_all_else_when_asked_for(search, folder, mode):
     text = "The cache is a map of strings."
     write_memory(folder, "old.md", text, status="superseded")
     write_memory(folder, "gone.md", text, expires_at="2026-01-01")
-    write_memory(folder, "now.md", "Something about a cache")
+    write_memory(folder, "now.md", text)
+    for number in range(40):
+        write_memory(folder, f"other/{number}.md", f"Something else about a cache, {number}.")
     question = "the cache is a map of strings"
-    assert names(search(question)) == ["now"]
-    hits = search(question, with_expired=True, with_superseded=True)
-    assert names(hits) == ["now", "gone", "old"]
-    assert [hit.is_last for hit in hits] == [False, True, True]
+    assert not {"old", "gone"} & set(names(search(question, mode=mode, top_k=50)))
+    hits = search(question, mode=mode, with_expired=True, with_superseded=True)
+    assert names(hits)[0] == "now"
+    assert {"old", "gone"} < set(names(hits))
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert hits[names(hits).index("old")].score == pytest.approx(hits[0].score / 2, rel=0.01)
+
+
+def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
+    make_agent, folder, data_dir, notices, monkeypatch
+):
+    write_memory(folder, "mine.md", PAGES["cycle"])
+    write_memory(data_dir / "knowledge" / "shared", "theirs.md", PAGES["queue"])
+    agent = make_agent()
+    asked = MemoryQuery(text="a dependency cycle in payment, not a queue")
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.shared.data, "embed", lambda *_, **__: 0)
+        waiting = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    assert notices.has("vectors 0 % done")
+    assert waiting["theirs.md"].explanation.cosine is None
+    assert waiting["mine.md"].score > waiting["theirs.md"].score
+    notices.said.clear()
+    agent.shared.data.embed(notices)
+    done = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    assert notices.said == []
+    assert done["mine.md"].score == waiting["mine.md"].score
 
 
 def test_an_invalidated_atom_is_found_last_and_marked(search, folder):

@@ -69,4 +69,35 @@ def test_a_reader_does_not_wait_for_a_commit_that_failed():
     index.expect(1)
     index.expect(None)
     with pytest.raises(apsw.SQLError, match="no such table"):
-        index.catch_up(connection)
+        index.view(connection)
+
+
+def test_a_view_keeps_the_rows_of_its_commit():
+    vectors = unit_vectors(40)
+    index, query = index_of(vectors, range(10)), vectors[39]
+    views = [index.view(database_of(version=0))]
+    before = [view.cosines(query) for view in views]
+    for version in range(1, 20):
+        gone, new = [version - 1, 10 + version - 2], [10 + version - 1, version - 5]
+        index.apply(
+            version=version,
+            removed=gone,
+            added=[(i, vectors[i].tobytes()) for i in new if i >= 0],
+        )
+        views.append(index.view(database_of(version=version)))
+        before.append(views[-1].cosines(query))
+    index.unload()
+    for view, (ids, cosines) in zip(views, before, strict=True):
+        again = view.cosines(query)
+        assert again[0].tolist() == ids.tolist()
+        assert again[1].tolist() == cosines.tolist()
+
+
+def test_what_no_view_needs_is_forgotten():
+    vectors = unit_vectors(2)
+    index = index_of(vectors, [0])
+    for version in range(1, 100):
+        index.apply(version=version, removed=[0], added=[(0, vectors[0].tobytes())])
+    index.view(database_of(version=92))
+    with pytest.raises(apsw.SQLError, match="no such table"):
+        index.view(database_of(version=80))

@@ -14,7 +14,7 @@ CREATE TABLE sources (
     name       TEXT PRIMARY KEY,
     root       TEXT NOT NULL,
     state_id   TEXT NOT NULL,
-    chunker    TEXT NOT NULL,           -- oldest version that made any of its rows
+    chunker    TEXT NOT NULL,           -- that made its rows; '' while all of them are made anew
     scanned_at INTEGER                  -- end of the last complete scan; null: none yet
 ) WITHOUT ROWID;
 
@@ -26,7 +26,7 @@ CREATE TABLE files (
     size        INTEGER NOT NULL,       -- bytes
     mtime_ns    INTEGER NOT NULL,
     ctime_ns    INTEGER NOT NULL,
-    fingerprint TEXT NOT NULL,          -- hex, over content and chunker version
+    fingerprint TEXT NOT NULL,          -- hex, over content and chunker version; '' if never read
     language    TEXT NOT NULL,
     status      TEXT NOT NULL CHECK (status IN ('indexed', 'skipped', 'failed')),
     reason      TEXT NOT NULL,          -- '' when indexed

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 SYMBOLIC_LINK: Final = "symbolic link"  # its target is indexed itself
 LINK_OUT: Final = "symbolic link out of the source"
 NOT_REGULAR: Final = "not a regular file"  # FIFO, socket, device: opening one can block for ever
+FOREIGN: Final = "owned by another user"
+NO_PATH: Final = "no path below its folder"  # leads out of it, or cannot be a path at all
 NAME_NOT_UTF8: Final = "name is not UTF-8"
 LOCK_FILE: Final = "lock file"
 GENERATED: Final = "generated"

@@ -1,0 +1,1 @@
+"""How files are reached: what is opened, what is refused, and what is written whole."""
