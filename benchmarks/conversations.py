@@ -75,7 +75,7 @@ def measure_conversations(
 ) -> dict[str, dict[str, Metrics]]:
     """By ranking, the metrics over all questions ("all") and over those of each category."""
     cache.mkdir(parents=True, exist_ok=True)
-    models = Models(load_settings(None, os.environ), cache=cache / "embeddings.sqlite")
+    models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-conversations-") as scratch:
         data_dir = DataDir(Path(scratch, "data"))
         sessions, turn_ids = {}, {}

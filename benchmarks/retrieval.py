@@ -102,7 +102,7 @@ def report_conversations(folder: Path, *, cache: Path) -> dict[str, Any]:
 def measure(judged_set: RetrievalSet, *, cache: Path) -> dict[str, dict[str, float]]:
     """Metrics of each mode, over all queries; vectors are kept in `cache` between runs."""
     cache.mkdir(parents=True, exist_ok=True)
-    settings = load_settings(None, os.environ)
+    settings = load_settings(Path.cwd(), os.environ)
     models = Models(settings, cache=cache / "embeddings.sqlite")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-retrieval-") as scratch:
         tree = Path(scratch, "tree")

@@ -2,9 +2,10 @@
 
 The daemon serves a copy of a source tree that somebody works in without a pause (`churn.py`),
 while clients ask and store whatever can be asked and stored, and both are killed with SIGKILL now
-and then. In the last third of the time the daemon is left alive, to see whether it grows. What it
-has indexed at the end has to be what a first run makes of the tree, row for row (`rows.py` tells
-what that leaves out). The first vectors are random numbers from the cache, as in `kill9.py`.
+and then. In the last half of the time the daemon is left alive, to see whether it grows: at the end
+it may take a tenth more than when it was ten minutes old, and forty threads. What it has indexed
+then has to be what a first run makes of the tree, row for row (`rows.py` tells what that leaves
+out). The first vectors are random numbers from the cache, as in `kill9.py`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ from machine import describe_machine
 from rows import Rows, differences, rows_of
 from served import Served, served
 from soak_clients import Clients, Kills
-from soak_daemon import Sample, Watcher
+from soak_daemon import Sample, Watcher, grown_up
 from trees import add_tree_options, chosen_tree
 
 DB = "codebase.sqlite"
 PAUSE_S = (0.0, 0.4)  # between two changes
 CLIENTS = 2
 WORD_EVERY = 25  # changes: then a save is looked for at once
-LEFT_ALIVE = 1 / 3  # of the time
+LEFT_ALIVE = 1 / 2  # of the time
+MOST_GROWTH = 1.1  # of the memory of a daemon that is ten minutes old
+MOST_THREADS = 40
 SETTLE_S = 900.0
 QUIET_S = 5.0  # longer than a watch takes to hand a change over
 
@@ -79,14 +82,25 @@ def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Result
     results = Results()
     rows = rows_of(data_dir / DB)
     _count(results, churn, clients, kills)
-    left_alive = [each for each in [*watcher.samples, at_end] if each.pid == at_end.pid]
-    _compare(results, "after the first index", at_first)
-    _compare(results, "half-way from the last kill", left_alive[len(left_alive) // 2])
-    _compare(results, "at the end", at_end)
+    left_alive = watcher.life(at_end.pid)
+    _add_sample(results, "after the first index", at_first)
+    for each in left_alive:
+        _add_sample(results, f"at the age of {each.age_s / 60:.0f} min", each)
+    grew = at_end.resident_mb / grown_up(left_alive).resident_mb
+    threads = max(each.threads for each in watcher.samples)
+    results.add("memory at the end to that at ten minutes", grew, "", wanted=f"{MOST_GROWTH}")
+    results.add("most threads", threads, "", wanted=f"{MOST_THREADS}")
     unequal = differences(_fresh_rows(tree, work, data_dir / KNOWN), rows)
     results.add("rows", sum(counted.total() for counted in rows.values()), "")
     results.add("tables unlike a first run's", len(unequal), "", wanted="0")
-    return results, clients.errors + ([f"rows missing, rows too many: {unequal}"] * bool(unequal))
+    errors = [*clients.errors]
+    if unequal:
+        errors.append(f"rows missing, rows too many: {unequal}")
+    if grew > MOST_GROWTH:
+        errors.append(f"the daemon grew {grew:.2f}-fold after its first ten minutes")
+    if threads > MOST_THREADS:
+        errors.append(f"the daemon had {threads} threads")
+    return results, errors
 
 
 def _work(churn: Churn, clients: Clients, until: float) -> None:
@@ -145,9 +159,12 @@ def _count(results: Results, churn: Churn, clients: Clients, kills: Kills) -> No
     results.add("errors", len(clients.errors), "", wanted="0")
 
 
-def _compare(results: Results, when: str, sample: Sample) -> None:
-    results.add(f"resident memory {when}", sample.resident_mb, "MB")
-    results.add(f"open files {when}", sample.open_files, "", note=f"{sample.threads} threads")
+def _add_sample(results: Results, when: str, sample: Sample) -> None:
+    note = (
+        f"{sample.anonymous_mb:.0f} anonymous, {sample.file_mb:.0f} of files,"
+        f" {sample.threads} threads, {sample.open_files} open files"
+    )
+    results.add(f"resident memory {when}", sample.resident_mb, "MB", note=note)
 
 
 def _options() -> argparse.Namespace:

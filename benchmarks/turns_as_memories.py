@@ -41,7 +41,7 @@ def measure_memories(
 ) -> dict[str, Metrics]:
     """Metrics of each ranking over all questions."""
     cache.mkdir(parents=True, exist_ok=True)
-    models = Models(load_settings(None, os.environ), cache=cache / "embeddings.sqlite")
+    models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-memories-") as scratch:
         data_dir = DataDir(Path(scratch, "data"))
         agents: dict[str, Agent] = {}

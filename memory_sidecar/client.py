@@ -11,7 +11,8 @@ import sys
 
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.protocol import ProtocolError
-from memory_sidecar.locate import data_dir_option, locate_data_dir
+from memory_sidecar.locate import data_dir_option, locate
+from memory_sidecar.trust import ask_or_tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,23 +22,21 @@ NO_DAEMON_OPTION = "--no-daemon"
 NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
-# These are about daemons, or are one, so they run here.
-OWN_COMMANDS = frozenset({"serve", "stop", "service"})
+TRUST_COMMAND = "trust"
+# These are about daemons, or are one, or must not be asked of one, so they run here.
+OWN_COMMANDS = frozenset({"serve", "stop", "service", TRUST_COMMAND})
 MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
 HELP_OPTIONS = frozenset({"-h", "--help", "--version"})
-
-FORWARDED_VARIABLES = frozenset(
-    {"HOME", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PATH", "TZ"}
-)
-FORWARDED_PREFIXES = ("MEMORY_SIDECAR_", "XDG_")
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 CANCEL_PATIENCE_S = 2.0
+LATE_INTERRUPT = "interrupted; the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
-ATTEMPTS = 3  # a daemon may just be stopping
+REFUSED_S = 60.0  # a daemon that refuses is stopping; the next one may be asked to, as well
+REFUSED_PAUSE_S = 0.05
 
 
 def main() -> int:
@@ -53,21 +52,33 @@ def _main(arguments: list[str]) -> int:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
-    if NO_DAEMON_OPTION in options:
-        kept = [word for word in options if word != NO_DAEMON_OPTION]
-        return _run_here(kept + arguments[len(options) :])
-    if _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS:
-        return _run_here(arguments)
-    try:
-        request = _request(arguments)
-    except OSError:  # the working directory is gone
-        return _run_here(arguments)
-    data_dir = locate_data_dir(data_dir_option(arguments), cwd=request["cwd"], environ=os.environ)
     # Whoever only wants to read the help has no use for a daemon.
     may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
+    runs_here = _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
+    if NO_DAEMON_OPTION in options:
+        runs_here = True
+        kept = [word for word in options if word != NO_DAEMON_OPTION]
+        arguments = kept + arguments[len(options) :]
+    try:
+        cwd = os.getcwd()
+    except OSError:  # it is gone
+        return _run_here(arguments)
+    data_dir = _data_dir(arguments, cwd, may_ask=may_start and command != TRUST_COMMAND)
+    if runs_here:
+        return _run_here(arguments)
+    request = _request(arguments, cwd)
     if command == MCP_COMMAND and may_start:
         return _pump(request, data_dir)
-    for _ in range(ATTEMPTS):
+    return _ask(request, data_dir, may_start=may_start)
+
+
+def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
+    """Have the daemon run `request`, or where there is to be none, run it here."""
+    import time
+
+    arguments = request["arguments"]
+    began_s = time.monotonic()
+    while time.monotonic() - began_s < REFUSED_S:
         try:
             link = _link(data_dir, may_start=may_start)
         except Exception as error:  # a named one, or a disk that refuses
@@ -77,7 +88,16 @@ def _main(arguments: list[str]) -> int:
             return _run_here(arguments)
         if status != REFUSED:
             os._exit(int(status))  # all is written, and taking Python down takes 5 ms
+        time.sleep(REFUSED_PAUSE_S)
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
+
+
+def _data_dir(arguments: list[str], cwd: str, *, may_ask: bool) -> str:
+    option = data_dir_option(arguments)
+    data_dir, passed_over = locate(option, cwd=cwd, environ=os.environ)
+    if passed_over and may_ask and ask_or_tell(passed_over, os.environ):
+        data_dir, _ = locate(option, cwd=cwd, environ=os.environ)
+    return data_dir
 
 
 def _link(data_dir: str, *, may_start: bool) -> Link | None:
@@ -85,7 +105,9 @@ def _link(data_dir: str, *, may_start: bool) -> Link | None:
     link = reach(data_dir, os.environ)
     if link is not None and not link.is_outdated:
         return link
-    return _started(data_dir, link) if may_start else None
+    if link is not None:
+        link.close()
+    return _started(data_dir) if may_start else None
 
 
 def _run_here(arguments: list[str]) -> int:
@@ -94,9 +116,9 @@ def _run_here(arguments: list[str]) -> int:
     return run(arguments)
 
 
-def _started(data_dir: str, outdated: Link | None) -> Link | None:
+def _started(data_dir: str) -> Link | None:
     """A connection to a daemon that is started for it; `None` where none could live."""
-    from memory_sidecar.daemon.start import can_start, start_daemon
+    from memory_sidecar.daemon.start import start_daemon
     from memory_sidecar.errors import DaemonUnreachable
 
     if _is_set(NO_AUTOSTART_VARIABLE):
@@ -104,9 +126,7 @@ def _started(data_dir: str, outdated: Link | None) -> Link | None:
             f"no daemon runs for {data_dir}",
             hint=f"start one with `memory-sidecar serve`, or unset {NO_AUTOSTART_VARIABLE}",
         )
-    if not can_start(data_dir):
-        return None
-    return start_daemon(data_dir, os.environ, outdated=outdated)
+    return start_daemon(data_dir, os.environ, say=_note)
 
 
 def _pump(request: Frame, data_dir: str) -> int:
@@ -131,16 +151,12 @@ def _pump(request: Frame, data_dir: str) -> int:
     os._exit(status)
 
 
-def _request(arguments: list[str]) -> Frame:
+def _request(arguments: list[str], cwd: str) -> Frame:
     return {
         "type": "run",
         "arguments": arguments,
-        "cwd": os.getcwd(),
-        "environ": {
-            name: value
-            for name, value in os.environ.items()
-            if name in FORWARDED_VARIABLES or name.startswith(FORWARDED_PREFIXES)
-        },
+        "cwd": cwd,
+        "environ": dict(os.environ),  # to ourselves: `children` says what of it goes further
         "is_terminal": os.isatty(1),
         "shows_progress": os.isatty(2),
         "columns": _columns(),
@@ -194,6 +210,18 @@ def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
 
 def _interrupt(link: Link) -> int:
     """Cancel the command and let it have its last word; another Ctrl-C does not wait for that."""
+    try:
+        if not _cancel(link):
+            _write(2, f"memory-sidecar: {LATE_INTERRUPT}\n")
+    except KeyboardInterrupt:
+        os._exit(EXIT_INTERRUPTED)
+    except Exception:  # whatever it is, the user wants out
+        return EXIT_INTERRUPTED
+    return EXIT_INTERRUPTED
+
+
+def _cancel(link: Link) -> bool:
+    """Whether the command, or its daemon, ended in time."""
     import time
 
     until = time.monotonic() + CANCEL_PATIENCE_S
@@ -205,12 +233,10 @@ def _interrupt(link: Link) -> int:
             link.patience(left_s)
             frame = link.receive()
             if frame is None or _take(frame, link, reads=False) is not None:
-                break
-    except KeyboardInterrupt:
-        os._exit(EXIT_INTERRUPTED)
-    except Exception:  # whatever it is, the user wants out
-        return EXIT_INTERRUPTED
-    return EXIT_INTERRUPTED
+                return True
+    except TimeoutError:
+        return False
+    return False
 
 
 class _OutputClosed(Exception):
@@ -234,6 +260,10 @@ def _write(fd: int, text: str) -> None:
             select.select([], [fd], [])
         except OSError as error:
             raise _OutputClosed from error
+
+
+def _note(text: str) -> None:
+    _write(2, f"note: {text}\n")
 
 
 def _send_input(link: Link) -> None:

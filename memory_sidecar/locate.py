@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from memory_sidecar.trust import answer_of, home
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -15,19 +17,25 @@ DATA_DIR_OPTION = "--data-dir"
 PROJECT_DATA_DIR = os.path.join("data", "memory")
 
 
-def locate_data_dir(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> str:
-    """`--data-dir`, else the environment, else the nearest project's, else the user's own.
+def locate(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> tuple[str, str | None]:
+    """The data directory, and the nearest folder that was passed over for want of trust.
 
-    A project is the nearest folder upwards of `cwd` that has `data/memory` or a
-    `memory-sidecar.toml`. The path is absolute.
+    It is `--data-dir`, else the environment's, else that of the nearest trusted project, else the
+    user's own. A project is a folder at or above `cwd` that has `data/memory` or a
+    `memory-sidecar.toml`. Paths are absolute. A project that the user has refused is not told of.
     """
     if named := option or environ.get(DATA_DIR_VARIABLE):
-        return os.path.normpath(os.path.join(cwd, os.path.expanduser(named)))
-    for folder in _upwards(cwd):
+        return os.path.normpath(os.path.join(cwd, os.path.expanduser(named))), None
+    passed_over = None
+    for folder in upwards(cwd):
         data_dir = os.path.join(folder, PROJECT_DATA_DIR)
         if os.path.isdir(data_dir) or os.path.isfile(os.path.join(folder, CONFIG_NAME)):
-            return data_dir
-    return os.path.join(_user_data_folder(environ), "memory-sidecar")
+            answer = answer_of(folder, environ)
+            if answer:
+                return data_dir, passed_over
+            if answer is None:
+                passed_over = passed_over or folder
+    return os.path.join(_user_data_folder(environ), "memory-sidecar"), passed_over
 
 
 def data_dir_option(arguments: Sequence[str]) -> str | None:
@@ -43,7 +51,8 @@ def data_dir_option(arguments: Sequence[str]) -> str | None:
     return found
 
 
-def _upwards(folder: str) -> Iterator[str]:
+def upwards(folder: str) -> Iterator[str]:
+    """`folder` and every folder above it."""
     yield folder
     while (parent := os.path.dirname(folder)) != folder:
         yield (folder := parent)
@@ -51,9 +60,8 @@ def _upwards(folder: str) -> Iterator[str]:
 
 def _user_data_folder(environ: Mapping[str, str]) -> str:
     """The platform's folder for application data of this user."""
-    home = os.path.expanduser("~")
     if sys.platform == "win32":
-        return environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+        return environ.get("LOCALAPPDATA") or os.path.join(home(environ), "AppData", "Local")
     if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Application Support")
-    return environ.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+        return os.path.join(home(environ), "Library", "Application Support")
+    return environ.get("XDG_DATA_HOME") or os.path.join(home(environ), ".local", "share")

@@ -47,7 +47,7 @@ class Memory:
     problem: str = ""  # what is wrong with the file, in one line
     declared_id: str = ""  # its frontmatter's `id`
 
-    kind: str = ""  # of an atom: experiment, knowledge or pattern; "" for any other memory
+    kind: str = ""  # experiment, knowledge, pattern, or page around such; "" for any other
     atom_id: str = ""  # EXP-042
     project: str = ""
     refs: int = 0  # how often an atom was read, as its file says
@@ -98,6 +98,7 @@ class MemoryList:
     is_descending: bool = True
     limit: int | None = None
     offset: int = 0
+    without_pages: bool = False  # those around atoms are rewritten all the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

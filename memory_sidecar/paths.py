@@ -25,7 +25,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.locate import CONFIG_NAME, locate_data_dir
+from memory_sidecar.locate import locate
+
+OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
+"""Of a data directory."""
 
 KNOWLEDGE = "knowledge"
 """The folder of the data directory that holds the agents' databases."""
@@ -115,12 +118,6 @@ class DataDir:
 def find_data_dir(
     option: Path | None, *, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> DataDir:
-    """As `locate_data_dir` finds it."""
+    """As `locate` finds it."""
     named = str(option) if option is not None else None
-    return DataDir(Path(locate_data_dir(named, cwd=str(cwd), environ=environ)))
-
-
-def find_config(cwd: Path) -> Path | None:
-    """The nearest `memory-sidecar.toml` upwards of `cwd`."""
-    candidates = (folder / CONFIG_NAME for folder in (cwd, *cwd.parents))
-    return next((path for path in candidates if path.is_file()), None)
+    return DataDir(Path(locate(named, cwd=str(cwd), environ=environ)[0]))

@@ -41,8 +41,16 @@ from memory_sidecar.settings import Settings
 from memory_sidecar.sources.frontmatter import new_page
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # nothing that the developer has set or trusts
 # A shell has what it runs in the background ignore interrupts, and so would all that is started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--faults", choices=("short", "full"), default="short", help="how much of them"
+    )
+
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 
@@ -282,7 +290,11 @@ def write_memory(
 @pytest.fixture
 def run(data_dir: Path, tmp_path: Path) -> Callable[..., Finished]:
     """Runs a command line in this process, its output not on a terminal."""
-    return partial(run_here, environ={"MEMORY_SIDECAR_DATA_DIR": str(data_dir)}, cwd=tmp_path)
+    environ = {
+        "MEMORY_SIDECAR_DATA_DIR": str(data_dir),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
+    return partial(run_here, environ=environ, cwd=tmp_path)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ OURS = {
     "memory_sidecar.daemon.plain_json",
     "memory_sidecar.daemon.protocol",
     "memory_sidecar.locate",
+    "memory_sidecar.trust",
 }
 DIRECT = {"__future__", "_json", "_socket"}
 
@@ -67,4 +68,6 @@ def test_an_interrupted_command_that_goes_on_printing_is_left_alone(
     assert client._interrupt(link) == 130
     link.close()
     daemon.join()
-    assert capfd.readouterr().err.startswith(".")
+    said = capfd.readouterr().err
+    assert said.startswith(".")
+    assert said.endswith(f"memory-sidecar: {client.LATE_INTERRUPT}\n")

@@ -5,10 +5,19 @@ The examples are put together here, so that nobody who looks for leaked keys fin
 
 from __future__ import annotations
 
+import random
+from dataclasses import dataclass
+
 import pytest
 
-from memory_sidecar.credentials import find_credentials, mask_credentials, refuse_credentials
+from memory_sidecar.credentials import (
+    find_credentials,
+    mask_credentials,
+    mask_document,
+    refuse_credentials,
+)
 from memory_sidecar.errors import SecretRefused
+from tests.judged_credentials import FORMS, HARMLESS, filled
 
 RANDOM = "k3J9xQ2mZ7vB1nL5pR8tW4yC6dF0gH"
 HEX = "a8f5f167f44f4964e6c998dee827110c"
@@ -38,7 +47,7 @@ GIVEN = [
     ("postgres://shop:{}@db.example/orders", "s3cr3tPw"),
 ]
 
-HARMLESS = [
+LEFT_ALONE = [
     "max_tokens = 6000",
     "password = get_password(user)",
     "token = config.tokens.first2",
@@ -67,7 +76,7 @@ def test_value_of_something_called_a_secret_is_found(form: str, value: str) -> N
     assert [text[found.start : found.end] for found in find_credentials(text)] == [value]
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@pytest.mark.parametrize("text", LEFT_ALONE)
 def test_names_placeholders_and_prose_are_left_alone(text: str) -> None:
     assert mask_credentials(text) == (text, 0)
 
@@ -81,12 +90,61 @@ def test_private_key_is_masked_whole_and_lines_keep_their_numbers() -> None:
     assert masked.split("\n").index("last") == text.split("\n").index("last")
 
 
-def test_refusal_names_the_line_and_kind_and_not_the_secret() -> None:
+def test_nearly_every_form_that_issuers_document_is_found() -> None:
+    assert len(FORMS) >= 77
+    texts = [f"it is {filled(form, random.Random(form))} there" for form in FORMS]
+    missed = [text for text in texts if not find_credentials(text)]
+    assert len(missed) <= len(FORMS) * 3 // 77, missed
+
+
+def test_nearly_nothing_that_merely_looks_like_one_is_found() -> None:
+    assert len(HARMLESS) >= 100
+    texts = [filled(text, random.Random(text)) for text in HARMLESS]
+    alarms = [text for text in texts if find_credentials(text)]
+    assert len(alarms) <= 1, alarms
+
+
+@dataclass(frozen=True)
+class Note:
+    content: str
+    evidence: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        (f"one\ntwo {KEYS[1]}", "the text, line 2"),
+        (Note("one", ("two", KEYS[1])), "evidence[1]"),
+        ({"messages": [{"content": "one"}, {"content": KEYS[1]}]}, "messages[1].content"),
+        ({"metadata": {"tags": {KEYS[1]: 1}}}, "metadata.tags"),
+    ],
+)
+def test_refusal_names_the_field_and_the_kind_and_not_the_secret(
+    document: object, field: str
+) -> None:
     with pytest.raises(SecretRefused) as refused:
-        refuse_credentials("nothing", f"one\ntwo {KEYS[1]}")
-    assert "line 2" in refused.value.message
+        refuse_credentials(document)
+    assert refused.value.message.startswith(field)
     assert "GitHub token" in refused.value.message
     assert KEYS[1] not in refused.value.message + refused.value.hint
+
+
+def test_what_a_property_is_called_tells_of_its_value() -> None:
+    secret = {"rows": [{"api_key": HEX, "checksum": HEX, "count": 3}]}
+    with pytest.raises(SecretRefused, match="api_key"):
+        refuse_credentials(secret)
+    shown, count = mask_document(secret)
+    assert shown == {
+        "rows": [{"api_key": "«masked: value of a secret»", "checksum": HEX, "count": 3}]
+    }
+    assert count == 1
+
+
+def test_a_document_without_a_secret_stays_the_one_that_it_is() -> None:
+    document = {"memories": [{"content": "a password is asked for", "tags": ["auth"]}]}
+    shown, count = mask_document(document)
+    assert shown is document
+    assert count == 0
 
 
 def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it() -> None:

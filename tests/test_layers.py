@@ -44,15 +44,17 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "where things lie, the one way to open SQLite, and what was under way at a crash",
         ("paths", "sqlite", "crash_log"),
     ),
-    ("what can be set", ("settings",)),
+    ("what can be set; how other programs are run", ("settings", "children")),
     (
         "what memories and sessions are, and what looks like a secret in them",
         ("memory_model", "session_model", "credentials"),
     ),
+    ("which data directory is meant", ("locate",)),
+    ("which folders the user trusts to bring one", ("trust",)),
     ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "model", "outputs", "strength", "clock", "locate", "priority", "cocoindex_env"),
+        ("errors", "visible", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),
     ),
 )
 
@@ -76,6 +78,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "inotify_simple": ("one instance for the process; elsewhere it is not there", ("sources",)),
     "watchdog": ("what watches where there is no inotify", ("sources",)),
     "ignore": ("one reading of git's rules", ("sources",)),
+    "pygit2": ("one commit is made; takes 50 ms to import", ("context.commit",)),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),
     "click": ("see cli above", ("cli",)),
     "mcp": ("takes a second to import", ("mcp",)),

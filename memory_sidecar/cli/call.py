@@ -15,19 +15,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
-from memory_sidecar.cli.form import error_line, wants_json
+import click
+
+from memory_sidecar.children import child_environment
+from memory_sidecar.cli.form import Styled, error_line, wants_json
 from memory_sidecar.cli.progress import Progress
+from memory_sidecar.credentials import mask_document
 from memory_sidecar.errors import SidecarError, UsageError
+from memory_sidecar.visible import visible, visible_json
 
 if TYPE_CHECKING:
+    from memory_sidecar.cli.hints import Hints
     from memory_sidecar.handlers.codebase import Codebase
     from memory_sidecar.handlers.services import Services
     from memory_sidecar.mcp.conversation import McpConversation
 
     OpenServices = Callable[..., Services]
     CloseServices = Callable[[Services], None]
+
+T = TypeVar("T")
 
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
@@ -73,6 +81,7 @@ class Call:
     host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None
     db: Path | None = None
+    hints: Hints | None = None  # once the command is known
     _services: list[Services] = field(default_factory=list)
 
     @classmethod
@@ -108,6 +117,7 @@ class Call:
             columns=self.columns,
             environ=self.environ,
             cancelled=self.cancelled,
+            complete=self.hint,
         )
 
     @property
@@ -117,6 +127,11 @@ class Call:
                 self.open_services(data_dir=self.data_dir, cwd=self.cwd, environ=self.environ)
             )
         return self._services[0]
+
+    @property
+    def child_environ(self) -> dict[str, str]:
+        """What other programs are given of the caller's environment."""
+        return child_environment(self.environ, self.services.settings.child_environment)
 
     @property
     def codebase(self) -> Codebase:
@@ -139,16 +154,35 @@ class Call:
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
 
-    def print(self, text: str = "") -> None:
-        """One line of the result."""
-        self.stdout.write(text + "\n")
+    def hint(self, text: str) -> str:
+        """`text`, its commands with the options that this call was given."""
+        return self.hints.completed(text) if self.hints else text
+
+    def masked(self, found: T) -> T:
+        """`found` with what looks like a secret masked, and a notice where something was."""
+        shown, count = mask_document(found)
+        if count:
+            self.reporter.notice(f"{count} masked that look like secrets")
+        return shown
+
+    def print(self, *parts: str | Styled) -> None:
+        """One line of the result. Nothing in `parts` reaches a terminal as more than text."""
+        self.stdout.write("".join(map(self._printed, parts)) + "\n")
+
+    def _printed(self, part: str | Styled) -> str:
+        if isinstance(part, str):
+            return visible(part)
+        text = visible(part.text)
+        return click.style(text, **part.style) if self.is_terminal else text
 
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""
-        self.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+        document = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        self.stdout.write(visible_json(document) + "\n")
 
     def print_error(self, error: SidecarError) -> None:
         """One line on standard error, JSON where the result would have been."""
+        error.hint = self.hint(error.hint)
         self.stderr.write(error_line(error, as_json=self.wants_json))
 
     def close(self) -> None:

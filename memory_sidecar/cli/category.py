@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import joined, with_agent, with_help
+from memory_sidecar.cli.options import allow_secrets_option, joined, with_agent, with_help
 from memory_sidecar.cli.store import files_of
 from memory_sidecar.handlers.categories import Categories
 from memory_sidecar.memories.categories import Described
@@ -21,7 +21,7 @@ def category() -> None:
 @with_agent
 def list_categories(call: Call, *, agent: str) -> None:
     """Show the categories, described or in use."""
-    rows = Categories(files_of(call, agent)).all()
+    rows = call.masked(Categories(files_of(call, agent)).all())
     call.reporter.close()
     if call.wants_json:
         call.print_json(
@@ -43,21 +43,29 @@ def list_categories(call: Call, *, agent: str) -> None:
 @category.command()
 @click.argument("name")
 @click.argument("description", nargs=-1)
+@allow_secrets_option
 @with_agent
-def create(call: Call, *, agent: str, name: str, description: tuple[str, ...]) -> None:
+def create(
+    call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
+) -> None:
     """Make the category NAME, saying what it is for. One that is there stays as it is."""
     text = joined(call, description) if description else ""
-    _print_described(call, Categories(files_of(call, agent)).create(name, text))
+    categories = Categories(files_of(call, agent))
+    _print_described(call, categories.create(name, text, allow_secrets=allow_secrets))
 
 
 @category.command()
 @click.argument("name")
 @click.argument("description", nargs=-1, required=True)
+@allow_secrets_option
 @with_agent
-def describe(call: Call, *, agent: str, name: str, description: tuple[str, ...]) -> None:
+def describe(
+    call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
+) -> None:
     """Say what the category NAME is for; "" as its name is the root."""
     text = joined(call, description)
-    _print_described(call, Categories(files_of(call, agent)).describe(name, text))
+    categories = Categories(files_of(call, agent))
+    _print_described(call, categories.describe(name, text, allow_secrets=allow_secrets))
 
 
 @category.command()

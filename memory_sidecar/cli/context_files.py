@@ -6,7 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.context_root import chosen_projects, open_context, root_option
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import allow_secrets_option, with_call
 from memory_sidecar.context.create import Draft
 from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.context import init as init_root
@@ -53,6 +53,7 @@ def init(call: Call, *, path: str | None, project: str | None, root: str | None)
     help="What it was drawn from; for a pattern.",
 )
 @click.option("--body", default="", metavar="TEXT", help="Instead of empty sections; - reads it.")
+@allow_secrets_option
 @root_option
 @with_call
 def new(
@@ -66,6 +67,7 @@ def new(
     body: str,
     status: str,
     executor: str,
+    allow_secrets: bool,
     **lists: tuple[str, ...],
 ) -> None:
     """Make an experiment, knowledge or pattern file under the next free number."""
@@ -80,7 +82,7 @@ def new(
     )
     opened = open_context(call, root)
     owner = opened.project(project, cwd=call.cwd)
-    atom_id, path = opened.new(owner, AtomKind(kind), draft)
+    atom_id, path = opened.new(owner, AtomKind(kind), draft, allow_secrets=allow_secrets)
     if call.wants_json:
         call.print_json(
             {

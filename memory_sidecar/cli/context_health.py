@@ -43,14 +43,15 @@ def check(
         fixed = opened.fix(findings, reporter=call.reporter)
         call.reporter.notice(f"{fixed} mended")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
+    findings = call.masked(findings)
     call.reporter.close()
     shown = opened.root.shown
     if call.wants_json:
-        call.print_json([_finding_json(each, shown(each.path)) for each in findings])
+        call.print_json([_finding_json(call, each, shown(each.path)) for each in findings])
     else:
         for each in findings:
             place = f"{shown(each.path)}:{each.line}"
-            call.print(f"{place}: [{each.rule}] {each.text} — {each.remedy}")
+            call.print(f"{place}: [{each.rule}] {each.text} — {call.hint(each.remedy)}")
     if findings:
         can_fix = any(finding.fix for finding in findings)
         raise SidecarError(
@@ -71,7 +72,7 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
     opened = open_context(call, root)
     projects = chosen_projects(call, opened, project, every=every)
-    found = opened.archive(projects) if archive else opened.tasks(projects)
+    found = call.masked(opened.archive(projects) if archive else opened.tasks(projects))
     if call.wants_json:
         call.print_json(
             [
@@ -95,12 +96,12 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
         call.print(f"[{mark}] {task.project}: {name}{task.text} [{task.status}]{priority}")
 
 
-def _finding_json(finding: Finding, file: str) -> out.ContextFinding:
+def _finding_json(call: Call, finding: Finding, file: str) -> out.ContextFinding:
     return {
         "rule": finding.rule,
         "file": file,
         "line": finding.line,
         "text": finding.text,
-        "remedy": finding.remedy,
+        "remedy": call.hint(finding.remedy),
         "fixable": finding.fix is not None,
     }

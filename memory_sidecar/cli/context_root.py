@@ -7,7 +7,6 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.context.layout import Project
 from memory_sidecar.handlers.context import Context, find_root
-from memory_sidecar.paths import find_config
 from memory_sidecar.settings import Settings, load_settings
 
 root_option = click.option("--root", metavar="DIR", help="The root; found upwards otherwise.")
@@ -22,7 +21,7 @@ def open_context(call: Call, root: str | None) -> Context:
 
 def context_settings(call: Call) -> Settings:
     """Those of the caller: a daemon that runs this may have been started with others."""
-    return load_settings(find_config(call.cwd), call.environ)
+    return load_settings(call.cwd, call.environ)
 
 
 def chosen_projects(call: Call, opened: Context, name: str | None, *, every: bool) -> list[Project]:

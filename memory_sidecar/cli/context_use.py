@@ -40,7 +40,7 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
         accesses = accesses_of_event(_event(call), cwd=call.cwd, only=only)
     record(accesses)
     if commit:
-        commit_reads(accesses, environ=call.environ)
+        commit_reads(accesses)
     elif context_settings(call).context_commit:
         _commit_if_possible(call, accesses)
     if call.wants_json:
@@ -71,7 +71,7 @@ def refs(
     """Show how often each atom was read, the most used ones first."""
     opened = open_context(call, root)
     projects = chosen_projects(call, opened, project, every=every)
-    used = opened.used(projects)
+    used = call.masked(opened.used(projects))
     if hot:
         used = [each for each in used if each.is_hot]
     if cold:
@@ -107,7 +107,7 @@ def refs(
 def _commit_if_possible(call: Call, accesses: list[Access]) -> None:
     """Nobody asked for this very commit, and a merge that is under way is no failure."""
     try:
-        commit_reads(accesses, environ=call.environ)
+        commit_reads(accesses)
     except SidecarError as error:
         call.reporter.notice(error.message)
 

@@ -10,7 +10,6 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,20 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from memory_sidecar.clock import system_clock
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.exchange import Exchange, Request
 from memory_sidecar.daemon.host import host, take_lock
-from memory_sidecar.daemon.link import reach
-from memory_sidecar.daemon.lock import FileLock
-from memory_sidecar.daemon.start import START_TIMEOUT_S, ask_to_stop
-from memory_sidecar.errors import Conflict, SidecarError, UsageError
-from memory_sidecar.paths import find_config, find_data_dir
+from memory_sidecar.daemon.lock import FileLock, holder
+from memory_sidecar.daemon.server import Kind
+from memory_sidecar.daemon.start import EXIT_NO_PLACE
+from memory_sidecar.errors import (
+    Conflict,
+    DaemonUnreachable,
+    SidecarError,
+    StoreReadOnly,
+    UsageError,
+)
+from memory_sidecar.paths import find_data_dir
 from memory_sidecar.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -33,9 +39,11 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.conversation import Conversation
     from memory_sidecar.handlers.services import Services
 
-# Answered in a fraction of a second; every other command gets a thread to itself.
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
-WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"  # unless they are told to wait
+EMBEDDING = frozenset({"embed", "store"})  # as long as their text is
+LONG_TEXT = 20_000  # characters; what standard input holds counts as such
+WAITING = frozenset({"index", "reindex", "model"})
+WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
 GARBAGE_THRESHOLD = 20_000  # of objects: a scan makes many, and leaves no cycles behind
 SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 EXIT_FAILED = 1
@@ -55,24 +63,22 @@ class Companion(Protocol):
 
 
 def companions_of(
-    services: Services, *, cwd: Path, environ: Mapping[str, str], begin: threading.Event
+    services: Services, *, environ: Mapping[str, str], begin: threading.Event
 ) -> Sequence[Companion]:
     """Everything that the daemon does without being asked, once `begin` is set."""
     from memory_sidecar.handlers.watching import Watching
 
-    return [Watching(services, begin=begin), *_context_companions(services, cwd, environ)]
+    return [Watching(services, begin=begin), *_context_companions(services, environ)]
 
 
-def _context_companions(
-    services: Services, cwd: Path, environ: Mapping[str, str]
-) -> Sequence[Companion]:
+def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Companion]:
     from memory_sidecar.handlers.context import Context, find_root
     from memory_sidecar.handlers.context_live import ContextLive
 
     if not services.settings.context_regen:
         return []
     try:
-        root = find_root(None, cwd=cwd, environ=environ)
+        root = find_root(None, cwd=services.data_dir.root, environ=environ)
     except SidecarError as error:
         _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
         return []
@@ -82,9 +88,8 @@ def _context_companions(
 class Commands:
     """Runs the commands for clients of the data directory `data_dir`."""
 
-    def __init__(self, data_dir: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, data_dir: Path, *, environ: Mapping[str, str]) -> None:
         self._data_dir = data_dir.resolve()
-        self._cwd = cwd
         self._environ = environ
         self._started_at_ms = system_clock()
         self._opening = threading.Lock()
@@ -100,7 +105,7 @@ class Commands:
         finally:
             self._has_imported.set()
         try:
-            self._shared(load_settings(find_config(self._cwd), self._environ))
+            self._shared(load_settings(self._data_dir, self._environ))
         except SidecarError as error:  # a client with the same settings is told, too
             _log.warning("%s; the settings of the next call are used", error.message)
 
@@ -110,12 +115,18 @@ class Commands:
         if self._services is not None:
             self._services.close()
 
-    def is_quick(self, request: Request) -> bool:
+    def kind_of(self, request: Request) -> Kind:
+        command = _command_of(request)
         options = {word.partition("=")[0] for word in request.arguments}
-        return _command_of(request) in QUICK and options.isdisjoint({WAIT_OPTION, WATCH_OPTION})
-
-    def is_endless(self, request: Request) -> bool:
-        return _command_of(request) == "status" and WATCH_OPTION in request.arguments
+        if command == "status" and WATCH_OPTION in options:
+            return Kind.ENDLESS
+        if command in WAITING or WAIT_OPTION in options:
+            return Kind.WAITING
+        if command in EMBEDDING and (
+            "-" in options or sum(map(len, request.arguments)) > LONG_TEXT
+        ):
+            return Kind.WORKING
+        return Kind.QUICK if command in QUICK else Kind.WORKING
 
     def answer(self, exchange: Exchange) -> int:
         return self._run(self._call(exchange), exchange)
@@ -173,7 +184,7 @@ class Commands:
 
         if find_data_dir(data_dir, cwd=cwd, environ=environ).root.resolve() != self._data_dir:
             return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
-        wanted = load_settings(find_config(cwd), environ)
+        wanted = load_settings(self._data_dir, environ)
         shared = self._shared(wanted)
         if others := _different(wanted, shared.settings):
             call.reporter.notice(
@@ -195,7 +206,7 @@ class Commands:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
                 self._companions = companions_of(
-                    services, cwd=self._cwd, environ=self._environ, begin=self._has_answered
+                    services, environ=self._environ, begin=self._has_answered
                 )
                 self._services = services
                 for companion in self._companions:
@@ -216,7 +227,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str]) -> NoReturn:
+def serve(lock: FileLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
     from memory_sidecar.index.resident import keep_few_arenas
 
@@ -225,7 +236,7 @@ def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    commands = Commands(Path(data_dir), cwd=cwd, environ=environ)
+    commands = Commands(Path(data_dir), environ=environ)
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
     host(commands, data_dir=data_dir, lock=lock, environ=environ)
     logging.shutdown()
@@ -233,22 +244,23 @@ def serve(lock: FileLock, data_dir: str, *, cwd: Path, environ: Mapping[str, str
 
 
 def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> FileLock:
-    """The lock of `data_dir`. With `replace`, whoever has it is asked to stop.
+    """The lock of `data_dir`. With `replace`, the daemon that has it is ended.
 
-    Raises Conflict where another daemon serves it, or does not go.
+    Raises Conflict where another daemon serves it, DaemonUnreachable where that cannot be ended,
+    StoreReadOnly where no lock can be made.
     """
-    deadline = time.monotonic() + (START_TIMEOUT_S if replace else 0)
-    while (lock := take_lock(data_dir)) is None:
-        running = reach(data_dir, environ)
-        if not replace or time.monotonic() > deadline:
-            which = f" (process {running.pid})" if running else ""
-            raise Conflict(
-                f"a daemon serves {data_dir} already{which}",
-                hint="`memory-sidecar stop` ends it, and --replace takes its place",
-            )
-        if running is not None:
-            ask_to_stop(running)
-        time.sleep(0.05)
+    try:
+        while (lock := take_lock(data_dir)) is None:
+            if not replace:
+                running = holder(state_file(data_dir, "daemon.lock"))
+                which = f" (process {running.pid})" if running else ""
+                raise Conflict(
+                    f"a daemon serves {data_dir} already{which}",
+                    hint="`memory-sidecar stop` ends it, and --replace takes its place",
+                )
+            end_daemon(data_dir, environ)
+    except OSError as error:
+        raise StoreReadOnly(f"no daemon can keep its lock in {data_dir}: {error}") from error
     return lock
 
 
@@ -262,17 +274,23 @@ def check_level(level: str) -> str:
 def main() -> None:
     """`python -m memory_sidecar.cli.daemon DATA_DIR`, as a client starts it: out of sight."""
     data_dir = sys.argv[1]
-    lock = take_lock(data_dir)
+    try:
+        lock = take_lock(data_dir)
+    except OSError as error:
+        sys.stderr.write(f"no lock in {data_dir}: {error}\n")
+        sys.exit(EXIT_NO_PLACE)
     if lock is None:
         return  # another one was faster: the client finds that
-    cwd = Path.cwd()
     try:
-        level = check_level(load_settings(find_config(cwd), os.environ).log_level)
+        level = check_level(load_settings(Path(data_dir), os.environ).log_level)
     except SidecarError:
         level = "info"  # `Commands.start` says what is wrong
     log.log_to_file(state_file(data_dir, "daemon.log"), level)
     try:
-        serve(lock, data_dir, cwd=cwd, environ=os.environ)
+        serve(lock, data_dir, environ=os.environ)
+    except DaemonUnreachable as error:
+        _log.error("%s; %s", error.message, error.hint)
+        sys.exit(EXIT_NO_PLACE)
     except Exception:
         _log.exception("cannot serve")
         sys.exit(EXIT_FAILED)

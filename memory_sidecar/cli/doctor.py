@@ -24,30 +24,31 @@ def doctor(call: Call, fix: bool) -> None:
         call.reporter.close()
         findings = _examine(call)
     if call.wants_json:
-        call.print_json([_finding_json(finding) for finding in findings])
+        call.print_json([_finding_json(call, finding) for finding in findings])
     else:
         for finding in findings:
             mark = "ok  " if finding.ok else "FAIL"
             call.print(f"{mark} {finding.check}: {finding.text}")
             if finding.hint:
-                call.print(f"     {finding.hint}")
+                call.print(f"     {call.hint(finding.hint)}")
     wrong = [finding for finding in findings if not finding.ok]
     if wrong:
+        can_fix = not fix and any(finding.remedy for finding in wrong)
         raise SidecarError(
             f"{len(wrong)} of {len(findings)} checks failed",
-            hint="" if fix else "`memory-sidecar doctor --fix` repairs what it can",
+            hint="`memory-sidecar doctor --fix` repairs what it can" if can_fix else "",
         )
 
 
 def _examine(call: Call) -> list[Finding]:
-    return [*examine(call.services, call.codebase), examine_qmd(call.environ)]
+    return [*examine(call.services, call.codebase), examine_qmd(call.child_environ)]
 
 
-def _finding_json(finding: Finding) -> out.Finding:
+def _finding_json(call: Call, finding: Finding) -> out.Finding:
     return {
         "check": finding.check,
         "ok": finding.ok,
         "text": finding.text,
-        "hint": finding.hint,
+        "hint": call.hint(finding.hint),
         "agent": finding.agent,
     }

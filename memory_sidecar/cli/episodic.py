@@ -5,7 +5,13 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_call
+from memory_sidecar.cli.options import (
+    TextCommand,
+    allow_secrets_option,
+    joined,
+    text_argument,
+    with_call,
+)
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.journal import agent_of, put, sessions_of
@@ -25,9 +31,16 @@ _file_option = click.option(
 @_file_option
 @click.option("--title", default="")
 @click.option("--tag", "tags", multiple=True, metavar="K:V")
+@allow_secrets_option
 @with_call
 def episodic_put(
-    call: Call, *, text: tuple[str, ...], file: str, title: str, tags: tuple[str, ...]
+    call: Call,
+    *,
+    text: tuple[str, ...],
+    file: str,
+    title: str,
+    tags: tuple[str, ...],
+    allow_secrets: bool,
 ) -> None:
     """Add TEXT to a journal. The same text on the same day is added once.
 
@@ -38,7 +51,14 @@ def episodic_put(
         text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
     )
     sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
-    done = put(sessions, path, entry, environ=call.environ, reporter=call.reporter)
+    done = put(
+        sessions,
+        path,
+        entry,
+        environ=call.child_environ,
+        reporter=call.reporter,
+        allow_secrets=allow_secrets,
+    )
     call.reporter.close()
     session = done.saved.session
     if call.wants_json:
@@ -66,7 +86,7 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
     """Search a journal, and the other sessions of its agent."""
     path = call.path(file)
     sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
-    hits = sessions.search(SessionQuery(text=joined(call, query), top_k=top_k))
+    hits = call.masked(sessions.search(SessionQuery(text=joined(call, query), top_k=top_k)))
     call.reporter.close()
     if call.wants_json:
         call.print_json({"hits": [_hit_json(hit) for hit in hits]})

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from memory_sidecar.credentials import mask_document
 from memory_sidecar.errors import SidecarError
+from memory_sidecar.visible import visible_json
 
 JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A part of a line that a terminal shows in colour or weight."""
+
+    text: str
+    style: Mapping[str, Any]  # as `click.style` takes it
+
+
+def title(text: str) -> Styled:
+    """What a person looks for first: a path, an id."""
+    return Styled(text, {"fg": "cyan", "bold": True})
 
 
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
@@ -24,7 +42,8 @@ def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
 def error_line(error: SidecarError, *, as_json: bool) -> str:
     """`error` as one line for standard error, with its line break."""
     if as_json:
-        return json.dumps(error.as_json(), ensure_ascii=False) + "\n"
+        shown, _ = mask_document(error.as_json())  # of a conflict it has the text that is there
+        return visible_json(json.dumps(shown, ensure_ascii=False)) + "\n"
     hint = f" — {error.hint}" if error.hint else ""
     return f"memory-sidecar: {error.message}{hint}\n"
 

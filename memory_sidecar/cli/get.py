@@ -16,10 +16,14 @@ from memory_sidecar.cli.options import with_agent
 def get(call: Call, *, agent: str, path: str, no_shared: bool) -> None:
     """Print the memory at PATH, as `query` and `list` name it. Its `.md` may be left out.
 
+    An atom of a dense-context root is also found by its id: EXP-042, or shop/EXP-042.
+
     The read is counted: what is used fades more slowly.
     """
-    owner, stored = call.services.agent(agent, call.db).get(
-        path, with_shared=not no_shared, reporter=call.reporter
+    owner, stored = call.masked(
+        call.services.agent(agent, call.db).get(
+            path, with_shared=not no_shared, reporter=call.reporter
+        )
     )
     call.reporter.close()
     if call.wants_json:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import known_language, with_call
 from memory_sidecar.grep.files import Extent, GrepHit
 from memory_sidecar.handlers import grep as handler
@@ -42,7 +43,7 @@ def grep(
 
     Looks below the working directory, or at each PATH.
     """
-    hits = handler.grep(
+    found = handler.grep(
         handler.GrepQuery(
             pattern=call.text(pattern),
             languages=tuple(map(known_language, languages)),
@@ -54,15 +55,14 @@ def grep(
         max_file_bytes=call.services.settings.max_file_bytes,
         reporter=call.reporter,
     )
+    hits = call.masked(found)
     call.reporter.close()
     if call.wants_json:
         call.print_json([_hit_json(hit, cwd=call.cwd) for hit in hits])
         return
     for hit in hits:
         where = f"{_shown(hit.file, call.cwd)}:{hit.head[0]}:{hit.head[1]}"
-        if call.is_terminal:
-            where = click.style(where, fg="cyan", bold=True)
-        call.print(f"{where}: {hit.line.rstrip()}")
+        call.print(title(where), f": {hit.line.rstrip()}")
     if not hits:
         call.reporter.notice("no hits")
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import force_option, with_call
 from memory_sidecar.index.report import IndexReport
 from memory_sidecar.store.report import ListedFile
 
@@ -21,10 +21,23 @@ from memory_sidecar.store.report import ListedFile
     help="Return when vectors are done, or as soon as keywords are. By default keyword where a "
     "daemon embeds behind, and dense without one.",
 )
-@click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
+@click.option(
+    "--exclude",
+    "excludes",
+    multiple=True,
+    metavar="GLOB",
+    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
+)
+@force_option
 @with_call
 def index(
-    call: Call, paths: tuple[str, ...], full: bool, wait: str | None, excludes: tuple[str, ...]
+    call: Call,
+    *,
+    paths: tuple[str, ...],
+    full: bool,
+    wait: str | None,
+    excludes: tuple[str, ...],
+    force: bool,
 ) -> None:
     """Register folders and index what changed in them.
 
@@ -37,6 +50,7 @@ def index(
         excludes=excludes,
         full=full,
         embed=wait == "dense" if wait else None,
+        force=force,
     )
     print_report(call, report)
 

@@ -61,6 +61,7 @@ _COMMANDS = {
     "stop": "",
     "service": "",
     "skills": "",
+    "trust": "",
     "mcp": "",
 }
 
@@ -134,7 +135,8 @@ def run(call: Call) -> int:
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         call.reporter.close()
-        call.stderr.write("memory-sidecar: interrupted; what was committed stays\n")
+        goes_on = ", and the daemon goes on with what waits" if call.host else ""
+        call.stderr.write(f"memory-sidecar: interrupted; what was committed stays{goes_on}\n")
         return EXIT_INTERRUPTED
     finally:
         call.close()

@@ -41,6 +41,6 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool) -> None:
         agent=check_agent(agent),
         toolsets=frozenset(map(Toolset, chosen)),
         is_read_only=read_only,
-        environ=call.environ,
+        environ=call.child_environ,
     )
     call.hold(McpConversation(caller))

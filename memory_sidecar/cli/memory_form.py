@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.memories.draft import parse_age
@@ -115,7 +116,7 @@ def memory_json(agent: str, stored: StoredMemory) -> out.Facts:
     }
 
 
-def memory_line(call: Call, agent: str, stored: StoredMemory) -> str:
+def memory_line(agent: str, stored: StoredMemory) -> tuple[Styled, str]:
     """One line for a person: where it is, when it changed, what it says."""
     memory = stored.memory
     day = iso_utc(memory.updated_at)[:10]
@@ -125,9 +126,8 @@ def memory_line(call: Call, agent: str, stored: StoredMemory) -> str:
         *(["expired"] if stored.is_expired else []),
         *(["pinned"] if memory.is_pinned else []),
     ]
-    path = click.style(memory.path, fg="cyan", bold=True) if call.is_terminal else memory.path
     marked = f" [{', '.join(marks)}]" if marks else ""
-    return f"{path}  {day}{marked}  {title_of(stored)}".rstrip()
+    return title(memory.path), f"  {day}{marked}  {title_of(stored)}".rstrip()
 
 
 def body_lines(stored: StoredMemory, text: str) -> list[str]:
@@ -142,21 +142,24 @@ def print_memories(
     found = call.services.agent(agent, call.db).list(
         asked, with_shared=with_shared, reporter=call.reporter
     )
+    documents: list[Any] = [
+        ({"content": stored.memory.content} if with_content else {}) | memory_json(owner, stored)
+        if call.wants_json
+        else [*memory_line(owner, stored), _body(stored) if with_content else ""]
+        for owner, stored in found
+    ]
+    documents = call.masked(documents)
     call.reporter.close()
     if call.wants_json:
-        call.print_json(
-            [
-                ({"content": stored.memory.content} if with_content else {})
-                | memory_json(owner, stored)
-                for owner, stored in found
-            ]
-        )
+        call.print_json(documents)
         return
-    for owner, stored in found:
-        call.print(memory_line(call, owner, stored))
-        if with_content:
-            body = body_lines(stored, stored.memory.content)
-            call.print("".join(f"  {line}\n" for line in body))
+    for parts in documents:
+        call.print(*parts)
+
+
+def _body(stored: StoredMemory) -> str:
+    lines = body_lines(stored, stored.memory.content)
+    return "".join(f"\n  {line}" for line in lines) + "\n"
 
 
 def _relations(stored: StoredMemory) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import click
 
 from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.hints import Hints
 from memory_sidecar.errors import UsageError
 
 Command = Callable[..., None]
@@ -42,6 +43,7 @@ def with_call(command: Command) -> Command:
         del given["json_output"]  # Call.wants_json has seen it
         call.data_dir = call.path(str(data_dir)) if data_dir else None
         call.db = call.path(str(db)) if db else None
+        call.hints = Hints.of(context)
         command(call, **given)
 
     return called
@@ -53,6 +55,12 @@ def with_agent(command: Command) -> Command:
         "--agent", default=DEFAULT_AGENT, show_default=True, metavar="A", help="Whose memories."
     )
     return with_call(option(command))
+
+
+force_option = click.option("--force", is_flag=True, help="Even a folder that holds your home.")
+allow_secrets_option = click.option(
+    "--allow-secrets", is_flag=True, help="Store what looks like a key or password too."
+)
 
 
 class TextCommand(click.Command):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TextIO
+
+from memory_sidecar.visible import visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -26,12 +28,15 @@ class Progress:
         columns: int,
         environ: Mapping[str, str],
         cancelled: threading.Event,
+        complete: Callable[[str], str],
     ) -> None:
+        """`complete` puts what the caller said into the commands that a notice names."""
         self._stderr = stderr
         self._shows_progress = shows_progress
         self._columns = columns
         self._environ = environ
         self._cancelled = cancelled
+        self._complete = complete
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._bar: Bar | None = None
@@ -39,6 +44,7 @@ class Progress:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
+        text = visible_line(self._complete(text))
         with self._lock:
             if self._bar is not None:
                 self._bar.console.print(f"note: {text}", highlight=False, markup=False)

@@ -64,8 +64,10 @@ def query(
         max_tokens=max_tokens,
         rerank=rerank,
     )
-    hits = call.services.agent(agent, call.db).query(
-        asked, with_shared=not no_shared, reporter=call.reporter
+    hits = call.masked(
+        call.services.agent(agent, call.db).query(
+            asked, with_shared=not no_shared, reporter=call.reporter
+        )
     )
     call.reporter.close()
     if call.wants_json:
@@ -94,7 +96,7 @@ def hit_json(hit: MemoryHit, *, explain: bool) -> dict[str, Any]:
 
 
 def _print_hit(call: Call, hit: MemoryHit, *, explain: bool) -> None:
-    call.print(f"{hit.score:.3f}  {memory_line(call, hit.agent, hit.found)}")
+    call.print(f"{hit.score:.3f}  ", *memory_line(hit.agent, hit.found))
     if explain:
         call.print(f"  {explanation_line(hit.explanation)}")
     lines = body_lines(hit.found, hit.text)

@@ -18,6 +18,9 @@ RECENT_LIMIT = 10
 @with_agent
 @with_filters
 def recent(call: Call, *, agent: str, wanted: MemoryFilter, limit: int, no_shared: bool) -> None:
-    """Show what was remembered or changed last, with what it says."""
-    asked = MemoryList(filter=wanted, limit=limit)
+    """Show what was remembered or changed last, with what it says.
+
+    Pages around the atoms of a dense-context root are left out: `list` has them.
+    """
+    asked = MemoryList(filter=wanted, limit=limit, without_pages=True)
     print_memories(call, agent, asked, with_content=True, with_shared=not no_shared)

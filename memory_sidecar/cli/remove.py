@@ -64,7 +64,7 @@ def prune(
     )
     names_nothing = rule == PruneRule(category=category)
     rule = replace(rule, expired=expired or names_nothing)
-    pruned = memories_of(call, agent).prune(rule, dry_run=dry_run)
+    pruned = call.masked(memories_of(call, agent).prune(rule, dry_run=dry_run))
     call.reporter.close()
     if call.wants_json:
         call.print_json(_pruned_json(agent, pruned, dry_run=dry_run))

@@ -6,6 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
+from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.handlers.codebase import Freshness, narrowed
@@ -14,6 +15,7 @@ from memory_sidecar.outputs import code as out
 
 MAX_TOP_K = 1000
 SHOWN_LINES = 12
+DIM = {"dim": True}
 
 
 @click.command()
@@ -70,7 +72,7 @@ def search(
         asked = narrowed(asked, codebase.source_around(call.cwd))
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
-    hits = codebase.search(asked, reporter=call.reporter)
+    hits = call.masked(codebase.search(asked, reporter=call.reporter))
     call.reporter.close()
     freshness = codebase.freshness() if explain else {}
     if call.wants_json:
@@ -113,14 +115,12 @@ def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
 def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
     where = f"{hit.filename}:{hit.chunk.location}"
     what = hit.chunk.signature or hit.chunk.scope or ", ".join(hit.chunk.symbols[:3])
-    if call.is_terminal:
-        where, what = click.style(where, fg="cyan", bold=True), click.style(what, dim=True)
-    call.print(f"{where}  {hit.score:.3f}  {what}".rstrip())
+    call.print(title(where), f"  {hit.score:.3f}", *([Styled(f"  {what}", DIM)] if what else []))
     if explain:
         call.print(f"  {explanation_line(hit.explanation)}")
     lines = hit.chunk.code.split("\n")
     for number, line in enumerate(lines[:SHOWN_LINES], hit.chunk.start_line):
-        call.print(f"{number:>6}  {line}")
+        call.print(f"{number:>6}  {line}".rstrip())
     if len(lines) > SHOWN_LINES:
         call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
     call.print()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from memory_sidecar.cli.call import Call
@@ -10,7 +12,7 @@ from memory_sidecar.cli.daemon import serve as serve_until_stopped
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.link import reach
-from memory_sidecar.paths import find_config, find_data_dir
+from memory_sidecar.paths import find_data_dir
 from memory_sidecar.settings import load_settings
 
 
@@ -32,10 +34,10 @@ def serve(call: Call, replace: bool, log_level: str | None) -> None:
     if log_level and not replace and _tell_running(data_dir, call, log_level):
         call.reporter.notice(f"the daemon that runs now logs from {log_level!r} on")
         return
-    level = log_level or load_settings(find_config(call.cwd), call.environ).log_level
+    level = log_level or load_settings(Path(data_dir), call.environ).log_level
     lock = take_over(data_dir, call.environ, replace=replace)
     log.log_to_stderr(check_level(level))
-    serve_until_stopped(lock, data_dir, cwd=call.cwd, environ=call.environ)
+    serve_until_stopped(lock, data_dir, environ=call.environ)
 
 
 def _tell_running(data_dir: str, call: Call, log_level: str) -> bool:

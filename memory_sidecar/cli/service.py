@@ -12,7 +12,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call, with_help
-from memory_sidecar.daemon.address import socket_path
+from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.errors import NotFound, SidecarError
 from memory_sidecar.paths import find_data_dir
 
@@ -75,7 +75,7 @@ def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
         "data_dir": _escaped(str(data_dir)),
         "data_dir_word": _word(str(data_dir)),
         "command": " ".join(map(_word, _command())),
-        "socket": _escaped(socket_path(str(data_dir), environ)),
+        "socket": _escaped(next(socket_paths(str(data_dir), environ))),
     }
     rendered = {}
     for unit in UNITS:

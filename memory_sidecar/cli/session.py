@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_agent, with_help
+from memory_sidecar.cli.options import allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import head_json, list_sessions, search, sessions_of
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import SessionInvalid, UsageError
@@ -32,16 +32,17 @@ session.add_command(list_sessions)
 
 @session.command()
 @click.argument("file", default="-")
+@allow_secrets_option
 @with_agent
-def save(call: Call, *, agent: str, file: str) -> None:
+def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> None:
     """Save the session in FILE, a JSON document, or on standard input.
 
     Without a session_id it gets one; with one that is known it takes that session's place.
     """
     document = _read_document(call, file)
     sessions = sessions_of(call, agent)
-    saved = sessions.save(document)
-    promotion = _promoter(call, agent).after_save(saved)
+    saved = sessions.save(document, allow_secrets=allow_secrets)
+    promotion = call.masked(_promoter(call, agent).after_save(saved))
     call.reporter.close()
     if call.wants_json:
         call.print_json(_saved_json(saved, agent) | _promoted_json(promotion))
@@ -56,7 +57,7 @@ def save(call: Call, *, agent: str, file: str) -> None:
 @with_agent
 def show(call: Call, *, agent: str, session_id: str) -> None:
     """Show a session as it was saved."""
-    stored = sessions_of(call, agent).get(session_id)
+    stored = call.masked(sessions_of(call, agent).get(session_id))
     if call.wants_json:
         call.print_json(stored.document | {"path": stored.path})
         return
@@ -91,7 +92,7 @@ def prune(
     if keep_days is None and keep_count is None:
         raise UsageError("what is to be kept?", hint="--keep-days N, --keep-count N, or both")
     keep = Retention(keep_days=keep_days, keep_count=keep_count)
-    gone = sessions_of(call, agent).prune(keep, dry_run=dry_run)
+    gone = call.masked(sessions_of(call, agent).prune(keep, dry_run=dry_run))
     call.reporter.close()
     if call.wants_json:
         shown = [head_json(each.session) | {"reason": each.reason} for each in gone]
@@ -105,15 +106,19 @@ def prune(
 
 @session.command(name="import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@allow_secrets_option
 @with_agent
-def import_files(call: Call, *, agent: str, files: tuple[str, ...]) -> None:
+def import_files(call: Call, *, agent: str, files: tuple[str, ...], allow_secrets: bool) -> None:
     """Save the sessions in each FILE: JSON, a transcript with JSON lines, or an .mv2 file.
 
     Transcripts of Claude Code and Codex are understood, and plain lines with `role` and
-    `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH.
+    `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH. What
+    looks like a key or password is masked.
     """
     paths = [call.path(file) for file in files]
-    imported = sessions_of(call, agent).import_files(paths, call.environ)
+    imported = sessions_of(call, agent).import_files(
+        paths, call.child_environ, allow_secrets=allow_secrets
+    )
     call.reporter.close()
     if call.wants_json:
         call.print_json(
@@ -140,7 +145,9 @@ def promote(call: Call, *, agent: str, session_id: str, shared: bool, dry_run: b
 
     A session without a summary gets one. What is known already is left alone.
     """
-    promotion = _promoter(call, agent).promote(session_id, shared=shared, dry_run=dry_run)
+    promotion = call.masked(
+        _promoter(call, agent).promote(session_id, shared=shared, dry_run=dry_run)
+    )
     call.reporter.close()
     if call.wants_json:
         call.print_json(_promoted_json(promotion)["promotion"])
@@ -152,7 +159,7 @@ def _promoter(call: Call, agent: str) -> Promoter:
     return Promoter(
         sessions_of(call, agent),
         settings=call.services.settings,
-        environ=call.environ,
+        environ=call.child_environ,
         clock=system_clock,
         reporter=call.reporter,
     )
@@ -217,6 +224,8 @@ def _fate(judged: Judged) -> str:
             return f"nearly said by {judged.path}"
         case Fate.KNOWN:
             return f"said by {judged.path}"
+        case Fate.REPEATED:
+            return f"left out, it says what another one here does: {judged.repeats}"
         case Fate.REFUSED:
             return "refused: it seems to hold a secret"
         case Fate.STORED:
@@ -242,6 +251,7 @@ def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
                 "agent": judged.agent,
                 "path": judged.path,
                 "cosine": None if judged.cosine is None else round(judged.cosine, 4),
+                "repeats": judged.repeats,
             }
             for judged in promotion.judged
         ],

@@ -9,6 +9,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
+from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
@@ -96,7 +97,7 @@ def search(
         filter=chosen_filter(call, **chosen),
         rerank=rerank,
     )
-    hits = sessions_of(call, agent).search(asked)
+    hits = call.masked(sessions_of(call, agent).search(asked))
     call.reporter.close()
     if call.wants_json:
         call.print_json([hit_json(hit, explain=explain) for hit in hits])
@@ -115,13 +116,13 @@ def search(
 def list_sessions(call: Call, *, agent: str, limit: int, offset: int, **chosen: Any) -> None:  # noqa: ANN401
     """Show sessions, the latest first."""
     wanted = chosen_filter(call, **chosen)
-    heads = sessions_of(call, agent).listed(wanted, limit=limit, offset=offset)
+    heads = call.masked(sessions_of(call, agent).listed(wanted, limit=limit, offset=offset))
     call.reporter.close()
     if call.wants_json:
         call.print_json([head_json(head) for head in heads])
         return
     for head in heads:
-        call.print(f"{iso_utc(head.created_at)[:16].replace('T', ' ')}  {_label(call, head)}")
+        call.print(f"{iso_utc(head.created_at)[:16].replace('T', ' ')}  ", *_label(head))
 
 
 def chosen_filter(
@@ -183,8 +184,7 @@ def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
     if hit.sequence is not None:
         where += f"#{hit.sequence}"
     heading = hit.heading or f"{iso_utc(hit.created_at)[:10]}, {hit.kind.value}"
-    title = click.style(where, fg="cyan", bold=True) if call.is_terminal else where
-    call.print(f"{title}  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
+    call.print(title(where), f"  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
     if explain:
         call.print(f"  {explanation_line(hit.explanation)}")
     text = hit.text.strip()
@@ -194,11 +194,9 @@ def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
     call.print()
 
 
-def _label(call: Call, head: SessionHead) -> str:
-    name = head.session_id
+def _label(head: SessionHead) -> tuple[Styled, str]:
     told = [head.title, f"{head.message_count} messages", head.outcome or "", *head.topics]
-    shown = click.style(name, fg="cyan", bold=True) if call.is_terminal else name
-    return f"{shown}  {' · '.join(part for part in told if part)}"
+    return title(head.session_id), f"  {' · '.join(part for part in told if part)}"
 
 
 def _moment(text: str) -> int:

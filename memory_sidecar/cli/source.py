@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call, with_help
+from memory_sidecar.cli.options import force_option, with_call, with_help
 from memory_sidecar.errors import UsageError
 from memory_sidecar.outputs import code as out
 from memory_sidecar.sources.registry import Source
@@ -20,11 +20,24 @@ def source() -> None:
 @source.command()
 @click.argument("path")
 @click.option("--name", help="What to call it; the folder's name otherwise.")
-@click.option("--exclude", "excludes", multiple=True, metavar="GLOB", help="As in a .gitignore.")
+@click.option(
+    "--exclude",
+    "excludes",
+    multiple=True,
+    metavar="GLOB",
+    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
+)
 @click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
+@force_option
 @with_call
 def add(
-    call: Call, path: str, name: str | None, excludes: tuple[str, ...], agent: str | None
+    call: Call,
+    *,
+    path: str,
+    name: str | None,
+    excludes: tuple[str, ...],
+    agent: str | None,
+    force: bool,
 ) -> None:
     """Register the folder PATH without indexing it yet.
 
@@ -32,11 +45,14 @@ def add(
     it is `shared`. The daemon indexes them at once, without one the next query does.
     """
     if agent is None:
-        added = call.codebase.registry.add(call.path(path), name=name, excludes=excludes)
+        added = call.codebase.registry.add(
+            call.path(path), name=name, excludes=excludes, force=force
+        )
     elif excludes:
         raise UsageError("--exclude is for code", hint="register the folders inside one by one")
     else:
-        added = call.services.agent(agent, call.db).register(call.path(path), name=name)
+        its = call.services.agent(agent, call.db)
+        added = its.register(call.path(path), name=name, force=force)
     if call.wants_json:
         call.print_json(_source_json(added))
     else:

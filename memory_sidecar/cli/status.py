@@ -56,7 +56,7 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> None:
         call.print_json(found)
         return
     for line in _lines(found):
-        call.print(line)
+        call.print(call.hint(line))
     for file in files:
         call.print(f"{file['source']}: {file['path']}: {file['reason']}")
 
@@ -65,13 +65,13 @@ def _watch(call: Call) -> None:
     """In place on a terminal; elsewhere one below the other, an empty line between them."""
     shown = 0
     while True:
-        lines = list(_lines(_status(call)))
+        lines = [call.hint(line) for line in _lines(_status(call))]
         if call.is_terminal:
             lines = [line[: call.columns - 1] for line in lines]
             call.stdout.write(REDRAW.format(lines=shown) if shown else "")
         elif shown:
             call.stdout.write("\n")
-        call.stdout.write("\n".join(lines) + "\n")
+        call.print("\n".join(lines))
         call.stdout.flush()
         shown = len(lines)
         try:

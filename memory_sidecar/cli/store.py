@@ -5,7 +5,13 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
+from memory_sidecar.cli.options import (
+    TextCommand,
+    allow_secrets_option,
+    joined,
+    text_argument,
+    with_agent,
+)
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import Memories, Remembered
@@ -43,7 +49,7 @@ def memories_of(call: Call, agent: str) -> Memories:
 @click.option("--citation", "citations", multiple=True, metavar="REF")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
 @click.option("--directory", metavar="NAME", help="A registered knowledge directory to put it in.")
-@click.option("--allow-secrets", is_flag=True, help="Store what looks like a key or password too.")
+@allow_secrets_option
 @with_agent
 def store(
     call: Call,
@@ -105,7 +111,7 @@ def store(
 @click.option("--evidence", "add_evidence", multiple=True, metavar="REF")
 @click.option("--link", "add_links", multiple=True, metavar="REF")
 @click.option("--supersedes", multiple=True, metavar="PATH")
-@click.option("--allow-secrets", is_flag=True, help="Store what looks like a key or password too.")
+@allow_secrets_option
 @with_agent
 def update(
     call: Call,
@@ -154,6 +160,7 @@ def update(
 
 def print_remembered(call: Call, remembered: Remembered, verb: str) -> None:
     """The result of whatever leaves one memory behind."""
+    remembered = call.masked(remembered)
     call.reporter.close()
     if call.wants_json:
         call.print_json(remembered_json(remembered))

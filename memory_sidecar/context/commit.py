@@ -1,57 +1,85 @@
-"""Commits access logs with the git command, and nothing else that may be staged or changed."""
+"""Commits access logs to the git repository around them, and nothing else that may be staged.
+
+By libgit2, which runs no program that a repository or its configuration names: no hook, filter,
+monitor of files or signature.
+"""
 
 from __future__ import annotations
 
-import os
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_sidecar.errors import SidecarError
 
-# Set where git itself runs an agent, as in a hook; they would lead to that repository.
-_OF_ANOTHER = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+if TYPE_CHECKING:
+    from pygit2 import IndexEntry, Repository
 
 MESSAGE = "chore: update access log"
-TIMEOUT_S = 30
 
 
-def commit_logs(root: Path, logs: Sequence[Path], *, environ: Mapping[str, str]) -> bool:
-    """Whether there was something to commit. Raises SidecarError with what git says.
+def commit_logs(root: Path, logs: Sequence[Path]) -> bool:
+    """Whether there was something to commit. Raises SidecarError with what keeps it from that."""
+    import pygit2
 
-    `environ` is that of the caller, as far as it is known, over that of this process.
+    try:
+        repository = _around(root.resolve())
+        if repository.state() != pygit2.enums.RepositoryState.NONE:
+            raise _refusal("a merge or a rebase is under way")
+        return _commit(repository, [_entry(repository, log.resolve()) for log in logs])
+    except (pygit2.GitError, OSError, KeyError, ValueError) as error:
+        raise _refusal(str(error)) from error
+
+
+def _around(root: Path) -> Repository:
+    """The repository of the nearest folder above with a `.git`, which no clone can bring along.
+
+    Other folders that git takes for a repository can be brought along, and are no concern of ours.
     """
-    paths = [str(log) for log in logs]
-    if not _git(root, ["status", "--porcelain", "--", *paths], environ).strip():
+    import pygit2
+
+    for folder in (root, *root.parents):
+        if (folder / ".git").exists():
+            no_search = pygit2.enums.RepositoryOpenFlag.NO_SEARCH
+            repository = pygit2.Repository(str(folder), no_search)
+            if repository.workdir and Path(repository.workdir).resolve() == folder:
+                return repository
+            raise _refusal(f"{folder} is not the working tree of its repository")
+    raise _refusal(f"{root} is in no repository")
+
+
+def _entry(repository: Repository, log: Path) -> IndexEntry:
+    import pygit2
+
+    path = log.relative_to(Path(repository.workdir).resolve()).as_posix()
+    if repository.path_is_ignored(path):
+        raise _refusal(f"{path} is ignored")
+    blob = repository.create_blob(log.read_bytes())
+    return pygit2.IndexEntry(path, blob, pygit2.enums.FileMode.BLOB)
+
+
+def _commit(repository: Repository, entries: Sequence[IndexEntry]) -> bool:
+    import pygit2
+
+    parents = [] if repository.head_is_unborn else [repository.head.target]
+    before = repository.head.peel(pygit2.Tree) if parents else None
+    committed = pygit2.Index()
+    if before is not None:
+        committed.read_tree(before)
+    for entry in entries:
+        committed.add(entry)
+    tree = committed.write_tree(repository)
+    if before is not None and tree == before.id:
         return False
-    _git(root, ["add", "--", *paths], environ)
-    _git(root, ["commit", "--quiet", "--message", MESSAGE, "--only", "--", *paths], environ)
+    me = repository.default_signature
+    repository.create_commit("HEAD", me, me, MESSAGE, tree, parents)
+    for entry in entries:
+        repository.index.add(entry)
+    repository.index.write()
     return True
 
 
-def _git(root: Path, arguments: Sequence[str], environ: Mapping[str, str]) -> str:
-    # Nobody is there to answer a question.
-    given = {**os.environ, **environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
-    try:
-        done = subprocess.run(  # noqa: S603
-            ["git", "-C", str(root), *arguments],  # noqa: S607  as the caller's PATH has it
-            env={name: value for name, value in given.items() if name not in _OF_ANOTHER},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise SidecarError("git is not installed", hint="the log itself is written") from error
-    except subprocess.TimeoutExpired as error:
-        raise SidecarError(
-            f"git took longer than {TIMEOUT_S} s", hint="the log itself is written"
-        ) from error
-    if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}"
-        raise SidecarError(
-            f"git could not commit the access log: {said}", hint="the log itself is written"
-        )
-    return done.stdout
+def _refusal(why: str) -> SidecarError:
+    return SidecarError(
+        f"git could not commit the access log: {why}", hint="the log itself is written"
+    )

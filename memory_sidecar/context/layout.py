@@ -22,7 +22,7 @@ from string import Template
 
 from memory_sidecar.errors import NotFound, UsageError
 from memory_sidecar.sources.atomic import create_file
-from memory_sidecar.sources.atoms import AtomKind
+from memory_sidecar.sources.atoms import GENERATED_LIST, AtomKind
 
 CORTEX = "CORTEX.md"
 OVERVIEW = "OVERVIEW.md"
@@ -134,9 +134,30 @@ def make_project(project: Project) -> list[Path]:
     return made + _created(project.access_log, b"")
 
 
+def is_unfilled(path: str, text: str) -> bool:
+    """Whether `text` says nothing that the template of the page at `path` does not.
+
+    `path` begins at a root or above it, with `/`. Lists that are generated do not count.
+    """
+    *above, name = path.split("/")
+    kind, values = "root", {}
+    if len(above) > 1 and above[-2] == PROJECTS:
+        kind, values = "project", {"project": above[-1]}
+    elif f"{above[-1] if above else ''}/{name}" == USER:
+        name = USER
+    try:
+        return _own_words(text) == _own_words(template(f"{kind}/{name}", values))
+    except FileNotFoundError:
+        return False
+
+
 def template(name: str, values: dict[str, str]) -> str:
     """The template `atoms/experiment.md` with `$id` and the like filled in."""
     return Template((_TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
+
+
+def _own_words(text: str) -> list[str]:
+    return GENERATED_LIST.sub("", text).split()
 
 
 def _make(

@@ -36,6 +36,9 @@ PROJECT_LINES = "projects"
 MAX_CHARACTERS = 160  # of one line that is taken from another page
 HEAD_BYTES = 4096
 
+# The heading in a status that tells where things stand has one of these, the surest first.
+SITUATION_WORDS = ("situation", "current", "status")
+
 _HEADINGS = {FILES: "## Files", PROJECT_LINES: "## Projects"}
 _TITLE = re.compile(r"^#[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}\s")
@@ -128,21 +131,31 @@ def project_lines(root: Root) -> list[str]:
 
 
 def situation(project: Project) -> str:
-    """Where a project stands: the first paragraph under "Current Situation" in its status."""
+    """Where a project stands: what its status says first under the heading that is about that."""
     try:
         text = (project.path / STATUS).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return f"no {STATUS} that can be read"
-    lines = text.splitlines()
-    headings = [n for n, line in enumerate(lines) if _HEADING.match(line)]
-    about = [n for n in headings if "situation" in lines[n].lower()] or headings[:1] or [-1]
-    paragraph: list[str] = []
-    for line in lines[about[0] + 1 :]:
-        if _HEADING.match(line) or (paragraph and not line.strip()):
-            break
-        if line.strip():
-            paragraph.append(line.strip().removeprefix("- "))
-    return shortened(" ".join(paragraph)) or "nothing said"
+    told = [(heading.lower(), said) for heading, said in _first_paragraphs(text) if said]
+    for word in SITUATION_WORDS:
+        for heading, said in told:
+            if heading.startswith("##") and word in heading:
+                return shortened(said)
+    return shortened(told[0][1]) if told else "nothing said"
+
+
+def _first_paragraphs(text: str) -> Iterator[tuple[str, str]]:
+    """Each heading, "" for what stands before the first, and the paragraph that follows it."""
+    heading, paragraph = "", ""
+    is_over = False
+    for line in (*text.splitlines(), "# "):
+        if _HEADING.match(line):
+            yield heading, paragraph
+            heading, paragraph, is_over = line, "", False
+        elif line.strip() and not is_over:
+            paragraph = f"{paragraph} {line.strip().removeprefix('- ')}".lstrip()
+        elif paragraph:
+            is_over = True
 
 
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:

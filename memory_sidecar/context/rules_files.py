@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.context.findings import Finding
 from memory_sidecar.context.layout import (
@@ -19,7 +20,14 @@ from memory_sidecar.context.layout import (
     make_project,
     make_root,
 )
-from memory_sidecar.context.lists import FILES, Listed, files_of_project, files_of_root, with_list
+from memory_sidecar.context.lists import (
+    FILES,
+    SITUATION_WORDS,
+    Listed,
+    files_of_project,
+    files_of_root,
+    with_list,
+)
 from memory_sidecar.context.refs import broken_lines
 from memory_sidecar.context.regen import Change, write
 from memory_sidecar.context.survey import Survey
@@ -34,7 +42,7 @@ LEFT_BEHIND_AFTER_S = 3600  # a temporary file that is younger may be in use
 
 # What a status says, each by a word that its heading has.
 STATUS_SECTIONS = {
-    "Current Situation": ("situation", "current", "status"),
+    "Current Situation": SITUATION_WORDS,
     "In Flight & New Variables": ("flight", "progress", "variables"),
     "Blockers & Pending Decisions": ("block", "decision"),
     "Next Step": ("next",),
@@ -50,7 +58,8 @@ def whole(survey: Survey) -> Iterator[Finding]:
     for name in (OVERVIEW, USER):
         if not (path := survey.root.path / name).is_file():
             fix = partial(make_root, survey.root.path)
-            yield Finding(path, 1, "it is missing", "run `memory-sidecar context init`", fix=fix)
+            remedy = f"run `memory-sidecar context init {quote(str(survey.root.path))}`"
+            yield Finding(path, 1, "it is missing", remedy, fix=fix)
     for project in survey.projects:
         for name in (CORTEX, "mission.md", "roadmap.md", STATUS, ISSUES, TASKS):
             if not (path := project.path / name).is_file():

@@ -58,8 +58,7 @@ def links_exist(survey: Survey) -> Iterator[Finding]:
 def read_by_someone(survey: Survey) -> Iterator[Finding]:
     """Cold: nobody ever read it, in more than two weeks."""
     for plan, atom in survey.each_atom():
-        is_unread = not survey.refs(plan, atom).count and atom.facts.is_cold(survey.today)
-        if is_unread and atom.facts.standing is Standing.ACTIVE:
+        if not survey.refs(plan, atom).count and atom.facts.is_cold(survey.today):
             yield about(
                 atom, f"cold: nobody has read it in {survey.age(atom).days} days",
                 "make its summary say what it is good for, merge it, or write status: stale",

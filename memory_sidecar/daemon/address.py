@@ -1,13 +1,16 @@
 """Where the daemon of a data directory listens: `unix:PATH`, or on Windows `tcp:PORT:TOKEN`.
 
-A running daemon has its address in `state/daemon.json`. The socket's path can be computed too, so
-that systemd can listen before there is a daemon. It is short whatever the data directory is called:
-a system allows about a hundred bytes. Imports next to nothing: the thin client asks it.
+A running daemon has its address in `state/daemon.json`. Anyone may have put that file there, so on
+Unix it counts only where it names a socket of ours in a folder that no other user can enter. The
+path can be computed too, so that systemd can listen before there is a daemon. It is short whatever
+the data directory is called: a system allows about a hundred bytes. Imports next to nothing: the
+thin client asks it.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from memory_sidecar.daemon.plain_json import from_json
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_SOCKET_PATH_BYTES = 100  # Linux takes 107, macOS 103
+MAX_ANNOUNCED_BYTES = 4096
+NAME_BYTES = 21
 
 
 def state_file(data_dir: str, name: str) -> str:
@@ -25,45 +30,80 @@ def state_file(data_dir: str, name: str) -> str:
 
 
 def known_addresses(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Where to look for a daemon, the likeliest first."""
-    announced = read_address(data_dir)
-    if announced:
+    """Where to look for a daemon, the likeliest first. On Unix only where no other user can be."""
+    announced = read_address(data_dir) or ""
+    if sys.platform == "win32":
+        if announced:
+            yield announced
+        return
+    kind, _, path = announced.partition(":")
+    if kind == "unix" and len(os.path.basename(path)) == NAME_BYTES and is_private(path):
         yield announced
-    if sys.platform != "win32":
-        computed = "unix:" + socket_path(data_dir, environ)
-        if computed != announced:
-            yield computed
+    for path in socket_paths(data_dir, environ):
+        if is_private(path) and announced != f"unix:{path}":
+            yield f"unix:{path}"
 
 
 def read_address(data_dir: str) -> str | None:
-    """What the daemon of `data_dir` announced; it may be gone since."""
+    """What the daemon of `data_dir` announced; it may be gone since, or never have said so."""
     try:
-        with open(state_file(data_dir, "daemon.json"), "rb") as file:
-            address = from_json(file.read())["address"]
+        fd = os.open(state_file(data_dir, "daemon.json"), os.O_RDONLY | SAFELY)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return None
+    try:
+        if not is_own_file(fd):
+            return None
+        address = from_json(os.read(fd, MAX_ANNOUNCED_BYTES))["address"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    finally:
+        os.close(fd)
     return address if isinstance(address, str) else None
 
 
-def socket_path(data_dir: str, environ: Mapping[str, str]) -> str:
-    """The socket of the daemon of `data_dir`."""
+def socket_paths(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Where the daemon of `data_dir` may listen, the best first. The folders need not exist."""
     import hashlib
 
-    real = os.path.realpath(data_dir)
-    name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16] + ".sock"
-    return os.path.join(_runtime_dir(environ, len(name)), name)
-
-
-def _runtime_dir(environ: Mapping[str, str], name_bytes: int) -> str:
+    real = os.fsencode(os.path.realpath(data_dir))
+    name = hashlib.sha256(real).hexdigest()[: NAME_BYTES - len(".sock")] + ".sock"
+    user = os.getuid()
     session = environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(session) and os.path.isdir(session):
-        folder = os.path.join(session, "memory-sidecar")
-        if len(os.fsencode(folder)) + 1 + name_bytes <= MAX_SOCKET_PATH_BYTES:
-            return folder
-    for temporary in (environ.get("TMPDIR", ""), "/tmp"):  # noqa: S108  checked to be ours
-        folder = os.path.join(temporary, f"memory-sidecar-{os.getuid()}")
-        if os.path.isabs(folder) and len(os.fsencode(folder)) + 1 + name_bytes <= (
-            MAX_SOCKET_PATH_BYTES
-        ):
-            break
-    return folder
+    state = environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    folders = (
+        os.path.join(session if _is_folder_of(user, session) else "", "memory-sidecar"),
+        os.path.join(environ.get("TMPDIR", ""), f"memory-sidecar-{user}"),
+        f"/tmp/memory-sidecar-{user}",  # noqa: S108  checked to be ours
+        os.path.join(state, "memory-sidecar"),
+    )
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if os.path.isabs(path) and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+            yield path
+
+
+def is_private(path: str) -> bool:
+    """Whether the folder of `path` is this user's, no link to one, and closed to all others."""
+    try:
+        found = os.lstat(os.path.dirname(path))
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+# What a repository brought is neither followed nor waited for.
+SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def is_own_file(fd: int) -> bool:
+    """Whether `fd` is a regular file of this user."""
+    found = os.fstat(fd)
+    return stat.S_ISREG(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.getuid())
+
+
+def _is_folder_of(user: int, folder: str) -> bool:
+    try:
+        found = os.stat(folder)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == user

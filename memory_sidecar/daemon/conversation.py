@@ -6,16 +6,11 @@ The daemon only finds out whether there is to be one; it understands nothing of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Protocol
 
 
 class Conversation(Protocol):
     """Agreed on with one client."""
-
-    @property
-    def terms(self) -> Mapping[str, object]:
-        """What the client is told when it begins."""
 
     async def hold(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stopping: asyncio.Event

@@ -62,7 +62,7 @@ class Exchange:
 
     Reading and writing wait for the client, however slow it is, and let others have the turn of
     this request meanwhile. Once the client cancels or is gone, reading and writing standard output
-    raise KeyboardInterrupt, so that the command ends as it would in a terminal.
+    raise KeyboardInterrupt, however often, so that the command ends as it would in a terminal.
     """
 
     def __init__(
@@ -114,12 +114,11 @@ class Exchange:
 
     def receive_input(self) -> bytes:
         """Some of the client's standard input; nothing at its end."""
-        if self.stdout:
-            self.stdout.flush()
+        self.stdout.flush()
         self.send({"type": "need_stdin"})
         with self._waiting():
-            data = self._input.get()
-        if data is None:
+            data = None if self.cancelled.is_set() else self._input.get()
+        if data is None or self.cancelled.is_set():
             raise KeyboardInterrupt
         return data
 
@@ -135,26 +134,20 @@ class Exchange:
 
 
 class Turn:
-    """Permission to compute, shared by the requests that are answered quickly."""
+    """Permission to compute, which the event loop gave to the thread of a request."""
 
-    def __init__(self, turns: threading.Semaphore) -> None:
+    def __init__(self, turns: asyncio.Semaphore, loop: asyncio.AbstractEventLoop) -> None:
         self._turns = turns
-
-    def __enter__(self) -> Turn:
-        self._turns.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._turns.release()
+        self._loop = loop
 
     @contextmanager
     def given_up(self) -> Iterator[None]:
-        """Let somebody else go on during the block, which waits for a client."""
-        self._turns.release()
+        """Let another request go on during the block, which waits for a client."""
+        self._loop.call_soon_threadsafe(self._turns.release)
         try:
             yield
         finally:
-            self._turns.acquire()
+            asyncio.run_coroutine_threadsafe(self._turns.acquire(), self._loop).result()
 
 
 @contextmanager

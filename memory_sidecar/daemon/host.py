@@ -7,33 +7,42 @@ or an address, may be left over from one that was killed and is replaced by whoe
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from memory_sidecar import __version__
 from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.daemon import systemd
 from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.end import ENDS_WITHIN_S
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import FileLock
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
 
 IN_PLACE_CHECK_S = 5.0
+_IDLE = frozenset({"MainThread", "end"})  # threads that keep nothing from ending
 
 _log = logging.getLogger(__name__)
 
 
 def take_lock(data_dir: str) -> FileLock | None:
-    """The right to be the daemon of `data_dir`; `None` where another process has it."""
+    """The right to be the daemon of `data_dir`; `None` where another process has it.
+
+    Raises OSError where no lock can be made.
+    """
     Path(data_dir, "state").mkdir(parents=True, exist_ok=True)
     lock = FileLock(state_file(data_dir, "daemon.lock"))
     if lock.acquire() and lock.is_in_place:
+        with suppress(OSError):  # the disk is full: then it has no name
+            lock.sign()
         return lock
     lock.release()
     return None
@@ -51,7 +60,23 @@ def host(
     if journal.suspects:
         _log.warning("the last daemon died while it answered %d requests", journal.suspects)
     starting = threading.Thread(target=application.start, name="start", daemon=True)
-    server = Server(listener, application, data_dir=data_dir, journal=journal)
+
+    def give_up() -> None:
+        try:
+            working = [each.name for each in threading.enumerate() if each.name not in _IDLE]
+            _log.warning("left behind after %.0f s: %s", ENDS_WITHIN_S, ", ".join(working))
+            faulthandler.dump_traceback(2)
+            let_go()
+        finally:
+            os._exit(0)
+
+    def limit_end() -> None:
+        """However long something waits, the daemon ends in time: a crash would cost nothing."""
+        limit = threading.Timer(ENDS_WITHIN_S, give_up)
+        limit.name, limit.daemon = "end", True
+        limit.start()
+
+    server = Server(listener, application, data_dir=data_dir, journal=journal, on_stop=limit_end)
 
     async def live() -> None:
         _stop_on_signals(server)
@@ -71,10 +96,13 @@ def host(
         systemd.notify("STOPPING=1", environ)
         starting.join()
         application.close()
+        let_go()
+        lock.release()
+
+    def let_go() -> None:
         journal.close()
         if lock.is_in_place:
             listener.retract(data_dir)
-        lock.release()
 
     asyncio.run(live())
     _log.info("stopped")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _socket as socket  # the same without its Python half, which takes 4 ms to import
 import os
+import stat
+import sys
 
 from memory_sidecar.daemon.address import known_addresses
 from memory_sidecar.daemon.protocol import (
@@ -33,7 +35,6 @@ class Link:
         """Raises OSError and ProtocolError where nobody greets back."""
         self._socket = connected
         self._received = bytearray()
-        self._socket.settimeout(GREETING_TIMEOUT_S)
         self.send(greeting(token=token))
         frame = self.receive()
         if frame is None:
@@ -86,37 +87,45 @@ def reach(data_dir: str, environ: Mapping[str, str]) -> Link | None:
 
     Raises DaemonUnreachable where one is there that does not answer, or cannot be understood.
     """
+    link = find(data_dir, environ)
+    if link is not None and link.protocol > PROTOCOL:
+        raise _unreachable(
+            f"the daemon is of version {link.version}, which this one cannot talk to",
+            "upgrade memory-sidecar here, or use --no-daemon",
+        )
+    return link
+
+
+def find(
+    data_dir: str, environ: Mapping[str, str], *, patience_s: float = GREETING_TIMEOUT_S
+) -> Link | None:
+    """As `reach`, whatever protocol the daemon speaks: it understands `stop`."""
     for address in known_addresses(data_dir, environ):
         try:
-            connected, token = _connect(address)
+            connected, token = _connect(address, patience_s)
         except (OSError, ValueError):
             continue
         try:
             link = Link(connected, token)
         except TimeoutError as error:
+            connected.close()
             raise _unreachable(
-                f"the daemon of {data_dir} does not answer", "end its process and try again"
+                f"the daemon of {data_dir} does not answer", "`memory-sidecar stop` ends it"
             ) from error
-        except (OSError, ProtocolError, ValueError):
+        except (OSError, ProtocolError, ValueError, TypeError):
             connected.close()
             continue
-        if not _same(link.data_dir, data_dir):
-            link.close()
-            continue
-        if link.protocol > PROTOCOL:
-            raise _unreachable(
-                f"the daemon is of version {link.version}, which this one cannot talk to",
-                "upgrade memory-sidecar here, or use --no-daemon",
-            )
-        return link
+        if _same(link.data_dir, data_dir):
+            return link
+        link.close()
     return None
 
 
-def _connect(address: str) -> tuple[socket.socket, str]:
+def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
+    """A connection, and the token to show. Raises OSError, and ValueError for no address."""
     kind, _, where = address.partition(":")
     if kind == "unix":
-        if os.stat(where).st_uid != os.getuid():
-            raise PermissionError(f"{where} belongs to somebody else")
+        _check_owner(os.lstat(where), where)
         connected = socket.socket(socket.AF_UNIX)
         token = ""
         target: str | tuple[str, int] = where
@@ -125,11 +134,28 @@ def _connect(address: str) -> tuple[socket.socket, str]:
         connected = socket.socket(socket.AF_INET)
         target = ("127.0.0.1", int(port))
     try:
+        connected.settimeout(patience_s)
         connected.connect(target)
-    except OSError:
+        if kind == "unix":
+            _check_peer(connected)
+    except (OSError, OverflowError) as error:
         connected.close()
-        raise
+        raise OSError(f"{address}: {error}") from error
     return connected, token
+
+
+def _check_owner(found: os.stat_result, path: str) -> None:
+    """Raises PermissionError."""
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{path} is no socket of this user")
+
+
+def _check_peer(connected: socket.socket) -> None:
+    """Raises PermissionError where another user listens; the folder has kept them out already."""
+    if hasattr(socket, "SO_PEERCRED"):
+        credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid():  # pid, uid, gid
+            raise PermissionError("another user listens there")
 
 
 def _same(one: str, other: str) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar import __version__
-from memory_sidecar.daemon.address import socket_path, state_file
+from memory_sidecar.daemon.address import is_private, socket_paths, state_file
 from memory_sidecar.daemon.systemd import passed_socket
 from memory_sidecar.errors import DaemonUnreachable
 
@@ -47,17 +47,16 @@ class Listener:
             listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
             token = secrets.token_urlsafe(32)
             return cls(listening, f"tcp:{listening.getsockname()[1]}:{token}", token)
-        path = Path(socket_path(data_dir, environ))
-        _make_private(path.parent)
-        path.unlink(missing_ok=True)  # we hold the lock: whoever listened there is dead
-        listening = socket.socket(socket.AF_UNIX)
-        before = os.umask(0o177)
-        try:
-            listening.bind(str(path))
-        finally:
-            os.umask(before)
-        listening.listen(BACKLOG)
-        return cls(listening, f"unix:{path}", path=path)
+        for path in map(Path, socket_paths(data_dir, environ)):
+            try:
+                listening = _listen(path)
+            except OSError as error:
+                _log.warning("no socket at %s: %s", path, error)
+            else:
+                return cls(listening, f"unix:{path}", path=path)
+        raise DaemonUnreachable(
+            "no folder can hold a socket", hint="set XDG_RUNTIME_DIR to a folder of yours"
+        )
 
     @property
     def is_in_place(self) -> bool:
@@ -86,13 +85,22 @@ class Listener:
             self.path.unlink(missing_ok=True)
 
 
-def _make_private(folder: Path) -> None:
-    """Make `folder`, or see to it that it is ours alone. Raises DaemonUnreachable."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if folder.is_symlink() or found.st_uid != os.getuid():
-        raise DaemonUnreachable(
-            f"{folder} belongs to somebody else", hint="set XDG_RUNTIME_DIR to a folder of yours"
-        )
-    if found.st_mode & 0o077:
-        folder.chmod(0o700)
+def _listen(path: Path) -> socket.socket:
+    """For the holder of the lock: who listened there is dead. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.parent.lstat().st_uid == os.getuid() and not path.parent.is_symlink():
+        path.parent.chmod(0o700)
+    if not is_private(str(path)):
+        raise PermissionError("the folder belongs to another user")
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listening.bind(str(path))
+        listening.listen(BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    finally:
+        os.umask(before)
+    return listening

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from dataclasses import dataclass
+
+from memory_sidecar.daemon.address import SAFELY, is_own_file
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+CLOCK_STEP_S = 2.0  # by which a corrected clock may move the start of a process
+_NAME_AT = 1  # the first byte is what Windows locks, and lets nobody read
+_NAME_BYTES = 100
 
 
 class FileLock:
@@ -25,17 +33,27 @@ class FileLock:
         """Whether this process has the lock now; does not wait. Raises OSError."""
         if self._fd is not None:
             return True
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | SAFELY, 0o600)
         try:
-            if sys.platform == "win32":
-                msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_own_file(fd):
+                raise PermissionError(f"{self.path} is no file of this user")
+            is_held = _lock(fd)
         except OSError:
+            os.close(fd)
+            raise
+        if not is_held:
             os.close(fd)
             return False
         self._fd = fd
         return True
+
+    def sign(self) -> None:
+        """Write into the locked file who holds it, for `holder`. Raises OSError."""
+        assert self._fd is not None
+        os.ftruncate(self._fd, 0)
+        os.lseek(self._fd, _NAME_AT, os.SEEK_SET)
+        pid = os.getpid()
+        os.write(self._fd, f"{pid} {_started_at_s(pid)}\n".encode())
 
     @property
     def is_in_place(self) -> bool:
@@ -51,3 +69,67 @@ class FileLock:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that signed a lock. Its number alone may be another's by now."""
+
+    pid: int
+    started_at_s: float  # Unix time
+
+    @property
+    def is_alive(self) -> bool:
+        started_at_s = _started_at_s(self.pid)
+        return started_at_s is not None and abs(started_at_s - self.started_at_s) < CLOCK_STEP_S
+
+    def kill(self, *, wait_s: float) -> bool:
+        """Whether it has ended, within `wait_s`."""
+        import psutil
+
+        with suppress(psutil.Error):  # it has ended, or is not ours
+            process = psutil.Process(self.pid)
+            if self.is_alive:
+                process.kill()
+                process.wait(wait_s)
+        return not self.is_alive
+
+
+def holder(path: str) -> Holder | None:
+    """Who signed the lock `path` and is still alive; `None` where nobody is known to."""
+    try:
+        fd = os.open(path, os.O_RDONLY | SAFELY)
+    except (OSError, ValueError):
+        return None
+    try:
+        os.lseek(fd, _NAME_AT, os.SEEK_SET)
+        pid, started_at_s = os.read(fd, _NAME_BYTES).split()
+        signed = Holder(int(pid), float(started_at_s))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(fd)
+    return signed if signed.is_alive else None
+
+
+def _lock(fd: int) -> bool:
+    """Whether nobody else has it."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _started_at_s(pid: int) -> float | None:
+    """When the process began; `None` where there is none."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
+    except (psutil.Error, ValueError, OverflowError):
+        return None

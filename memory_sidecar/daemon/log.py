@@ -9,17 +9,24 @@ import os
 import sys
 import threading
 import warnings
+from collections import deque
+from contextlib import suppress
 from io import TextIOWrapper
+from textwrap import indent
+from typing import Any
+
+from memory_sidecar.visible import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
 MAX_BYTES = 1 << 20
 OLD_FILES = 3
+KEPT_LINES = 200
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def log_to_file(path: str, level: str) -> None:
     """Log to `path`, and have standard error end there too: what kills Python is written to it."""
-    _begin(_Rotating(path, maxBytes=MAX_BYTES, backupCount=OLD_FILES, encoding="utf-8"), level)
+    _begin(_Rotating(path), level)
 
 
 def log_to_stderr(level: str) -> None:
@@ -31,7 +38,46 @@ def set_level(level: str) -> None:
     logging.getLogger().setLevel(level.upper())
 
 
+class _Formatter(logging.Formatter):
+    """Keeps a record in its line and a traceback indented below: neither can forge another one."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
+        return visible_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802  logging's own
+        return indent(visible(super().formatException(ei)), "  ")
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return indent(visible(super().formatStack(stack_info)), "  ")
+
+
 class _Rotating(logging.handlers.RotatingFileHandler):
+    """What a full disk refuses is kept, at most `KEPT_LINES`, and written once there is room."""
+
+    def __init__(self, path: str) -> None:
+        self._waiting: deque[logging.LogRecord] = deque(maxlen=KEPT_LINES)
+        super().__init__(
+            path, maxBytes=MAX_BYTES, backupCount=OLD_FILES, encoding="utf-8", delay=True
+        )
+        with suppress(OSError):
+            self.stream = self._open()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._waiting.append(record)
+        with suppress(OSError):
+            while self._waiting:
+                super().emit(self._waiting[0])
+                self._waiting.popleft()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's
+        """Open the file again for the next line. Raises the disk's error, for `emit`."""
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+        if isinstance(error := sys.exception(), OSError):
+            raise error
+
     def _open(self) -> TextIOWrapper:
         stream = super()._open()
         os.dup2(stream.fileno(), 2)
@@ -39,8 +85,9 @@ class _Rotating(logging.handlers.RotatingFileHandler):
 
 
 def _begin(handler: logging.Handler, level: str) -> None:
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(_Formatter(_FORMAT))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    logging.raiseExceptions = False  # a failure to log, told on a stream that is logged, never ends
     logging.captureWarnings(True)
     warnings.simplefilter("default")
     threading.excepthook = _log_thread

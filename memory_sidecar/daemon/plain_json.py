@@ -16,8 +16,12 @@ _MARK = b"\xef\xbb\xbf"  # some write it before UTF-8
 
 
 def from_json(data: bytes) -> Any:  # noqa: ANN401  whatever JSON can say
-    """The value that `data` is, UTF-8. Raises ValueError, and RecursionError for too deep a one."""
-    return _load(data.removeprefix(_MARK).decode("utf-8", "surrogatepass"))
+    """The value that `data` is, UTF-8. Raises ValueError: anything else, or too deep."""
+    try:
+        return _load(data.removeprefix(_MARK).decode("utf-8", "surrogatepass"))
+    except (RecursionError, SystemError) as error:
+        # SystemError: where `json` is not loaded, the C module finds no words for what is wrong.
+        raise ValueError("not JSON") from error
 
 
 def _of_c() -> tuple[Callable[[Any], str], Callable[[str], Any]]:

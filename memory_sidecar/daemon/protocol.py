@@ -54,7 +54,7 @@ def decode(line: bytes) -> Frame:
     """The frame in `line`. Raises ProtocolError for anything else."""
     try:
         frame = from_json(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ProtocolError("not a frame") from error
     if not isinstance(frame, dict):
         raise ProtocolError("not a frame")

@@ -1,9 +1,10 @@
 """Talks to any number of clients at once, and has each request answered in a thread.
 
 Garbage, silence and slowness cost whoever causes them a connection, and nobody else anything.
-Requests that are answered quickly take turns, so that a burst of them does not outrun the machine;
-the others, which may take minutes, each have a thread to themselves. A conversation keeps its
-connection, and runs in the event loop.
+Requests of each kind take turns of their own, so that a burst of them does not outrun the machine,
+and one that waits or goes on for ever holds up none that is quick. A request that has no turn yet
+has no thread either, and a thread ends with its request. A conversation keeps its connection, and
+runs in the event loop.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import hmac
 import logging
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.crash_log import CrashLog
 from memory_sidecar.daemon import log
@@ -38,13 +41,34 @@ if TYPE_CHECKING:
 
 HANDSHAKE_TIMEOUT_S = 5.0
 LINGER_S = 30.0  # for a client that is slow to read the end of its answer
-FINISH_TIMEOUT_S = 10.0  # for what runs when the daemon is asked to stop
-CANCEL_TIMEOUT_S = 2.0
+FINISH_TIMEOUT_S = 5.0  # for what runs when the daemon is asked to stop
+CANCEL_TIMEOUT_S = 1.0
 MAX_CLIENTS = 512
 EXIT_FAILED = 1
-TURNS = min(max(2 * (os.cpu_count() or 1), 4), 8)
+EXIT_INTERRUPTED = 130
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+
+class Kind(Enum):
+    """How long a request takes to answer."""
+
+    QUICK = "a fraction of a second"
+    WORKING = "seconds"
+    WAITING = "minutes"
+    ENDLESS = "until it is cancelled, as it is when the daemon stops"
+
+
+# Requests of each kind that are answered at a time: the threads for requests are no more than
+# these, and those that wait for a slow client.
+TURNS = {
+    Kind.QUICK: min(max(2 * (os.cpu_count() or 1), 4), 8),
+    Kind.WORKING: 4,
+    Kind.WAITING: 8,
+    Kind.ENDLESS: 8,
+}
 
 
 class Application(Protocol):
@@ -53,11 +77,8 @@ class Application(Protocol):
     def start(self) -> None:
         """Get ready, in a thread. Clients are greeted already, and `answer` may be called."""
 
-    def is_quick(self, request: Request) -> bool:
-        """Whether `request` is answered in a fraction of a second."""
-
-    def is_endless(self, request: Request) -> bool:
-        """Whether `request` goes on until it is cancelled, as it is when the daemon stops."""
+    def kind_of(self, request: Request) -> Kind:
+        """Known from the arguments alone."""
 
     def answer(self, exchange: Exchange) -> int:
         """Run one request to its end, in a thread of its own; returns its exit status."""
@@ -79,17 +100,19 @@ class Server:
         *,
         data_dir: str,
         journal: CrashLog,
+        on_stop: Callable[[], None],
     ) -> None:
         self._listener = listener
         self._application = application
         self._data_dir = data_dir
         self._journal = journal
-        self._threads = ThreadPoolExecutor(MAX_CLIENTS, thread_name_prefix="request")
-        self._turns = threading.Semaphore(TURNS)
+        self._on_stop = on_stop
+        self._turns = {kind: asyncio.Semaphore(count) for kind, count in TURNS.items()}
         self._running: set[Exchange] = set()
         self._clients: set[asyncio.Task[None]] = set()
         self._conversing: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
+        self._owed = 0  # answers to clients that were greeted
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -101,6 +124,11 @@ class Server:
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no client is connected."""
+        return not self._clients
+
     async def run(self) -> None:
         """Serve until `stop`; what runs then has some seconds to finish, and is then cancelled."""
         # Given a socket, this serves Unix ones as well, and does not remove their files.
@@ -108,12 +136,13 @@ class Server:
             self._accept, sock=self._listener.socket, limit=MAX_FRAME_BYTES, backlog=BACKLOG
         )
         await self._stopping.wait()
+        self._on_stop()
         server.close()
         await self._finish()
 
     async def _finish(self) -> None:
         for exchange in self._running:
-            if self._application.is_endless(exchange.request):
+            if self._application.kind_of(exchange.request) is Kind.ENDLESS:
                 exchange.cancel()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_TIMEOUT_S):
@@ -156,71 +185,93 @@ class Server:
                 str(hello.get("token", "")).encode(), self._listener.token.encode()
             ):
                 raise ProtocolError("wrong token")
+        with self._owing():
             await _send(writer, greeting(pid=os.getpid(), data_dir=self._data_dir))
-        async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
-            frame = await _receive(reader)
-        match frame and frame.get("type"):
-            case None:
-                return
+            async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
+                frame = await _receive(reader)
+            lasting = await self._answer(frame, reader, writer) if frame else None
+        if lasting is not None:
+            await lasting
+
+    @contextlib.contextmanager
+    def _owing(self) -> Iterator[None]:
+        """Around what the daemon does not end without: a client that was greeted gets an answer."""
+        self._owed += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._owed -= 1
+            if not self._owed:
+                self._idle.set()
+
+    async def _answer(
+        self, frame: Frame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Awaitable[object] | None:
+        """Do what `frame` asks for; returns what the connection is kept for after that."""
+        match frame.get("type"):
+            case "run" | "converse" if self.is_stopping:
+                await _send(writer, {"type": "refused"})
             case "run":
-                await self._run(Request.of(frame or {}), reader, writer)
+                await self._run(Request.of(frame), reader, writer)
             case "converse":
-                await self._converse(Request.of(frame or {}), reader, writer)
+                return await self._converse(Request.of(frame), reader, writer)
             case "stop":
                 _log.info("asked to stop")
                 await _send(writer, {"type": "done"})
                 self.stop()
-                await reader.read()  # it waits for us to hang up, when everything is done
-            case "log_level" if frame and frame.get("level") in log.LEVELS:
+                return reader.read()  # it waits for us to hang up, when everything is done
+            case "log_level" if frame.get("level") in log.LEVELS:
                 log.set_level(frame["level"])
                 await _send(writer, {"type": "done"})
             case other:
                 raise ProtocolError(f"unknown request {other!r}")
+        return None
 
     async def _run(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if self.is_stopping:
-            await _send(writer, {"type": "refused"})
-            return
         if self._journal.is_barred(key_of(request)):
             _log.warning("killed the daemon before, not run here: %s", " ".join(request.arguments))
             await _send(writer, {"type": "alone"})
             return
-        loop = asyncio.get_running_loop()
-        exchange = Exchange(request, loop, writer)
+        exchange = Exchange(request, asyncio.get_running_loop(), writer)
         self._running.add(exchange)
-        self._idle.clear()
         listening = asyncio.create_task(_listen(reader, exchange))
         try:
-            status = await loop.run_in_executor(self._threads, self._answer, exchange)
+            status = await self._in_turn(exchange, self._run_command)
+        except RuntimeError as error:
+            _log.warning("not run here: %s", error)
+            await _send(writer, {"type": "alone"})
+            return
         finally:
             listening.cancel()
             self._running.discard(exchange)
-            if not self._running:
-                self._idle.set()
         async with asyncio.timeout(LINGER_S):
             await _send(writer, {"type": "exit", "status": status})
 
     async def _converse(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        if self.is_stopping:
-            await _send(writer, {"type": "refused"})
-            return
-        loop = asyncio.get_running_loop()
-        exchange = Exchange(request, loop, writer)
-        agreed = await loop.run_in_executor(self._threads, self._agree, exchange)
+    ) -> Awaitable[object] | None:
+        exchange = Exchange(request, asyncio.get_running_loop(), writer)
+        agreed = await self._in_turn(exchange, self._agree)
         if isinstance(agreed, int):
             await _send(writer, {"type": "exit", "status": agreed})
-            return
-        await _send(writer, {"type": "conversing", **agreed.terms})
+            return None
+        await _send(writer, {"type": "conversing"})
         holding = asyncio.create_task(agreed.hold(reader, writer, self._stopping))
         self._conversing.add(holding)
-        try:
-            await holding
-        finally:
-            self._conversing.discard(holding)
+        holding.add_done_callback(self._conversing.discard)
+        return holding
+
+    async def _in_turn(self, exchange: Exchange, work: Callable[[Exchange], T]) -> T | int:
+        """What `work` returns in a thread of its own; 130 if cancelled before it had its turn."""
+        turns = self._turns[self._application.kind_of(exchange.request)]
+        async with turns:
+            if exchange.cancelled.is_set():
+                return EXIT_INTERRUPTED
+            exchange.turn = Turn(turns, asyncio.get_running_loop())
+            return await _in_thread(lambda: work(exchange))
 
     def _agree(self, exchange: Exchange) -> Conversation | int:
         try:
@@ -231,19 +282,36 @@ class Server:
             exchange.stderr.write(f"memory-sidecar: internal error: {error!r}\n")
             return EXIT_FAILED
 
-    def _answer(self, exchange: Exchange) -> int:
+    def _run_command(self, exchange: Exchange) -> int:
+        request = exchange.request
+        is_quick = self._application.kind_of(request) is Kind.QUICK
         try:
-            with routed_to(exchange.stdout, exchange.stderr):
-                if not self._application.is_quick(exchange.request):
-                    return self._application.answer(exchange)
-                with (
-                    Turn(self._turns) as exchange.turn,
-                    self._journal.under_way(key_of(exchange.request)),
-                ):
-                    return self._application.answer(exchange)
+            with (
+                routed_to(exchange.stdout, exchange.stderr),
+                self._journal.under_way(key_of(request)) if is_quick else contextlib.nullcontext(),
+            ):
+                return self._application.answer(exchange)
         except Exception:
-            _log.exception("failed: %s", " ".join(exchange.request.arguments))
+            _log.exception("failed: %s", " ".join(request.arguments))
             return EXIT_FAILED
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """What `work` returns or raises, in a thread that ends with it and never keeps the process.
+
+    Raises RuntimeError where the system gives no thread.
+    """
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="request", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 async def _listen(reader: asyncio.StreamReader, exchange: Exchange) -> None:

@@ -1,7 +1,8 @@
 """Starts the daemon of a data directory, and waits until it answers.
 
 Any number of clients may try at once: one of them starts a process, and should several do so, the
-daemon's own lock lets one of those live.
+daemon's own lock lets one of those live. An older daemon is replaced, whoever started it, and one
+that ends is waited for.
 """
 
 from __future__ import annotations
@@ -10,54 +11,57 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.address import SAFELY, state_file
+from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.lock import FileLock
 from memory_sidecar.errors import DaemonUnreachable
 
-START_TIMEOUT_S = 12.0  # a daemon that is stopping has ten to finish what runs
+START_TIMEOUT_S = 2 * END_TIMEOUT_S + 12.0  # one ends, an older one was faster, and its end
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
+EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be made
+_SAY_AFTER_S = 1.0
 _POLL_S = 0.01
 _SHOWN_LOG_LINES = 3
 
 
-def can_start(data_dir: str) -> bool:
-    """Whether a daemon could keep its state there; makes the folder."""
-    state = Path(data_dir) / "state"
-    try:
-        state.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(state, os.W_OK)
-
-
-def start_daemon(data_dir: str, environ: Mapping[str, str], *, outdated: Link | None) -> Link:
+def start_daemon(
+    data_dir: str, environ: Mapping[str, str], *, say: Callable[[str], None]
+) -> Link | None:
     """A connection to the daemon of `data_dir`, started now if it has to be.
 
-    `outdated` is asked to stop first. Raises DaemonUnreachable with the end of its log.
+    `None` where none could keep its state or its socket. `say` hears of a wait for another process.
+    Raises DaemonUnreachable with the end of the daemon's log.
     """
-    if outdated is not None:
-        ask_to_stop(outdated)
-    deadline = time.monotonic() + START_TIMEOUT_S
     starting = FileLock(state_file(data_dir, "starting.lock"))
     process: subprocess.Popen[bytes] | None = None
+    began = time.monotonic()
+    has_said = False
     try:
-        while time.monotonic() < deadline:
-            link = reach(data_dir, environ)
-            if link is not None and not link.is_outdated:
+        Path(data_dir, "state").mkdir(parents=True, exist_ok=True)
+        while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
+            link = _reach_current(data_dir, environ)
+            if link is not None:
                 return link
+            if process is None and waited_s > _SAY_AFTER_S and not has_said:
+                say(f"waiting for another daemon of {data_dir} to start or to end")
+                has_said = True
             if process is None:
                 if starting.acquire():
                     process = _spawn(data_dir)
             elif (status := process.poll()) is not None:
+                if status == EXIT_NO_PLACE:
+                    return None
                 if status:
                     break  # it would fail again
                 process = None  # another one has the lock: about to listen, or to stop
                 time.sleep(_POLL_S * 10)
             time.sleep(_POLL_S)
+    except OSError:  # the folder or the lock cannot be made
+        return None
     finally:
         starting.release()
     raise DaemonUnreachable(
@@ -65,23 +69,21 @@ def start_daemon(data_dir: str, environ: Mapping[str, str], *, outdated: Link | 
     )
 
 
-def ask_to_stop(link: Link) -> None:
-    """Return once the daemon has finished and let go of everything, or after `START_TIMEOUT_S`."""
-    link.patience(START_TIMEOUT_S)
-    try:
-        link.send({"type": "stop"})
-        while link.receive() is not None:
-            pass
-    except OSError:
-        pass  # it went before it answered
-    finally:
+def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
+    """The daemon of `data_dir`, unless it is an older one, which is ended."""
+    link = reach(data_dir, environ)
+    if link is not None and link.is_outdated:
         link.close()
+        end_daemon(data_dir, environ)
+        return None
+    return link
 
 
 def _spawn(data_dir: str) -> subprocess.Popen[bytes]:
     """A process of its own session, so that no terminal takes it along."""
     command = [sys.executable, "-P", "-m", DAEMON_MODULE, data_dir]
-    with open(state_file(data_dir, "daemon.log"), "ab") as log:  # noqa: PTH123
+    log = _open_log(state_file(data_dir, "daemon.log"))
+    try:
         return subprocess.Popen(  # noqa: S603
             command,
             stdin=subprocess.DEVNULL,
@@ -90,6 +92,16 @@ def _spawn(data_dir: str) -> subprocess.Popen[bytes]:
             start_new_session=True,
             creationflags=0x00000208 if sys.platform == "win32" else 0,  # new group, detached
         )
+    finally:
+        os.close(log)
+
+
+def _open_log(path: str) -> int:
+    """For what goes wrong before the daemon can log; nowhere if it cannot be opened."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFELY, 0o600)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
 
 
 def _end_of_log(data_dir: str, process: subprocess.Popen[bytes] | None) -> str:

@@ -12,6 +12,7 @@ NOT_REGULAR: Final = "not a regular file"  # FIFO, socket, device: opening one c
 FOREIGN: Final = "owned by another user"
 NO_PATH: Final = "no path below its folder"  # leads out of it, or cannot be a path at all
 NAME_NOT_UTF8: Final = "name is not UTF-8"
+SECRETS: Final = "may hold secrets"  # --exclude "!.env" asks for it all the same
 LOCK_FILE: Final = "lock file"
 GENERATED: Final = "generated"
 MINIFIED: Final = "minified"

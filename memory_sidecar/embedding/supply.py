@@ -1,16 +1,19 @@
 """Finds a model on this machine: configured folder → model package → FastEmbed's cache → download.
 
 Looking never touches the network and imports neither FastEmbed nor the model package. The files of
-the package are compared with their published hashes; files from elsewhere are known by theirs.
+the package are compared with their published hashes, those of the cache with the hashes that it
+names them by; the cache is believed only where nobody but the user can write.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -19,10 +22,12 @@ from typing import Literal
 
 from memory_sidecar.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.settings import Settings
+from memory_sidecar.trust import home
 
 Origin = Literal["configured", "package", "fastembed"]
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+_SHA256 = re.compile(r"[0-9a-f]{64}")  # how the cache names a large file
 ONNX_FILES = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
 
 
@@ -101,7 +106,7 @@ def find_model(
         return _configured(spec, Path(settings.model_dir).expanduser())
     if packaged := _packaged(spec, sys.path if package_path is None else package_path):
         return packaged
-    if cached := _cached(spec, fastembed_cache(environ)):
+    if cached := _cached(spec, _own_cache(environ)):
         return cached
     raise ModelMissing(
         f"no model {spec.name} on this machine",
@@ -117,8 +122,11 @@ def find_reranker(
 
     Raises ModelCorrupt where the package has a broken one.
     """
-    packaged = _packaged(RERANKER, sys.path if package_path is None else package_path)
-    return packaged or _cached(RERANKER, fastembed_cache(environ))
+    if packaged := _packaged(RERANKER, sys.path if package_path is None else package_path):
+        return packaged
+    with suppress(ModelMissing):
+        return _cached(RERANKER, _own_cache(environ))
+    return None
 
 
 def fetch_model(
@@ -137,13 +145,33 @@ def fetch_model(
     except ModelMissing:
         if settings.model_dir or not settings.model_download or _is_offline(environ):
             raise
-    return _files(spec, _download(spec, fastembed_cache(environ)), "fastembed", spec.hub_model_file)
+    return _files(spec, _download(spec, _own_cache(environ)), "fastembed", spec.hub_model_file)
 
 
 def fastembed_cache(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder where FastEmbed keeps what it downloaded."""
-    named = environ.get("FASTEMBED_CACHE_PATH")
-    return Path(named) if named else Path(tempfile.gettempdir(), "fastembed_cache")
+    """The folder where FastEmbed keeps what it downloaded: not its own default, which all share."""
+    if named := environ.get("FASTEMBED_CACHE_PATH"):
+        return Path(named)
+    base = environ.get("XDG_CACHE_HOME") or Path(home(environ), ".cache")
+    return Path(base, "memory-sidecar", "fastembed")
+
+
+def _own_cache(environ: Mapping[str, str]) -> Path:
+    """Raises ModelMissing for a folder that somebody else may have filled."""
+    cache = fastembed_cache(environ)
+    if cache.exists() and not _is_users_own(cache):
+        raise ModelMissing(
+            f"{cache} can be written by other users, so no model is taken from it",
+            hint="name a folder of your own in FASTEMBED_CACHE_PATH",
+        )
+    return cache
+
+
+def _is_users_own(path: Path) -> bool:
+    status = path.stat()
+    return sys.platform == "win32" or (
+        status.st_uid == os.getuid() and not status.st_mode & stat.S_IWOTH
+    )
 
 
 def _configured(spec: ModelSpec, folder: Path) -> ModelFiles:
@@ -185,6 +213,13 @@ def _cached(spec: ModelSpec, cache: Path) -> ModelFiles | None:
     if not snapshots:
         return None
     newest = max(snapshots, key=lambda path: path.stat().st_mtime)
+    for name in wanted:
+        blob = (newest / name).resolve()
+        if not _is_users_own(blob) or (_SHA256.fullmatch(blob.name) and _sha256(blob) != blob.name):
+            raise ModelCorrupt(
+                f"{newest / name} is not the file that was downloaded",
+                hint=f"remove {repo}, and `memory-sidecar model fetch` gets it again",
+            )
     return _files(spec, newest, "fastembed", spec.hub_model_file)
 
 
@@ -204,7 +239,7 @@ def _download(spec: ModelSpec, cache: Path) -> Path:
         size_in_GB=0.0,
     )
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         return TextEmbedding.download_model(description, str(cache), retries=1)
     except (OSError, ValueError) as error:
         raise ModelMissing(

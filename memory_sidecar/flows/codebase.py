@@ -10,6 +10,8 @@ from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.flows.build import build_document
 from memory_sidecar.flows.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.model import Document, SourceFile, Stamp
+from memory_sidecar.settings import Settings, narrowed_by
+from memory_sidecar.sources.ignores import valid_excludes
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
 
@@ -21,9 +23,9 @@ class CodeBuilder:
 
     believes_empty = False  # a mount point without its disk is an empty folder
 
-    def __init__(self, source: Source, *, max_file_bytes: int, processes: int) -> None:
+    def __init__(self, source: Source, *, settings: Settings, processes: int) -> None:
         self._source = source
-        self._max_file_bytes = max_file_bytes
+        self._settings = settings
         self._processes = min(processes, MAX_PROCESSES)
         self._workers: Workers | None = None
 
@@ -38,10 +40,11 @@ class CodeBuilder:
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
+        narrowed = narrowed_by(self._source.root, self._settings)
         return walk(
             self._source.root,
-            max_file_bytes=self._max_file_bytes,
-            excludes=self._source.excludes,
+            max_file_bytes=narrowed.max_file_bytes,
+            excludes=self._source.excludes + valid_excludes(narrowed.excludes),
             under=under,
             known=known,
         )
@@ -59,7 +62,7 @@ class CodeBuilder:
             self._workers = Workers(
                 self._source,
                 files,
-                max_file_bytes=self._max_file_bytes,
+                max_file_bytes=self._settings.max_file_bytes,
                 processes=self._processes,
             )
             try:
@@ -71,4 +74,4 @@ class CodeBuilder:
     def build(self, file: SourceFile) -> Document:
         if self._workers is not None:
             return self._workers.build(file)
-        return build_document(self._source, file, self._max_file_bytes)
+        return build_document(self._source, file, self._settings.max_file_bytes)

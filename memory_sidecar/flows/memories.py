@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -17,7 +17,16 @@ from memory_sidecar.disk import reasons
 from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint, skipped_document
 from memory_sidecar.memory_model import Memory, Relation, address, estimate_tokens
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.sources.atoms import STANDINGS, AtomId, Standing, atom_facts, text_of
+from memory_sidecar.sources.atoms import (
+    GENERATED_LIST,
+    PAGE,
+    STANDINGS,
+    AtomId,
+    Standing,
+    atom_facts,
+    is_page_path,
+    text_of,
+)
 from memory_sidecar.sources.frontmatter import Page, line_breaks, parse_page
 from memory_sidecar.sources.memory_files import (
     MemoryPage,
@@ -41,10 +50,10 @@ from memory_sidecar.store.memories import (
 
 MAX_FILE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 
-_VERSION = f"memories 1, chunks {CHUNKER_VERSION}"
+_VERSION = f"memories 2, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
-_GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
 _INDEX_REASON = "index of its folder, which says nothing of its own"
+_UNFILLED_REASON = "a template that nobody has filled in yet"
 
 
 class MemoryBuilder:
@@ -52,9 +61,20 @@ class MemoryBuilder:
 
     is_isolated = False
 
-    def __init__(self, directory: Source, *, agent: str, believes_empty: bool) -> None:
-        """`believes_empty` where no disk can be missing: an absent root has no memories then."""
+    def __init__(
+        self,
+        directory: Source,
+        *,
+        agent: str,
+        believes_empty: bool,
+        is_unfilled: Callable[[str, str], bool] = lambda _path, _text: False,
+    ) -> None:
+        """`believes_empty` where no disk can be missing: an absent root has no memories then.
+
+        `is_unfilled` says of a path and a text whether that is a page yet to be written.
+        """
         self.believes_empty = believes_empty
+        self._is_unfilled = is_unfilled
         self._directory = directory
         self._owner = agent if directory.name == OWN_DIRECTORY else directory.name
 
@@ -97,6 +117,8 @@ class MemoryBuilder:
             return self._skipped(file, reasons.BINARY)
         if not data.strip():
             return self._skipped(file, reasons.EMPTY)
+        if is_page_path(file.path) and self._is_unfilled(file.path, data.decode(errors="replace")):
+            return self._skipped(file, _UNFILLED_REASON)
         page = _page_of(data)
         content_hash = file_hash(data)
         if file.path.rpartition("/")[2] == CATEGORY_FILE:
@@ -144,6 +166,9 @@ class MemoryBuilder:
         standing = STANDINGS.get(status, Standing.ACTIVE)
         if read.superseded_by and standing is Standing.ACTIVE:
             standing = Standing.SUPERSEDED
+        updated_at = read.updated_at
+        if atom and read.tells_creation and not read.tells_update:
+            updated_at = read.created_at  # its file is written anew whenever its reads are counted
         memory = Memory(
             path=self._address(file.path),
             memory_id=memory_id(self._owner, file.path),
@@ -152,7 +177,7 @@ class MemoryBuilder:
             content=read.content,
             token_estimate=estimate_tokens(read.content),
             created_at=read.created_at,
-            updated_at=read.updated_at,
+            updated_at=updated_at,
             tags=read.tags,
             source=read.source,
             summary=read.summary,
@@ -165,7 +190,7 @@ class MemoryBuilder:
             declared_id=text_of(page.meta.get("id")),
         )
         if atom is None:
-            return memory
+            return replace(memory, kind=PAGE) if is_page_path(file.path) else memory
         return replace(
             memory,
             kind=atom.kind.value,
@@ -225,7 +250,7 @@ def _chunks(memory: Memory, first_line: int) -> tuple[MemoryChunk, ...]:
     if not memory.content:
         text = memory.summary
         return (MemoryChunk(text, "", "", first_line, first_line),) if text else ()
-    chunks = chunk_text(_GENERATED_LIST.sub(_same_lines, memory.content), "markdown")
+    chunks = chunk_text(GENERATED_LIST.sub(_same_lines, memory.content), "markdown")
     return tuple(
         MemoryChunk(
             text=chunk.code,

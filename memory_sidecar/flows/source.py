@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memory_sidecar.crash_log import CrashLog
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.flows.document import (
     BuildCrashed,
@@ -107,6 +108,23 @@ class Refreshed:
     chunks_deleted: int
     unreadable: tuple[str, ...]  # folders whose files were left as they were
     notice: str = ""  # what was broken, and is made again
+
+
+def remove_state(state: Path) -> None:
+    """Remove a source's folder of state, as far as that goes; never through a link.
+
+    Raises PathRefused where the folder that it should lie in is a link.
+    """
+    try:
+        folder, name = Tree(state.parents[2], is_own=True).enter_above(state)
+    except FileNotFoundError:
+        return
+    except FileRefused as error:
+        raise PathRefused(
+            f"{error.filename} is a {error.reason}", hint="make it a folder, or remove it"
+        ) from error
+    with folder:
+        shutil.rmtree(folder.at(name), ignore_errors=True, dir_fd=folder.fd)  # but no link
 
 
 class SourceFlow:
@@ -233,7 +251,7 @@ class SourceFlow:
         """Keep what cannot be read for whoever wants to know why; everything in it is derived."""
         aside = self._state.with_name(f"{self._state.name}.broken")
         with named_errors(self._state):
-            shutil.rmtree(aside, ignore_errors=True)
+            remove_state(aside)
             self._state.replace(aside)
         notice = f"the state of {self.source.name} is broken ({broken}): making it again"
         _log.warning("%s; it is kept as %s", notice, aside)
@@ -354,7 +372,7 @@ class SourceFlow:
         with suppress(Exception):  # its state may have been taken away under it
             self._close_engine()
         with named_errors(self._state):
-            shutil.rmtree(self._state, ignore_errors=True)
+            remove_state(self._state)
             self._state.mkdir(parents=True)
             state_id = new_state_id()
             self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -11,9 +11,11 @@ from pathlib import Path
 from memory_sidecar.chunking.language import TEXT, detect_language
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.grep.finder import Finder
+from memory_sidecar.grep.match import Found
 from memory_sidecar.model import SourceFile
 from memory_sidecar.sources.read import ReadFailed, TextRead, read_text
 
+NO_TREE = "its code is nested too deep, on too long lines, or takes too long to read as a tree"
 _HEAD = 4096  # characters that tell the language
 
 
@@ -63,7 +65,7 @@ def search_file(
 ) -> list[GrepHit]:
     """The hits in `file` below `root`, in order; none where it is no code.
 
-    `on_failure` hears why a file could not be read.
+    `on_failure` hears why a file that may hold the pattern could not be looked into.
     """
     read = read_text(root, file, max_file_bytes=max_file_bytes)
     if isinstance(read, ReadFailed):
@@ -73,16 +75,16 @@ def search_file(
     language = detect_language(file.path, read.text[:_HEAD])
     if language not in languages:
         return []
-    return list(_search_text(root / file.path, read.text, language, finder))
-
-
-def _search_text(file: Path, text: str, language: str, finder: Finder) -> Iterator[GrepHit]:
-    if not finder.may_find(text.encode(errors="replace"), language):
-        return
-    lines = Lines(text)
+    if not finder.may_find(read.text.encode(errors="replace"), language):
+        return []
+    lines = Lines(read.text)
     found = finder.find(lines.data, language)
-    if not found:
-        return
+    if found is None:
+        on_failure(f"{file.path}: not looked into, {NO_TREE}")
+    return list(_hits(root / file.path, language, lines, found or ()))
+
+
+def _hits(file: Path, language: str, lines: Lines, found: Iterable[Found]) -> Iterator[GrepHit]:
     places = _Places(lines)
     for match in found:
         extent = places.extent(match.start, match.stop)

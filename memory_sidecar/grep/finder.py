@@ -55,13 +55,16 @@ class Finder:
         readings = self._readings.get(language)
         return readings is None or any(reading.may_match(text) for reading in readings)
 
-    def find(self, text: bytes, language: str) -> list[Found]:
-        """Every hit in `text`, UTF-8 with LF line breaks, in order."""
+    def find(self, text: bytes, language: str) -> list[Found] | None:
+        """Every hit in `text`, UTF-8 with LF line breaks, in order.
+
+        `None` where no tree is made of it: nested too deep, too long a line, or takes too long.
+        """
         if not self._prepare(language):
             return []
         tree = parse(text, language)
         if tree is None:
-            return []
+            return None
         if language in self._readings:
             return find(self._readings[language], text, tree)
         return find_by_query(self._queries[language], text, language)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
@@ -36,7 +37,9 @@ class AgentDatabase:
     def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
         self.paths = paths
         self.name = paths.agent
-        self.registry = Registry(paths.registry, reserved=RESERVED_NAMES)
+        self.registry = Registry(
+            paths.registry, reserved=RESERVED_NAMES, data_dirs=[paths.db.parent.parent]
+        )
         self.data = Database(
             paths,
             store=AgentStore,
@@ -93,7 +96,9 @@ class AgentDatabase:
         # Its own folder lies beside its database: both are there, or neither is. A link may lead to
         # another disk.
         is_beside = source.name == OWN_DIRECTORY and not self.paths.memories.is_symlink()
-        return MemoryBuilder(source, agent=self.name, believes_empty=is_beside)
+        return MemoryBuilder(
+            source, agent=self.name, believes_empty=is_beside, is_unfilled=is_unfilled
+        )
 
     # Writing
 
@@ -132,7 +137,7 @@ class AgentDatabase:
         self.on_use()
         return report
 
-    def register(self, root: Path, *, name: str | None = None) -> Source:
+    def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
         """Have the folder `root` as one more knowledge directory.
 
         Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
@@ -144,7 +149,7 @@ class AgentDatabase:
                 f"{root} overlaps with the agents' own memories in {knowledge}",
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
-        source = self.registry.add(root, name=name)
+        source = self.registry.add(root, name=name, force=force)
         self.data.follow(source)
         self.on_use()
         return source

@@ -28,7 +28,7 @@ from memory_sidecar.search.rerank import Judge
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
 from memory_sidecar.store.memories import MEMORY_CHUNKS
-from memory_sidecar.store.memory_lists import find_memory, in_order, list_memories
+from memory_sidecar.store.memory_lists import find_atoms, find_memory, in_order, list_memories
 from memory_sidecar.store.report import count_vectors
 
 T = TypeVar("T")
@@ -88,7 +88,8 @@ class Agent(AgentDatabase):
                 connection,
                 count_vectors(connection, [MEMORY_CHUNKS]),
                 reporter,
-                required=query.mode is SearchMode.VECTOR,
+                # What is shared comes on top of what the agent has.
+                required=query.mode is SearchMode.VECTOR and (agent is self or not self.exists),
             )
         return Scope(agent.name, store, connection, embed_query)
 
@@ -140,11 +141,15 @@ class Agent(AgentDatabase):
     def get(
         self, path: str, *, with_shared: bool = True, reporter: Reporter
     ) -> tuple[str, StoredMemory]:
-        """The memory at `path`, its own before a shared one; counts the read. Raises NotFound."""
+        """The memory at `path`, its own before a shared one; counts the read.
+
+        An atom is also found by its id, with its project in front where several have it. Raises
+        NotFound, UsageError for the id of several.
+        """
 
         def ask(readable: Sequence[Readable]) -> tuple[Agent, StoredMemory] | None:
             for agent, _, connection in readable:
-                if stored := find_memory(connection, path, now=self._clock()):
+                if stored := _find(connection, path, now=self._clock()):
                     return agent, stored
             return None
 
@@ -207,3 +212,13 @@ class Agent(AgentDatabase):
 
 Readable = tuple[Agent, AgentStore, Connection]
 """A database that may be read, and one commit of it."""
+
+
+def _find(connection: Connection, path: str, *, now: int) -> StoredMemory | None:
+    if (found := find_memory(connection, path, now=now)) is not None:
+        return found
+    atoms = find_atoms(connection, path, now=now)
+    if len(atoms) > 1:
+        paths = ", ".join(atom.memory.path for atom in atoms)
+        raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
+    return next(iter(atoms), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import NoIndex
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.memories import categories
@@ -27,14 +28,20 @@ class Categories:
         with self._files.agent.up_to_date(self._files.reporter).reading() as connection:
             return list_categories(connection)
 
-    def create(self, category: str, description: str) -> Described:
-        """See `memories.categories.create`."""
+    def create(self, category: str, description: str, *, allow_secrets: bool = False) -> Described:
+        """See `memories.categories.create`. Raises SecretRefused."""
+        if not allow_secrets:
+            refuse_credentials({"category": category, "description": description})
         made = categories.create(self._files.own, category, description, now_ms=self._files.now())
         self._files.take_up(OWN_DIRECTORY, [made.page])
         return made
 
-    def describe(self, category: str, description: str) -> Described:
-        """See `memories.categories.describe`."""
+    def describe(
+        self, category: str, description: str, *, allow_secrets: bool = False
+    ) -> Described:
+        """See `memories.categories.describe`. Raises SecretRefused."""
+        if not allow_secrets:
+            refuse_credentials({"category": category, "description": description})
         made = categories.describe(self._files.own, category, description, now_ms=self._files.now())
         self._files.take_up(OWN_DIRECTORY, [made.page])
         return made

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
@@ -77,7 +78,7 @@ class Codebase:
         """What lies in `own_folders`, our own data, is never indexed; nor is the database."""
         self.paths = paths
         self._own = (*own_folders, paths.state, *map(paths.db.with_name, _names_of(paths.db)))
-        self.registry = Registry(paths.registry)
+        self.registry = Registry(paths.registry, data_dirs=own_folders)
         self._settings = settings
         self._models = models
         self.data = Database(
@@ -107,16 +108,17 @@ class Codebase:
         excludes: tuple[str, ...] = (),
         full: bool = False,
         embed: bool | None = None,
+        force: bool = False,
     ) -> IndexReport:
         """Register `roots`, if they are new, and bring their rows in line with their files.
 
         No roots means every registered source. A root inside of a registered source means that
         source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
-        otherwise. See `Database.update` for the rest.
+        otherwise. See `Registry.add` for `force`, `Database.update` for the rest.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
-        sources = [self._registered(root, excludes, reporter) for root in roots]
+        sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         if embed is None:
             embed = not self.data.is_tended
@@ -133,16 +135,18 @@ class Codebase:
         self.data.forget(source, reporter=reporter)
         return source
 
-    def _registered(self, root: Path, excludes: tuple[str, ...], reporter: Reporter) -> Source:
+    def _registered(
+        self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool
+    ) -> Source:
         around = self.registry.containing(root)
         if around is None or around.root == Path(os.path.realpath(root)):
-            return self.registry.add(root, excludes=excludes)
+            return self.registry.add(root, excludes=excludes, force=force)
         if not root.is_dir():
             raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")
         if excludes:
             raise UsageError(
                 f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
-                hint=f"name that: `memory-sidecar index {around.root} --exclude GLOB`",
+                hint=f"name that: `memory-sidecar index {quote(str(around.root))} --exclude GLOB`",
             )
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
@@ -156,7 +160,7 @@ class Codebase:
     def _builder(self, source: Source) -> CodeBuilder:
         return CodeBuilder(
             replace(source, excludes=source.excludes + self._own_globs(source.root)),
-            max_file_bytes=self._settings.max_file_bytes,
+            settings=self._settings,
             processes=processors(),
         )
 

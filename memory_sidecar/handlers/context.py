@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from memory_sidecar.clock import Clock, iso_utc, system_clock
@@ -29,9 +30,9 @@ from memory_sidecar.context.layout import (
 from memory_sidecar.context.refs import Refs, rotate_log
 from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
+from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
 from memory_sidecar.handlers.reporter import Reporter
-from memory_sidecar.paths import find_config
 from memory_sidecar.settings import load_settings
 from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
 
@@ -92,17 +93,16 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
     if not is_root(named):
         raise NotFound(
             f"{named} is no dense-context root",
-            hint=f"`memory-sidecar context init {named}` makes it one",
+            hint=f"`memory-sidecar context init {quote(str(named))}` makes it one",
         )
     return Root(named)
 
 
 def _configured_root(cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    config = find_config(cwd)
     if variable := environ.get(ROOT_VARIABLE):
         return _resolved(variable, cwd)
-    setting = load_settings(config, environ).context_root
-    return _resolved(setting, config.parent if config else cwd) if setting else None
+    setting = load_settings(cwd, environ).context_root
+    return _resolved(setting, cwd) if setting else None
 
 
 def _resolved(path: str, above: Path) -> Path:
@@ -131,13 +131,13 @@ def record(accesses: Sequence[Access], *, clock: Clock = system_clock) -> None:
             append(accesses, at=iso_utc(clock()))
 
 
-def commit(accesses: Sequence[Access], *, environ: Mapping[str, str]) -> None:
-    """Commit the logs that `accesses` were counted in; raises SidecarError with what git says."""
+def commit(accesses: Sequence[Access]) -> None:
+    """Commit the logs that `accesses` were counted in. Raises SidecarError where git cannot."""
     logs: dict[Path, set[Path]] = {}
     for access in accesses:
         logs.setdefault(access.project.root, set()).add(access.project.access_log)
     for root, inside in logs.items():
-        commit_logs(root, sorted(inside), environ=environ)
+        commit_logs(root, sorted(inside))
 
 
 def record_own_read(file: Path, tool: str) -> None:
@@ -181,8 +181,12 @@ class Context:
         names = ", ".join(project.name for project in projects)
         raise UsageError("which project?", hint=f"name it with --project: {names}")
 
-    def new(self, project: Project, kind: AtomKind, draft: Draft) -> tuple[AtomId, Path]:
-        """Make an atom under the next free number; raises as `create_atom`."""
+    def new(
+        self, project: Project, kind: AtomKind, draft: Draft, *, allow_secrets: bool = False
+    ) -> tuple[AtomId, Path]:
+        """Make an atom under the next free number; raises SecretRefused, and as `create_atom`."""
+        if not allow_secrets:
+            refuse_credentials(draft)
         with _named_errors(self.root.path):
             return create_atom(project, kind, draft, today=self.today)
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from memory_sidecar.clock import system_clock
-from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.agents import Agent
+from memory_sidecar.handlers.doctor_index import examine_index
 from memory_sidecar.handlers.finding import Finding
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.model import FileStatus
-from memory_sidecar.sqlite import Connection, damage_of
-from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.memory_health import (
     broken_files,
     challenged,
@@ -26,7 +25,7 @@ from memory_sidecar.store.memory_health import (
     faded,
     missing_successors,
 )
-from memory_sidecar.store.report import count_pending, count_rows, list_files
+from memory_sidecar.store.report import list_files
 
 SHOWN = 5  # of a list that may be long
 
@@ -36,13 +35,11 @@ def examine_agents(services: Services) -> list[Finding]:
     findings = []
     for name in services.agent_names():
         agent = services.agent(name)
-        try:
-            findings += _examine(agent)
-        except SidecarError as error:
-            remedy = "rebuild" if error.code == "store_corrupt" else ""
-            findings.append(
-                Finding(f"agent {name}", False, error.message, error.hint, remedy, name)
-            )
+        found = examine_index(agent.data, name)
+        if len(found) > 1:  # its database can be read
+            with agent.data.open().reading() as connection:
+                found += [*_faults(agent, connection), *_doubts(agent, connection)]
+        findings += found
     return findings
 
 
@@ -58,42 +55,6 @@ def repair_agents(findings: Iterable[Finding], services: Services, *, reporter: 
             agent.rebuild(reporter=reporter)
         else:
             agent.data.update(agent.sources(), reporter)
-
-
-def _examine(agent: Agent) -> list[Finding]:
-    name, db = agent.name, agent.paths.db
-    if not agent.paths.db.exists():
-        text = f"{db} is not there"
-        hint = "the next access makes it again from the files"
-        return [Finding(f"agent {name}", True, text, hint, "index", name)]
-    if damage := damage_of(db):
-        hint = f"`memory-sidecar reindex --agent {name}` makes it again"
-        text = f"{db} is damaged: {damage}"
-        return [Finding(f"agent {name}", False, text, hint, "rebuild", name)]
-    with agent.data.open().reading() as connection:
-        return [
-            _database(agent, connection),
-            *_faults(agent, connection),
-            *_doubts(agent, connection),
-        ]
-
-
-def _database(agent: Agent, connection: Connection) -> Finding:
-    check, corpora = f"agent {agent.name}", AgentStore.SCHEMA.corpora
-    absent = [source.name for source in agent.sources() if not source.root.is_dir()]
-    if absent:
-        return Finding(
-            check, False, f"not there: {', '.join(absent)}; what was indexed of them stays",
-            f"bring them back, or `memory-sidecar source remove NAME --agent {agent.name}`",
-            agent=agent.name,
-        )  # fmt: skip
-    if pending := count_pending(connection, corpora):
-        return Finding(
-            check, False, f"{pending:,} texts wait for their vector",
-            "the daemon gives them theirs, and so does --fix", "index", agent.name,
-        )  # fmt: skip
-    rows = count_rows(connection, corpora)
-    return Finding(check, True, f"{agent.paths.db}, {rows:,} texts", agent=agent.name)
 
 
 def _faults(agent: Agent, connection: Connection) -> Iterator[Finding]:
@@ -133,7 +94,8 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Finding]:
         if paths:
             yield Finding(
                 f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_some(paths)}",
-                "update, pin or remove them, or see `memory-sidecar prune --dry-run`",
+                "update, pin or remove them, or see "
+                f"`memory-sidecar prune --dry-run --agent {agent.name}`",
                 agent=agent.name,
             )  # fmt: skip
 

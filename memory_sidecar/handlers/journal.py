@@ -48,15 +48,16 @@ def put(
     *,
     environ: Mapping[str, str],
     reporter: Reporter,
+    allow_secrets: bool = False,
 ) -> Put:
-    """Add `entry` to the journal. Raises UsageError for a text without a word."""
+    """Add `entry` to the journal. Raises UsageError for a text without a word, SecretRefused."""
     if not entry.text.strip():
         raise UsageError("the text is empty", hint="say what is to be remembered")
     document = entry_document(entry)
     known = sessions.find(document["session_id"])
     if known is not None:
         document["created_at"] = known.document["created_at"]
-    saved = sessions.save(document)
+    saved = sessions.save(document, allow_secrets=allow_secrets)
     memvid = Memvid.find(environ)
     if memvid is None:
         reporter.notice(f"{file.name} was not written: memvid is not on the PATH")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import UsageError
@@ -77,7 +77,7 @@ class Memories:
         And NotFound for a knowledge `directory` that is not registered.
         """
         if not allow_secrets:
-            refuse_credentials(draft.content, draft.summary, *draft.tags)
+            refuse_credentials(draft)
         written = store(
             self._files.directory(directory),
             draft,
@@ -91,7 +91,7 @@ class Memories:
     ) -> Remembered:
         """Change the memory at `path`. Raises NotFound, Conflict, SecretRefused."""
         if not allow_secrets:
-            refuse_credentials(changes.content or "", changes.summary or "", *changes.add_tags)
+            refuse_credentials(asdict(changes) | {"remove_tags": ()})
         directory, file = self._files.parsed(path)
         written = update(directory, file, changes, now_ms=self._files.now(), if_hash=if_hash)
         return self._remembered(directory.name, written)

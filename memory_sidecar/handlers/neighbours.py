@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 
+from memory_sidecar.children import find_program, run_child
 from memory_sidecar.errors import one_line
 from memory_sidecar.handlers.finding import Finding
 
@@ -17,7 +17,7 @@ _COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
 
 def examine_qmd(environ: Mapping[str, str]) -> Finding:
     """Whether QMD, which searches documents, is on the PATH of `environ` and works."""
-    program = shutil.which("qmd", path=environ.get("PATH", ""))
+    program = find_program("qmd", environ)
     if program is None:
         return Finding(
             "qmd", True, "not installed; it searches long documents, and we do without it",
@@ -39,21 +39,12 @@ def examine_qmd(environ: Mapping[str, str]) -> Finding:
 def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str, str]:
     """What it printed, and why it failed, or ""."""
     try:
-        done = subprocess.run(  # noqa: S603
-            [program, *arguments],
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=QMD_TIMEOUT_S,
-            check=False,
-        )
+        done = run_child([program, *arguments], environ=environ, timeout_s=QMD_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return "", f"no answer within {QMD_TIMEOUT_S} seconds"
     except OSError as error:
         return "", error.strerror or str(error)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         return "", one_line(said[-1]) if said else f"exit status {done.returncode}"
-    return done.stdout.strip(), ""
+    return done.stdout.decode("utf-8", "replace").strip(), ""

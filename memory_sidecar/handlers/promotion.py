@@ -2,18 +2,19 @@
 
     memory-sidecar session promote ID      on demand, or by itself after a success, if configured
 
-Promoting twice stores nothing twice: what a memory says already, in the same words or nearly so,
-is named and left alone.
+Promoting twice stores nothing twice: what a memory or another candidate says already, in the same
+words or nearly so, is named and left alone. A dry run judges as the real one does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.credentials import mask_document, refuse_credentials
 from memory_sidecar.embedding.embedder import Vectors
 from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.errors import NotFound, SecretRefused
@@ -42,18 +43,20 @@ class Fate(StrEnum):
     STORED = "stored"
     KNOWN = "known"  # a memory says it in the same words
     NEAR = "near"  # a memory says nearly the same
+    REPEATED = "repeated"  # another candidate says the same, or nearly
     REFUSED = "refused"  # it seems to hold a secret
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A candidate, what becomes of it, and the memory that it is or is like."""
+    """A candidate, what becomes of it, and the memory or candidate that it is or is like."""
 
     candidate: Candidate
     fate: Fate
     path: str = ""
     agent: str = ""
     cosine: float | None = None
+    repeats: str = ""  # the text of the other candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,10 @@ class Promoter:
         """
         document = self._sessions.get(session_id).document
         session = read_session(document)
-        summary = session.summary or self._summary(session, document)
+        summary = session.summary or mask_document(self._summary(session, document))[0]
         if session.summary is None and not dry_run:
-            self._sessions.save({**document, "summary": summary_document(summary)})
+            whole = {**document, "summary": summary_document(summary)}
+            self._sessions.save(whole, allow_secrets=True)  # what was kept on purpose stays
         target = self._agent.shared if shared and self._agent.shared else self._agent
         suggested = candidates(session, summary)
         judged = list(self._judged(suggested))
@@ -139,14 +143,16 @@ class Promoter:
         readable = [agent for agent in (self._agent, self._agent.shared) if agent and agent.exists]
         stores = {agent.name: agent.up_to_date(self._reporter) for agent in readable}
         vectors = self._vectors(suggested)
-        accepted: list[Vector] = []
+        new: list[tuple[Candidate, Vector | None]] = []
         for at, candidate in enumerate(suggested):
             vector = None if vectors is None else vectors[at]
-            if vector is not None and any(vector @ other >= NEAR_DUPLICATE for other in accepted):
-                continue  # it says again what another one says
-            judged = _against(stores, candidate, vector)
-            if judged.fate is Fate.NEW and vector is not None:
-                accepted.append(vector)
+            judged = (
+                self._refused(candidate)
+                or _repeated(candidate, vector, new)
+                or _against(stores, candidate, vector)
+            )
+            if judged.fate is Fate.NEW:
+                new.append((candidate, vector))
             yield judged
 
     def _vectors(self, suggested: Sequence[Candidate]) -> Vectors | None:
@@ -155,6 +161,14 @@ class Promoter:
             return None
         texts = [candidate.text for candidate in suggested]
         return embed_texts(texts, embedder=models.embedder, cache=models.cache)
+
+    def _refused(self, candidate: Candidate) -> Judged | None:
+        try:
+            refuse_credentials(candidate)
+        except SecretRefused as error:
+            self._reporter.notice(f"{error.message}: {candidate.category}")
+            return Judged(candidate, Fate.REFUSED)
+        return None
 
     def _stored(self, candidate: Candidate, target: Agent) -> Judged:
         files = KnowledgeFiles(target, clock=self._clock, reporter=self._reporter)
@@ -165,13 +179,22 @@ class Promoter:
             source=f"agent:{self._agent.name}",
             evidence=candidate.evidence,
         )
-        try:
-            remembered = Memories(files).store(draft)
-        except SecretRefused as error:
-            self._reporter.notice(f"{error.message}: {candidate.category}")
-            return Judged(candidate, Fate.REFUSED)
+        remembered = Memories(files).store(draft)
         fate = Fate.STORED if remembered.written.is_new else Fate.KNOWN
         return Judged(candidate, fate, remembered.path, remembered.agent)
+
+
+def _repeated(
+    candidate: Candidate, vector: Vector | None, others: Iterable[tuple[Candidate, Vector | None]]
+) -> Judged | None:
+    for other, its_vector in others:
+        cosine = None
+        if vector is not None and its_vector is not None:
+            cosine = min(float(vector @ its_vector), 1.0)
+        is_same = other.text.casefold() == candidate.text.casefold()
+        if is_same or (cosine or 0.0) >= NEAR_DUPLICATE:
+            return Judged(candidate, Fate.REPEATED, cosine=cosine, repeats=other.text)
+    return None
 
 
 def _against(

@@ -18,7 +18,6 @@ from memory_sidecar.paths import (
     AgentPaths,
     DataDir,
     StorePaths,
-    find_config,
     find_data_dir,
 )
 from memory_sidecar.settings import Settings, load_settings
@@ -49,8 +48,8 @@ class Services:
     @classmethod
     def find(cls, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
         """For a command that is run in `cwd`; see `paths.find_data_dir`."""
-        settings = load_settings(find_config(cwd), environ)
-        return cls(find_data_dir(data_dir, cwd=cwd, environ=environ), settings)
+        found = find_data_dir(data_dir, cwd=cwd, environ=environ)
+        return cls(found, load_settings(found.root, environ))
 
     def codebase(self, db: Path | None = None) -> Codebase:
         """The codebase in the database `db`, or in the data directory's own."""

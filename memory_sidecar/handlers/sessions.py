@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.credentials import mask_document, refuse_credentials
 from memory_sidecar.errors import (
     MemvidFailed,
     NoIndex,
@@ -82,11 +83,14 @@ class Sessions:
 
     # One session
 
-    def save(self, document: Mapping[str, Any]) -> Saved:
+    def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
         """Save the session in `document`, new or in place of the one with its id.
 
-        Saving the same again changes nothing. Raises SessionInvalid with the field's name.
+        Saving the same again changes nothing. Raises SessionInvalid and SecretRefused with the
+        field's name.
         """
+        if not allow_secrets:
+            refuse_credentials(document)
         saved = self._write(document)
         self._take_up([saved.path])
         return saved
@@ -161,18 +165,21 @@ class Sessions:
         self._take_up(paths)
         return chosen
 
-    def import_files(self, files: Sequence[Path], environ: Mapping[str, str]) -> Imported:
+    def import_files(
+        self, files: Sequence[Path], environ: Mapping[str, str], *, allow_secrets: bool = False
+    ) -> Imported:
         """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
-        Of one file all sessions or none. A file that fails keeps no other from being imported;
-        where all fail, raises NotFound, SessionInvalid or MemvidFailed of the first.
+        Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
+        in spite of a line. Of one file all sessions or none. A file that fails keeps no other from
+        being imported; where all fail, raises what the first one did.
         """
         saved: list[Saved] = []
         failed: list[tuple[Path, SidecarError]] = []
         try:
             for done, file in enumerate(files, start=1):
                 try:
-                    saved += self._import(file, environ)
+                    saved += self._import(file, environ, allow_secrets=allow_secrets)
                 except (NotFound, UsageError, MemvidFailed) as error:
                     failed.append((file, error))
                 self._reporter.progress("files", done, len(files))
@@ -184,7 +191,9 @@ class Sessions:
             self._reporter.notice(f"{why.message}; {why.hint}")
         return Imported(tuple(saved), tuple(failed))
 
-    def _import(self, file: Path, environ: Mapping[str, str]) -> list[Saved]:
+    def _import(
+        self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
+    ) -> list[Saved]:
         if not file.is_file():
             raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
         if file.suffix == MEMVID_SUFFIX:
@@ -196,6 +205,10 @@ class Sessions:
             for problem in imported.problems[:3]:
                 self._reporter.notice(f"{file.name}: {problem}, left out")
             documents = list(imported.documents)
+        if not allow_secrets:
+            documents, masked = mask_document(documents)
+            if masked:
+                self._reporter.notice(f"{file.name}: {masked} masked that look like secrets")
         try:
             completed_ones = [self._completed(document) for document in documents]
         except SessionInvalid as error:

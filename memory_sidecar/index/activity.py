@@ -1,4 +1,4 @@
-"""What an index is doing at this moment: how far it is, how fast, and what went wrong last."""
+"""What an index is doing at this moment: how far it is, how fast, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 WINDOW_S = 10.0  # a pace is taken over so long
+VECTORS = "vectors of all sources"  # with blanks, as no source is called
+DATABASE = "the database as a whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,21 @@ class Activity:
 
     def __init__(self) -> None:
         self.vectors = Pace()
-        self.last_failure: Failure | None = None
+        self._failures: dict[str, Failure] = {}
         self._passes: dict[str, _Pass] = {}
+
+    def failed(self, what: str, failure: Failure) -> None:
+        """Keep what went wrong with `what`, a source or VECTORS, until that goes well."""
+        self._failures[what] = failure
+
+    def went_well(self, what: str) -> None:
+        """Nothing is wrong with `what` any more, or nobody wants it."""
+        self._failures.pop(what, None)
+
+    @property
+    def last_failure(self) -> Failure | None:
+        """The latest of those that are not over."""
+        return max(list(self._failures.values()), key=lambda each: each.at_ms, default=None)
 
     @contextmanager
     def indexing(self, source: str) -> Iterator[Callable[[int, int], None]]:

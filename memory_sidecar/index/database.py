@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import wait
@@ -26,7 +25,7 @@ from memory_sidecar.errors import (
     StoreCorrupt,
 )
 from memory_sidecar.flows.document import Stopped
-from memory_sidecar.flows.source import Builder, Refreshed, SourceFlow
+from memory_sidecar.flows.source import Builder, Refreshed, SourceFlow, remove_state
 from memory_sidecar.flows.vectors import known_vectors
 from memory_sidecar.index.activity import Activity
 from memory_sidecar.index.embedding import Embedding
@@ -76,7 +75,7 @@ class Database(Readings[S]):
         self._embedding = Embedding(self._file, models)
         self.owner = Owner(
             self._file,
-            WriterLock(paths.writer_lock, data_dir=paths.db.parent),
+            self._make_lock(),
             flow=self._make_flow,
             embedding=self._embedding,
             clock=clock,
@@ -201,7 +200,7 @@ class Database(Readings[S]):
 
         def work(said: Reporter) -> IndexReport:
             if all_of_it:
-                self._require_sound(said)
+                self._require_sound()
             for source in sources:
                 self._forget_state(source)
             if all_of_it:
@@ -220,6 +219,16 @@ class Database(Readings[S]):
                 self.open().forget_source(source.name)
 
         self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+
+    def other_writer(self) -> str:
+        """Which other process may change the database at this moment, "" for none."""
+        if self.owner.loop.is_running:
+            return ""
+        lock = self._make_lock()
+        if not lock.acquire():
+            return lock.holder()
+        lock.release()
+        return ""
 
     # Watching
 
@@ -368,6 +377,9 @@ class Database(Readings[S]):
             seconds=time.monotonic() - started,
         )
 
+    def _make_lock(self) -> WriterLock:
+        return WriterLock(self.paths.writer_lock, data_dir=self.paths.db.parent)
+
     def _make_flow(self, source: Source, between: Callable[[], None]) -> SourceFlow:
         known = None
         if self.models.problem is None:
@@ -386,7 +398,7 @@ class Database(Readings[S]):
 
     def _forget_state(self, source: Source) -> None:
         """The next pass over `source` derives every row again."""
-        shutil.rmtree(self.paths.flow_state(source.name), ignore_errors=True)
+        remove_state(self.paths.flow_state(source.name))
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, and the lost ones besides; those that are watched are seen to by themselves."""
@@ -398,16 +410,11 @@ class Database(Readings[S]):
             self.follow(source)
         return list(asked) if self.is_tended else [*asked, *lost]
 
-    def _require_sound(self, reporter: Reporter) -> None:
-        """Set the database aside if it is damaged."""
-        try:
-            self.open()
-            damage = damage_of(self.paths.db)
-        except StoreCorrupt as error:
-            damage = error.message
-        if damage:
-            reporter.notice(f"{damage}: making it again")
-            self.owner.start_over()
+    def _require_sound(self) -> None:
+        """Raises StoreCorrupt."""
+        self.open()
+        if damage := damage_of(self.paths.db):
+            raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
         """Remove the rows of what is no source any more."""

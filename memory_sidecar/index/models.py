@@ -22,7 +22,6 @@ class Models:
         self._settings = settings
         self.cache = VectorCache(cache)
         self._lock = threading.Lock()  # a second embedder would be a second model in memory
-        self._files: ModelFiles | None = None
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
         self.gate = QueryGate()  # closed around a query: nothing is indexed meanwhile
@@ -31,16 +30,16 @@ class Models:
     @property
     def files(self) -> ModelFiles:
         """Raises ModelMissing, ModelCorrupt."""
-        with self._lock:
-            return self._find()
+        return find_model(self._settings)
 
     @property
     def embedder(self) -> Embedder:
         """Raises ModelMissing, ModelCorrupt."""
         with self._lock:
-            if self._embedder is None:
+            files = self.files  # every time, so that all who ask are told what is there now
+            if self._embedder is None or self._embedder.files != files:
                 self._embedder = Embedder(
-                    self._find(), threads=self._settings.embed_threads, gate=self.gate
+                    files, threads=self._settings.embed_threads, gate=self.gate
                 )
             return self._embedder
 
@@ -81,8 +80,3 @@ class Models:
 
     def close(self) -> None:
         self.cache.close()
-
-    def _find(self) -> ModelFiles:
-        if self._files is None:
-            self._files = find_model(self._settings)
-        return self._files

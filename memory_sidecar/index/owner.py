@@ -30,7 +30,7 @@ from memory_sidecar.clock import Clock
 from memory_sidecar.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.flows.document import Stopped
 from memory_sidecar.flows.source import Refreshed, SourceFlow
-from memory_sidecar.index.activity import Activity, Failure
+from memory_sidecar.index.activity import DATABASE, VECTORS, Activity, Failure
 from memory_sidecar.index.embedding import Embedding
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.lock import WriterLock
@@ -134,6 +134,7 @@ class Owner(Generic[S]):
             flow.stop()
         if followed is not None:
             followed.close()
+        self.activity.went_well(name)
 
     def followed(self) -> list[Followed]:
         with self._state:
@@ -148,10 +149,12 @@ class Owner(Generic[S]):
         self._has_pending = True
         self._wake()
 
-    def note(self, error: Exception) -> None:
-        """Have `status` tell of `error`, and the log, once."""
+    def note(self, error: Exception, what: str = DATABASE) -> None:
+        """Have `status` tell of `error`, until that goes well, and the log once."""
         expected = isinstance(error, SidecarError)
-        self._say(str(error) or type(error).__name__, error=None if expected else error)
+        told = f"{what}: " if what not in (DATABASE, VECTORS) else ""
+        message = f"{told}{error}" if str(error) else f"{told}{type(error).__name__}"
+        self._say(what, message, error=None if expected else error)
 
     def stop(self) -> None:
         """End soon; what is committed stays."""
@@ -241,6 +244,7 @@ class Owner(Generic[S]):
 
     def _do_due(self) -> None:
         self._recovering(self._catch_up, Silent())
+        self.activity.went_well(DATABASE)
 
     def _catch_up(self) -> None:
         """Look at the source that is due first, or else embed."""
@@ -262,7 +266,7 @@ class Owner(Generic[S]):
         except (Stopped, StoreCorrupt):
             raise
         except Exception as error:  # it has its own deadline for the next try
-            self.note(error)
+            self.note(error, followed.source.name)
 
     def _embed_some(self) -> None:
         """Until a source is due, or nothing waits for a vector."""
@@ -275,7 +279,9 @@ class Owner(Generic[S]):
                 if any(each.due_s <= self._now_s() for each in self.followed()):
                     return
         except ModelError as error:
-            self._say(f"no vectors: {error.message}; {error.hint}")
+            self._say(VECTORS, error.message)
+        else:
+            self.activity.went_well(VECTORS)
         self._has_pending = False
 
     # How
@@ -344,6 +350,7 @@ class Owner(Generic[S]):
             followed.fail(str(error) or type(error).__name__)
             raise
         followed.succeed(refreshed, under, at_ms=self._clock())
+        self.activity.went_well(followed.source.name)
         return refreshed
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
@@ -363,9 +370,9 @@ class Owner(Generic[S]):
             self.start_over()
             return work()
 
-    def _say(self, message: str, *, error: Exception | None = None) -> None:
-        """Remember what went wrong, and log it once."""
+    def _say(self, what: str, message: str, *, error: Exception | None = None) -> None:
+        """Remember what goes wrong with `what`, and log it once."""
         last = self.activity.last_failure
-        if last is None or last.message != message:
+        if last is None or not last.message.endswith(message):
             _log.warning("%s: %s", self._file.path.stem, message, exc_info=error)
-        self.activity.last_failure = Failure(self._clock(), message)
+        self.activity.failed(what, Failure(self._clock(), message))

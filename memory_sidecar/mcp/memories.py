@@ -20,6 +20,7 @@ from memory_sidecar.mcp.memory_shapes import (
     head_of,
     line_of,
     marked,
+    quoted_line,
     text_of,
     told,
 )
@@ -146,7 +147,9 @@ class GetRecentMemories(Filtered):
 def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Reporter) -> Memories:
     """Read what was remembered or changed last, the latest first. Good at the start of work."""
     offset = offset_of(asked.cursor)
-    listed = MemoryList(filter=asked.filter(), limit=asked.limit + 1, offset=offset)
+    listed = MemoryList(
+        filter=asked.filter(), limit=asked.limit + 1, offset=offset, without_pages=True
+    )
     found = [
         text_of(agent, stored, content=stored.memory.content)
         for agent, stored in _listed(caller, listed, report, with_shared=asked.shared)
@@ -178,7 +181,10 @@ class Listing(Remembered):
     )
 
     def text(self) -> str:
-        categories = [f"{c.path}/  {c.memories}  {c.description}".rstrip() for c in self.categories]
+        categories = [
+            quoted_line(f"{each.path}/  {each.memories}  {each.description}")
+            for each in self.categories
+        ]
         return told([*categories, *map(line_of, self.memories)], self.next_cursor, by="\n")
 
 

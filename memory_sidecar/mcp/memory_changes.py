@@ -10,6 +10,7 @@ from memory_sidecar.handlers.memories import Memories
 from memory_sidecar.handlers.memories import Remembered as Change
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.memory_shapes import DATA, quoted_line
 from memory_sidecar.mcp.tool import Arguments, Result
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.draft import Draft, parse_age, parse_expiry
@@ -38,7 +39,10 @@ class Changed(Result):
 
     def text(self) -> str:
         done = "stored" if self.created else "changed" if self.changed else "unchanged"
-        near = [f"nearly the same: {each.path}  {each.summary}" for each in self.near_duplicates]
+        near = [
+            f"nearly the same ({DATA}):\n{quoted_line(f'{each.path}  {each.summary}')}"
+            for each in self.near_duplicates
+        ]
         shared = " (shared)" if self.agent == SHARED else ""
         return "\n".join([f"{done}: {self.path}{shared}", *near])
 
@@ -179,7 +183,10 @@ class Pruned(Result):
     def text(self) -> str:
         verb = "would be archived" if self.dry_run else "archived"
         return "\n".join(
-            [f"{len(self.memories)} {verb}", *(f"{m.path}: {m.reason}" for m in self.memories)]
+            [
+                f"{len(self.memories)} {verb}",
+                *(quoted_line(f"{each.path}: {each.reason}") for each in self.memories),
+            ]
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.errors import one_line
 from memory_sidecar.mcp.tool import Result
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memory_model import Memory, StoredMemory
@@ -79,12 +80,13 @@ def told(parts: Sequence[str], next_cursor: str, *, by: str = "\n\n") -> str:
 
 
 def line_of(memory: MemoryHead) -> str:
-    return f"{memory.path}  {_marks(memory)}  {memory.summary}"
+    return quoted_line(f"{memory.path}  {_marks(memory)}  {memory.summary}")
 
 
 def marked(memory: MemoryText) -> str:
     tags = f" tags={','.join(memory.tags)}" if memory.tags else ""
-    return f"<memory {memory.path} {_marks(memory)}{tags}>\n{quoted(memory.content)}\n</memory>"
+    head = as_name(f"{memory.path} {_marks(memory)}{tags}")
+    return f"<memory {head}>\n{quoted(memory.content)}\n</memory>"
 
 
 def _marks(memory: MemoryHead) -> str:
@@ -94,4 +96,14 @@ def _marks(memory: MemoryHead) -> str:
 
 def quoted(text: str) -> str:
     """`text`, so that it cannot be mistaken for what stands around it, whatever it says."""
-    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines() or [""])
+
+
+def quoted_line(text: str) -> str:
+    """The same for what is shown in one line."""
+    return quoted(one_line(text))
+
+
+def as_name(text: str) -> str:
+    """`text` within the marks around a quotation, which it can neither end nor begin."""
+    return one_line(text).replace("<", "[").replace(">", "]")

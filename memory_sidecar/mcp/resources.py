@@ -9,11 +9,11 @@ from __future__ import annotations
 import mcp_types as types
 
 from memory_sidecar.credentials import mask_credentials
-from memory_sidecar.errors import NoIndex, NotFound
+from memory_sidecar.errors import NoIndex, NotFound, one_line
 from memory_sidecar.handlers.files import read_file
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.memory_shapes import shown_summary
+from memory_sidecar.mcp.memory_shapes import marked, shown_summary, text_of, told
 from memory_sidecar.mcp.paging import cursor_at, offset_of
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memory_model import MemoryList
@@ -52,7 +52,7 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
             types.Resource(
                 name=stored.memory.path,
                 uri=memory_uri(agent, stored.memory.path),
-                description=mask_credentials(shown_summary(stored.memory))[0],
+                description=mask_credentials(one_line(shown_summary(stored.memory)))[0],
                 mime_type=MARKDOWN,
             )
             for agent, stored in found[:PAGE]
@@ -87,8 +87,8 @@ def _memory(caller: Caller, owner: str, path: str) -> str:
     if owner not in (caller.agent, SHARED):
         raise NotFound(f"{caller.agent} cannot read memories of {owner}")
     agent = caller.services.agent(owner)
-    _, stored = agent.get(path, with_shared=False, reporter=Silent())
-    return stored.memory.content
+    name, stored = agent.get(path, with_shared=False, reporter=Silent())
+    return told([marked(text_of(name, stored, content=stored.memory.content))], "")
 
 
 def _file(caller: Caller, source: str, path: str) -> str:

@@ -23,6 +23,7 @@ from memory_sidecar.credentials import mask_credentials
 from memory_sidecar.errors import Conflict, SidecarError, one_line
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.hints import for_agent
 from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
@@ -70,15 +71,16 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     tool = TOOLS.get(params.name)
     if tool is None or not tool.is_offered(caller):
         raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
-    report = CallReport(context.session.report_progress)
+    report = CallReport(context.session.report_progress, word=lambda text: for_agent(text, caller))
     try:
         asked = tool.read(params.arguments)
         result = await _in_thread(tool, caller, asked, report)
     except SidecarError as error:
-        return _failed(error, report.notices)
+        return _failed(error, report.notices, caller)
     except Exception as error:
         _log.exception("failed: %s", tool.name)
-        return _failed(SidecarError(f"internal error: {error!r}", hint="see the daemon's log"), [])
+        internal = SidecarError(f"internal error: {error!r}", hint="see the daemon's log")
+        return _failed(internal, [], caller)
     return types.CallToolResult(
         content=[types.TextContent(text=_with_notices(result.text(), result.notices))],
         structured_content=result.model_dump(mode="json"),
@@ -110,7 +112,7 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
     try:
         return await working
     except SidecarError as error:
-        raise MCPError(types.INVALID_PARAMS, _words(error)) from error
+        raise MCPError(types.INVALID_PARAMS, _words(error, caller)) from error
 
 
 async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Result:
@@ -136,14 +138,14 @@ def _look_at(finished: asyncio.Future[Result]) -> None:
         finished.exception()
 
 
-def _failed(error: SidecarError, notices: list[str]) -> types.CallToolResult:
-    text, _ = mask_credentials(_with_notices(_words(error), notices))
+def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:
+    text, _ = mask_credentials(_with_notices(_words(error, caller), notices))
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _words(error: SidecarError) -> str:
+def _words(error: SidecarError, caller: Caller) -> str:
     kind = error.code.partition("_")[0]
-    hint = _HINTS.get(error.code) or _HINTS.get(kind) or error.hint
+    hint = _HINTS.get(error.code) or _HINTS.get(kind) or for_agent(error.hint, caller)
     if isinstance(error, Conflict) and error.current:
         hint = "get_memory reads what it says now, and its hash"
     return f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")

@@ -60,7 +60,7 @@ class ShownMessage(BaseModel):
 class Suggested(BaseModel):
     category: str
     text: str
-    fate: Literal["new", "stored", "known", "near", "refused"]
+    fate: Literal["new", "stored", "known", "near", "repeated", "refused"]
     path: str = Field(description="Of the memory that it is, or is like.")
 
 

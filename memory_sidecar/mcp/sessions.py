@@ -7,14 +7,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import NoIndex
 from memory_sidecar.handlers.promotion import Promoter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.sessions import Sessions
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.masking import texts_in
-from memory_sidecar.mcp.memory_shapes import DATA, quoted
+from memory_sidecar.mcp.memory_shapes import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.moments import past_moment
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
 from memory_sidecar.mcp.session_shapes import (
@@ -74,9 +72,7 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
     """
     document = without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.cwd.as_posix())
-    if not asked.allow_secrets:
-        refuse_credentials(*texts_in(document))
-    saved = _sessions(caller, report).save(document)
+    saved = _sessions(caller, report).save(document, allow_secrets=asked.allow_secrets)
     promoter(caller, report).after_save(saved)
     return SessionSaved(
         session_id=saved.session.session_id,
@@ -108,7 +104,7 @@ class SessionHits(Result):
         if not self.hits:
             return "no hits"
         shown = [
-            f"<session {hit.session_id} {hit.kind}"
+            f"<session {as_name(hit.session_id)} {hit.kind}"
             f"{'' if hit.sequence is None else f' {hit.sequence}'} {hit.created_at[:10]}>\n"
             f"{quoted(hit.text)}\n</session>"
             for hit in self.hits
@@ -169,7 +165,7 @@ class ShownSession(Result):
         told = self.summary
         lines = [
             f"From an earlier session: {DATA}.",
-            f"<session {self.session_id} {self.created_at[:10]} {self.project_path}>",
+            f"<session {as_name(f'{self.session_id} {self.created_at[:10]} {self.project_path}')}>",
             quoted(self.title),
         ]
         if told is not None:
@@ -183,7 +179,10 @@ class ShownSession(Result):
                 )
                 if each
             ]
-        lines += [f"> {m.sequence} {m.said_by}:\n{quoted(m.content)}" for m in self.messages]
+        lines += [
+            f"{quoted_line(f'{each.sequence} {each.said_by}:')}\n{quoted(each.content)}"
+            for each in self.messages
+        ]
         lines += [quoted(f"{each.file_path}\n{each.code}") for each in self.code_snippets]
         more = [f'later messages: cursor "{self.next_cursor}"'] if self.next_cursor else []
         return "\n".join([*lines, "</session>", *more])
@@ -216,12 +215,18 @@ class PromoteSession(Arguments):
 
 
 class Promoted(Result):
+    treat_as: str = Field(default=DATA)
     dry_run: bool
     memories: list[Suggested]
 
     def text(self) -> str:
-        lines = [f"{each.fate} {each.path or each.category}: {each.text}" for each in self.memories]
-        return "\n".join(lines) or "the session suggests nothing to remember"
+        if not self.memories:
+            return "the session suggests nothing to remember"
+        lines = [
+            quoted_line(f"{each.fate} {each.path or each.category}: {each.text}")
+            for each in self.memories
+        ]
+        return "\n".join([f"From an earlier session: {DATA}.", *lines])
 
 
 def promote_session(caller: Caller, asked: PromoteSession, report: Reporter) -> Promoted:

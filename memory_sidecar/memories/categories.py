@@ -49,7 +49,8 @@ def describe(directory: Directory, category: str, description: str, *, now_ms: i
     with directory.changing():
         if category and not inside(directory.root, category).is_dir():
             raise NotFound(
-                f"there is no category {category}", hint="`memory-sidecar category create` makes it"
+                f"there is no category {category}",
+                hint=f"`memory-sidecar category create {category}` makes it",
             )
         page = directory.find(_page_path(category))
         return _write(directory, category, page, description, now_ms)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 
 from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import PathRefused, UsageError
+from memory_sidecar.errors import PageBroken, PathRefused, UsageError
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.memories.draft import Draft, check_content, check_tags
 from memory_sidecar.sources.frontmatter import edit_page, new_page, with_body
@@ -22,6 +22,7 @@ from memory_sidecar.sources.memory_files import (
     content_hash,
     content_of,
     memory_slug,
+    texts,
 )
 from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
 
@@ -176,12 +177,15 @@ def _said_again(
 
 def _release(directory: Directory, file: MemoryFile) -> list[str]:
     """Have whatever superseded `file` no longer say so."""
-    other = directory.find(check_path(file.page.superseded_by))
-    if other is None or file.path not in (kept := list(other.page.supersedes)):
-        return []
-    kept.remove(file.path)
-    edited(directory, other, {"supersedes": kept or None})
-    return [other.path]
+    released = []
+    for path in texts(file.page.superseded_by):
+        with suppress(UsageError, PageBroken):  # by hand, so it may name nothing, or a broken page
+            other = directory.find(check_path(path))
+            if other is not None and file.path in (kept := list(other.page.supersedes)):
+                kept.remove(file.path)
+                edited(directory, other, {"supersedes": kept or None})
+                released.append(other.path)
+    return released
 
 
 # Changing

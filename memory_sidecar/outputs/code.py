@@ -192,6 +192,6 @@ class Status(TypedDict):
     model: str | None
     model_loaded: bool
     model_problem: ErrorText | None
-    last_error: Annotated[Failure | None, "of whatever works in the background"]
+    last_error: Annotated[Failure | None, "of what works in the background, until that goes well"]
     daemon: Annotated[Daemon | None, "null where the command ran in its own process"]
     files: NotRequired[Annotated[list[File], "with --skipped or --failed"]]

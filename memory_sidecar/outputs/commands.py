@@ -23,6 +23,7 @@ OUTPUTS: Mapping[str, object] = MappingProxyType(
         "model fetch": upkeep.Model,
         "model verify": upkeep.Model,
         "stop": upkeep.Stopped,
+        "trust": upkeep.Trusted,
         "skills list": list[upkeep.Skill],
         "skills install": list[upkeep.Skill],
         "store": memories.Remembered,

@@ -70,7 +70,7 @@ class Facts(TypedDict):
     strength: Annotated[float, "0 to 1, fades with time and grows with use"]
     uses: int
     hash: Annotated[str, "for --if-hash"]
-    kind: Annotated[str, "of an atom, else empty"]
+    kind: Annotated[str, "of an atom, `page` for one around atoms, else empty"]
     atom_id: str
     project: str
     refs: int

@@ -18,6 +18,7 @@ class Candidate(TypedDict):
     agent: str
     path: Annotated[str, "of the memory that says it, or empty"]
     cosine: float | None
+    repeats: Annotated[str, "the text of the other candidate that it repeats, or empty"]
 
 
 class Promotion(TypedDict):

@@ -27,6 +27,12 @@ class Model(TypedDict):
     dimension: int
 
 
+class Trusted(TypedDict):
+    """The folders that the user trusts now."""
+
+    trusted: list[str]
+
+
 class Stopped(TypedDict):
     """Whether a daemon ran, and which."""
 

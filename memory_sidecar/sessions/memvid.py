@@ -7,12 +7,12 @@ blank lines from what it is given; our own session files do not.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from memory_sidecar.children import find_program, run_child
 from memory_sidecar.errors import MemvidFailed
 from memory_sidecar.sessions.journal import Entry
 
@@ -34,7 +34,7 @@ class Memvid:
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Memvid | None:
         """The one on the PATH of `environ`, if there is one."""
-        program = shutil.which(COMMAND, path=environ.get("PATH", ""))
+        program = find_program(COMMAND, environ)
         return cls(program, environ) if program else None
 
     def put(self, file: Path, entry: Entry, *, timeout_s: int = PUT_TIMEOUT_S) -> None:
@@ -76,13 +76,8 @@ class Memvid:
     def _run(self, verb: str, file: Path, *options: str, timeout_s: int, text: str = "") -> bytes:
         arguments: Sequence[str] = (self._program, verb, str(file.absolute()), *options)
         try:
-            done = subprocess.run(  # noqa: S603  found on the caller's own PATH
-                arguments,
-                input=text.encode(),
-                capture_output=True,
-                check=False,
-                timeout=timeout_s,
-                env=dict(self._environ),
+            done = run_child(
+                arguments, environ=self._environ, text=text.encode(), timeout_s=timeout_s
             )
         except subprocess.TimeoutExpired as error:
             raise MemvidFailed(

@@ -33,7 +33,7 @@ class Candidate:
 
 
 def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:
-    """The memories that `summary`, of `session`, suggests; none twice."""
+    """The memories that `summary`, of `session`, suggests; some may say the same."""
     topics = tuple(dict.fromkeys(_tag(topic) for topic in session.topics))
     tags = (*topics, f"project:{_tag(session.project)}") if session.project else topics
     outcome = (f"outcome:{summary.outcome}",) if summary.outcome else ()
@@ -43,14 +43,14 @@ def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:
         ("preference", summary.user_note, tags),
         ("outcome", summary.brief, (*tags, *outcome)),
     ]
-    found: dict[str, Candidate] = {}
+    evidence = (EVIDENCE_PREFIX + session.session_id,)
+    found = []
     for category, text, its_tags in suggested:
         told = " ".join(text.split())
         if len(told.split()) < MIN_WORDS or _RECALLED.search(told):
             continue
-        evidence = (EVIDENCE_PREFIX + session.session_id,)
-        found.setdefault(told.casefold(), Candidate(category, told, its_tags, evidence))
-    return tuple(found.values())
+        found.append(Candidate(category, told, its_tags, evidence))
+    return tuple(found)
 
 
 def _tag(text: str) -> str:

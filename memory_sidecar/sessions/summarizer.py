@@ -1,6 +1,6 @@
 """A summary from a command of the user's own: the session as JSON in, a summary as JSON out.
 
-It runs without a shell, under a time limit, and only because the user configured it.
+It runs without a shell, as `children` runs every program, and only because the user configured it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from memory_sidecar.children import find_program, run_child
 from memory_sidecar.errors import SidecarError, SummarizerFailed
 from memory_sidecar.session_model import Summary
 from memory_sidecar.sources.session_json import parse_document, read_summary
@@ -31,16 +32,19 @@ def summarize(
     Raises SummarizerFailed where it does not start, takes too long, fails or prints no summary.
     """
     hint = "see session_summarizer in the settings"
-    words = shlex.split(command)
     try:
-        done = subprocess.run(  # noqa: S603  the user configured it
-            words,
-            input=json.dumps(document, ensure_ascii=False).encode(),
-            capture_output=True,
-            check=False,
-            timeout=timeout_s,
-            env=dict(environ),
+        words = shlex.split(command) or [""]
+    except ValueError as error:
+        raise SummarizerFailed(f"{command!r} is no command: {error}", hint=hint) from error
+    program = find_program(words[0], environ)
+    if program is None:
+        raise SummarizerFailed(
+            f"the summarizer {words[0]} does not start: it is neither on the PATH nor absolute",
+            hint=hint,
         )
+    given = json.dumps(document, ensure_ascii=False).encode()
+    try:
+        done = run_child([program, *words[1:]], environ=environ, text=given, timeout_s=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise SummarizerFailed(
             f"the summarizer {words[0]} took longer than {timeout_s} s", hint=hint

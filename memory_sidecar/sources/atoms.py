@@ -18,6 +18,8 @@ from enum import StrEnum
 
 HOT_REFS = 5
 COLD_AFTER = timedelta(days=14)
+GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
+PAGE = "page"  # the kind of memory that a page around the atoms is
 
 
 class AtomKind(StrEnum):
@@ -46,6 +48,10 @@ _PREFIXES = {AtomKind.EXPERIMENT: "EXP", AtomKind.KNOWLEDGE: "K", AtomKind.PATTE
 _ID = re.compile(r"(?:(EXP)-([0-9]+)([a-z]?)|(?:(K|PAT)-([0-9]+)))")
 _PATH = re.compile(
     rf"(?:(?P<above>.*)/)?(?P<folder>{'|'.join(_FOLDERS.values())})/(?P<id>[^/]+)\.md"
+)
+_PAGE = re.compile(
+    r"(?:.*/)?(?:(?:CORTEX|OVERVIEW)|user/USER"
+    r"|projects/[^/]+/(?:STATUS|ISSUES|mission|roadmap|tasks-archive))\.md"
 )
 _STATUS = re.compile(r"[A-Za-z]+")
 
@@ -136,13 +142,20 @@ class AtomFacts:
         return self.refs >= HOT_REFS
 
     def is_cold(self, today: Date) -> bool:
-        return self.refs == 0 and self.date is not None and today - self.date > COLD_AFTER
+        """Nobody reads it although it holds; what is superseded need not be read."""
+        is_old = self.date is not None and today - self.date > COLD_AFTER
+        return self.refs == 0 and is_old and self.standing is Standing.ACTIVE
 
 
 def is_atom_path(path: str) -> bool:
     """Whether `path`, with `/`, is that of an atom, whatever lies above its folder."""
     found = _PATH.fullmatch(path)
     return found is not None and _ID.fullmatch(found["id"]) is not None
+
+
+def is_page_path(path: str) -> bool:
+    """Whether `path`, with `/`, is that of a page around the atoms, which tells of the project."""
+    return _PAGE.fullmatch(path) is not None
 
 
 def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:

@@ -34,6 +34,9 @@ _GENERATED = re.compile(
 )
 
 
+_PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
+
+
 def text_or_reason(data: bytes, name: str) -> tuple[str, str]:
     """The text of `data` and "", or "" and the reason to skip a file of this `name`."""
     if not data.strip():
@@ -77,6 +80,8 @@ def _decoded_leniently(data: bytes) -> tuple[str, str]:
 def _skip_by_text(text: str, name: str) -> str:
     if not text.strip():
         return reasons.EMPTY
+    if _PRIVATE_KEY.match(text):
+        return reasons.SECRETS
     if _is_generated(text[:PROBE_BYTES]):
         return reasons.GENERATED
     extension = name.rpartition(".")[2].lower()

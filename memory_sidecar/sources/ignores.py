@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import ignore
 from ignore.overrides import Override, OverrideBuilder
+from pathspec import GitIgnoreSpec
 
 from memory_sidecar.errors import UsageError
 
@@ -45,6 +47,7 @@ class IgnoreRules:
     def __init__(self, root: str, excludes: tuple[str, ...]) -> None:
         """`root` is absolute; `excludes` are globs as in a `.gitignore` at its top.
 
+        `!GLOB` asks for files that are otherwise left out because they may hold secrets.
         Raises UsageError for an exclude that is no glob.
         """
         self.root = root
@@ -54,6 +57,9 @@ class IgnoreRules:
         self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
         self._released = _released(Path(root))
         self._overrides = _overrides(root, excludes, self._released)
+        self._asked_for = GitIgnoreSpec.from_lines(
+            glob.removeprefix("!") for glob in excludes if glob.startswith("!")
+        )
 
     def paths(
         self, start: str, unreadable: list[str], *, max_depth: int | None = None
@@ -84,6 +90,13 @@ class IgnoreRules:
         """Whether what is called `name` is ignored whatever rules the source has."""
         return name in NEVER or (is_folder and name in BUILT_IN and name not in self._released)
 
+    def asked_for(self, path: str) -> bool:
+        """Whether an exclude `!GLOB` asks for the file at `path`, though it may hold secrets.
+
+        What lies in the source itself cannot ask for that.
+        """
+        return self._asked_for.match_file(path)
+
     def _builder(self, start: str) -> ignore.WalkBuilder:
         return (
             ignore.WalkBuilder(Path(start))
@@ -99,6 +112,16 @@ class IgnoreRules:
 def check_excludes(excludes: tuple[str, ...]) -> None:
     """Raise UsageError for an exclude that is no glob."""
     _add_excludes(OverrideBuilder(Path()), excludes)
+
+
+def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `excludes` that are globs."""
+    valid = []
+    for glob in excludes:
+        with suppress(UsageError):
+            check_excludes((glob,))
+            valid.append(glob)
+    return tuple(valid)
 
 
 def _in_repository(root: Path) -> bool:
@@ -122,10 +145,11 @@ def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -
 
 def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
     for glob in excludes:
-        if not glob.strip() or glob.startswith("!"):
+        wanted = glob.removeprefix("!")
+        if not wanted.strip() or wanted.startswith("!"):
             raise UsageError(f"{glob!r} is no glob to exclude", hint="for example 'docs/**/*.txt'")
         try:
-            builder.add(f"!{glob}")
+            (builder if wanted == glob else OverrideBuilder(Path())).add(f"!{wanted}")
         except ignore.Error as error:
             why = str(error).rpartition("': ")[2]  # before that it quotes the glob, with our `!`
             raise UsageError(

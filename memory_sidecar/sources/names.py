@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from memory_sidecar.disk import reasons
 
 LOCK_FILES = frozenset(
@@ -30,6 +32,35 @@ BINARY_EXTENSIONS = frozenset(
     xlsx xz zip zst
     """.split()
 )
+
+
+_SECRET = re.compile(
+    r"""(?:^|/)(?:
+    \.env(?:rc|\.[^/]*)? | [^/]+\.env
+    | id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?
+    | [^/]+\.(?:pem|key|ppk|p8|p12|pfx|jks|kdbx?|agekey|ovpn)
+    | [._]netrc | \.npmrc | \.yarnrc\.yml | \.pypirc | \.git-credentials | \.pgpass | \.my\.cnf
+    | \.s3cfg | \.boto | \.htpasswd | \.dockercfg | \.vault[-_](?:token|pass(?:word)?)
+    | \.terraformrc | terraform\.rc | [^/]*\.tfstate(?:\.[^/]*)?
+    | \.?credentials(?:\.(?:json|ya?ml|toml|ini|csv|tfrc\.json))?
+    | client[-_]secrets?[^/]*\.json | service[-_]?account[^/]*\.json | gha-creds-[^/]*\.json
+    | application_default_credentials\.json | secrets?\.(?:ya?ml|json|toml|ini|properties)
+    | (?:[^/]*[._-])?kubeconfig(?:\.(?:ya?ml|json|conf))? | \.kube/config | \.docker/config\.json
+    | \.(?:ssh|gnupg|aws|azure)/.+
+    )$""",
+    re.VERBOSE,
+)
+_EXAMPLE = re.compile(
+    r"(?:^|[./_-])(?:example|sample|template|tmpl|tpl|dist|defaults?|schema)(?=[./_-]|$)"
+)
+
+
+def skip_as_secret(path: str) -> str:
+    """The reason to skip the file at `path`, relative with `/`, for what such files hold, or ""."""
+    path = path.lower()
+    if _SECRET.search(path) is None or _EXAMPLE.search(path.rpartition("/")[2]):
+        return ""
+    return reasons.SECRETS
 
 
 def skip_by_name(name: str) -> str:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from memory_sidecar.locate import CONFIG_NAME
 from memory_sidecar.model import Stamp
 from memory_sidecar.sources.ignores import RULE_FILES, IgnoreRules
+
+_RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 
 
 class Recheck:
@@ -29,7 +32,7 @@ class Recheck:
         self._rules = rules
         self._known = known
         self._known_folders = folders_of(known)
-        self._rule_files = {path for path in known if path.rpartition("/")[2] in RULE_FILES}
+        self._rule_files = {path for path in known if path.rpartition("/")[2] in _RULE_NAMES}
         self._are_rules_new = False
         self._look(at_most)
 
@@ -70,7 +73,7 @@ class Recheck:
             if path in self._rule_files and self._known[path] == _stamp(status):
                 self._rule_files.remove(path)
             self.files.append((path, status))
-        elif entry.name in RULE_FILES:
+        elif entry.name in _RULE_NAMES:
             self._are_rules_new = True
         elif not self._rules.is_built_in(entry.name, is_folder=is_folder):
             self.unknown.append(path)

@@ -1,8 +1,9 @@
-"""The registered sources of one database: a small JSON file that any process may change.
+"""The registered sources of one database: a small JSON file that its owner's processes change.
 
 Every change reads, edits and atomically replaces the file under a lock, so that two processes
-lose nothing. What the file holds beyond what this version knows is kept. Registering writes
-nothing into the source.
+lose nothing. What the file holds beyond what this version knows is kept. What it says is checked
+like the arguments of a call: a name becomes part of paths. Registering writes nothing into the
+source.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import (
     NotFound,
     PathRefused,
@@ -26,12 +28,14 @@ from memory_sidecar.errors import (
     StoreNewer,
     UsageError,
 )
+from memory_sidecar.paths import OWN_FOLDERS
 from memory_sidecar.sources.atomic import replace_file
 from memory_sidecar.sources.ignores import check_excludes
 from memory_sidecar.sqlite import named_errors
 
 VERSION = 1
 LOCK_TIMEOUT_S = 10
+MAX_BYTES = 16 << 20
 MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
@@ -54,10 +58,20 @@ class Registry:
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
 
-    def __init__(self, path: Path, *, reserved: frozenset[str] = frozenset()) -> None:
-        """`reserved` are names, in lower case, that no source may have."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        reserved: frozenset[str] = frozenset(),
+        data_dirs: Sequence[Path] = (),
+    ) -> None:
+        """`reserved` are names, in lower case, that no source may have.
+
+        What lies in `data_dirs`, our own data, can be no source.
+        """
         self._path = path
         self._reserved = RESERVED | reserved
+        self._data_dirs = data_dirs
 
     def all(self) -> list[Source]:
         """In the order of registration."""
@@ -77,13 +91,20 @@ class Registry:
         around = [source for source in self.all() if real.is_relative_to(source.root)]
         return max(around, key=lambda source: len(source.root.parts), default=None)
 
-    def add(self, root: Path, *, name: str | None = None, excludes: tuple[str, ...] = ()) -> Source:
+    def add(
+        self,
+        root: Path,
+        *,
+        name: str | None = None,
+        excludes: tuple[str, ...] = (),
+        force: bool = False,
+    ) -> Source:
         """Register the folder `root`, or return what it is registered as.
 
         Left out, the name is made from the folder's. Excludes are added to those that a
-        registered source has. Raises PathRefused when `root` is no readable folder, UsageError
-        for an exclude that is no glob, and a name that is taken, no name, or not the one that
-        `root` has already.
+        registered source has. Raises PathRefused when `root` is no readable folder, our own data,
+        or, without `force`, all that the user has; UsageError for an exclude that is no glob, and
+        a name that is taken, no name, or not the one that `root` has already.
         """
         real = _readable_folder(root)
         check_excludes(excludes)
@@ -91,6 +112,7 @@ class Registry:
             sources = self._sources(document)
             known = next((source for source in sources if source.root == real), None)
             if known is None:
+                self._check_new_root(real, force=force)
                 taken = self._reserved | {source.name.lower() for source in sources}
                 source = Source(_new_name(name, real, taken), real, _united(excludes))
                 document["sources"].append({})
@@ -121,6 +143,20 @@ class Registry:
                     return source
             raise _unknown(name, sources)
 
+    def _check_new_root(self, real: Path, *, force: bool) -> None:
+        for data_dir in map(_real, self._data_dirs):
+            within = any(real.is_relative_to(data_dir / name) for name in OWN_FOLDERS)
+            if real == data_dir or within:
+                raise PathRefused(
+                    f"{real} holds the data of memory-sidecar itself",
+                    hint="name the folder of a project; memories and sessions are found without",
+                )
+        if _real(Path("~")).is_relative_to(real) and not force:
+            raise PathRefused(
+                f"{real} holds everything that you have",
+                hint="name the folder of a project, or insist on it with --force",
+            )
+
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Any]]:
         """The file's document, to be edited in the block and written after it."""
@@ -148,9 +184,12 @@ class Registry:
     def _read(self) -> dict[str, Any]:
         with named_errors(self._path):
             try:
-                content = self._path.read_bytes()
+                tree = Tree(self._path.parents[2], is_own=True)  # above the folder of states
+                content = tree.read(self._path, MAX_BYTES)
             except FileNotFoundError:
                 return {"version": VERSION, "sources": []}
+            except FileRefused as error:
+                raise self._broken(error.reason) from error
         try:
             document = json.loads(content)
             version = document["version"]
@@ -167,7 +206,7 @@ class Registry:
 
     def _sources(self, document: dict[str, Any]) -> list[Source]:
         try:
-            return [
+            sources = [
                 Source(
                     name=_text(entry["name"]),
                     root=Path(_text(entry["root"])),
@@ -177,12 +216,24 @@ class Registry:
             ]
         except (TypeError, KeyError, AttributeError) as error:
             raise self._broken(repr(error)) from error
+        taken = set(self._reserved)
+        for source in sources:
+            if not NAME.fullmatch(source.name) or source.name.lower() in taken:
+                raise self._broken(f"{source.name!r} is no name for a source, or taken")
+            if not source.root.is_absolute() or ".." in source.root.parts:
+                raise self._broken(f"{str(source.root)!r} is no absolute path")
+            taken.add(source.name.lower())
+        return sources
 
     def _broken(self, why: str) -> StoreForeign:
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",
             hint="mend it, or move it away and register the sources again with `source add`",
         )
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
 
 
 def _readable_folder(root: Path) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -17,7 +17,7 @@ from memory_sidecar.disk import reasons
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.model import SourceFile, Stamp
 from memory_sidecar.sources.ignores import IgnoreRules
-from memory_sidecar.sources.names import skip_by_name
+from memory_sidecar.sources.names import skip_as_secret, skip_by_name
 from memory_sidecar.sources.recheck import Recheck
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
@@ -60,7 +60,7 @@ def walk(
     top = os.fspath(root.absolute())
     _check_root(top)
     rules = IgnoreRules(top, excludes)
-    collector = _Collector(top, max_file_bytes)
+    collector = _Collector(top, max_file_bytes, rules.asked_for)
     wanted = frozenset([""]) if under is None else _outermost(under)
     if "" in wanted:
         collector.folders.append("")
@@ -82,13 +82,14 @@ def walk(
 class _Collector:
     """Turns absolute paths into the parts of a `Scan`."""
 
-    def __init__(self, top: str, max_file_bytes: int) -> None:
+    def __init__(self, top: str, max_file_bytes: int, asked_for: Callable[[str], bool]) -> None:
         self.files: list[SourceFile] = []
         self.folders: list[str] = []
         self.unreadable: list[str] = []  # absolute
         self._top = top
         self._real_top = os.path.realpath(top)
         self._max_file_bytes = max_file_bytes
+        self._asked_for = asked_for
         self._too_large = reasons.larger_than(max_file_bytes)
 
     def add(self, path: str) -> None:
@@ -143,6 +144,8 @@ class _Collector:
             return reasons.NOT_REGULAR
         if not is_utf8:
             return reasons.NAME_NOT_UTF8
+        if (reason := skip_as_secret(relative)) and not self._asked_for(relative):
+            return reason
         if reason := skip_by_name(relative.rpartition("/")[2]):
             return reason
         if status.st_size > self._max_file_bytes:

@@ -31,6 +31,8 @@ from memory_sidecar.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> list[StoredMemory]:
     """The memories that satisfy the filter, in the order asked for, equal ones by path."""
     condition, values = _condition(wanted.filter, now)
+    if wanted.without_pages:
+        condition += " AND kind <> 'page'"
     direction = "DESC" if wanted.is_descending else "ASC"
     limit = -1 if wanted.limit is None else wanted.limit
     # Keys alone: what else is shown of a memory would be read of all, to be sorted along.
@@ -77,6 +79,14 @@ def find_memory(connection: Connection, path: str, *, now: int) -> StoredMemory 
     condition = "path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
     values = {"path": path, "now": now, "today": today(now)}
     return next(iter(_read(connection, condition, values)), None)
+
+
+def find_atoms(connection: Connection, name: str, *, now: int) -> list[StoredMemory]:
+    """The atoms called `EXP-042`, or the one of a project: `shop/EXP-042`. By path."""
+    project, _, atom_id = name.rpartition("/")
+    condition = "kind <> '' AND atom_id = :id AND :project IN ('', project) ORDER BY path"
+    values = {"id": atom_id, "project": project, "now": now, "today": today(now)}
+    return _read(connection, condition, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,13 +103,12 @@ def memories_like(
 
 
 def memory_saying(connection: Connection, text: str) -> str | None:
-    """Path of a memory that says just this."""
+    """Path of a memory whose content is just this."""
     paths = _column(
         connection,
-        "SELECT path FROM memory_chunks c JOIN memories ON key = memory WHERE text = ?"
-        " AND NOT EXISTS (SELECT 1 FROM memory_chunks o WHERE o.memory = key AND o.id <> c.id)"
-        " ORDER BY path LIMIT 1",
-        (text,),
+        "SELECT path FROM memories JOIN memory_contents ON memory = key"
+        " WHERE token_estimate = ? AND content = ? ORDER BY path LIMIT 1",
+        (estimate_tokens(text), text),
     )
     return paths[0] if paths else None
 

@@ -88,6 +88,74 @@ def test_regen_tells_what_it_found_and_wrote(context, fly):
     assert context("regen", "--all", "--json").json["written"] == []
 
 
+@pytest.fixture
+def agent(run, context, fly, tmp_path):
+    """Runs a command of the agent who has the root as a knowledge directory, called `root`."""
+    run("source", "add", tmp_path / "root", "--agent", "bob")
+    return lambda *arguments: run(*arguments, "--agent", "bob", "--json")
+
+
+def test_recent_holds_what_was_written_not_what_is_kept_up_around_it(agent, context, fly, tmp_path):
+    agent("store", "Carts are emptied at night")
+    atoms = {"EXP-001", "K-001", "PAT-001"}
+    assert agent("recent").json[0]["content"] == "Carts are emptied at night"
+    (fly / "STATUS.md").write_text("## Current Situation\n\nIt runs.\n")
+    (tmp_path / "root" / "notes.md").write_text("Something else.\n")
+    context("access", fly / "experiments" / "EXP-001.md")
+    context("regen", "--all")
+    recent = agent("recent").json
+    assert {row["path"].rpartition("/")[2] for row in recent} == {
+        "root:notes.md", "carts-are-emptied-at-night.md", *(f"{atom}.md" for atom in atoms)
+    }  # fmt: skip
+    assert [row["content"] for row in recent][:2] == [
+        "Something else.", "Carts are emptied at night"
+    ]  # fmt: skip
+
+
+def test_a_page_counts_as_soon_as_somebody_fills_it_in(agent, fly):
+    def pages():
+        return {row["path"]: row["kind"] for row in agent("list").json if row["kind"] == "page"}
+
+    assert pages() == {}
+    (fly / "mission.md").write_text("# Mission of fly\n\nWinter tyres for every bicycle.\n")
+    (fly / "CORTEX.md").write_text((fly / "CORTEX.md").read_text() + "\nAsk Ada first.\n")
+    shown = ("root:projects/fly/CORTEX.md", "root:projects/fly/mission.md")
+    assert pages() == dict.fromkeys(shown, "page")
+    assert agent("query", "tyres").json[0]["path"] == shown[1]
+
+
+def test_an_atom_is_got_by_its_id(agent, context, fly):
+    assert agent("get", "EXP-001").json["path"] == "root:projects/fly/experiments/EXP-001.md"
+    context("init", "--project", "swim")
+    context("new", "experiment", "Cold water", "--project", "swim")
+    several = agent("get", "EXP-001")
+    assert (several.status, several.error["code"]) == (2, "usage")
+    assert "root:projects/swim/experiments/EXP-001.md" in several.error["hint"]
+    assert agent("get", "swim/EXP-001").json["summary"] == "Cold water"
+    assert agent("get", "fly/EXP-001").json["summary"] == "Pool sizes from 8 to 64"
+    assert agent("get", "EXP-999").status == agent("get", "nowhere/EXP-001").status == 3
+
+
+def test_the_index_and_the_list_of_reads_count_alike(context, fly):
+    experiments = fly / "experiments"
+    for number, status in ((2, "superseded:EXP-001"), (3, "challenged:EXP-001"), (4, "valid")):
+        text = (experiments / "EXP-001.md").read_text()
+        changed = re.sub(r"date: .*", f"date: 2020-01-01\nstatus: {status}", text)
+        (experiments / f"EXP-00{number}.md").write_text(changed.replace("001", f"00{number}", 1))
+    for _ in range(5):
+        context("access", experiments / "EXP-002.md")
+    context("regen", "--all")
+    index = (experiments / "index.md").read_text()
+
+    def counted(option):
+        return {row["id"] for row in context("refs", option, "--json").json}
+
+    assert "- Hot (5 refs or more): 1: EXP-002\n" in index
+    assert counted("--hot") == {"EXP-002"}
+    assert "- Cold (0 refs, older than 14 days): 2: EXP-003, EXP-004\n" in index
+    assert counted("--cold") == {"EXP-003", "EXP-004"}
+
+
 def test_check_prints_findings_and_fails(context, fly):
     assert context("check").out == "nothing is wrong\n"
     (fly / "knowledge" / "K-001.md").write_text(
@@ -217,6 +285,8 @@ def test_a_setting_names_the_root(run, fly, tmp_path):
     (tmp_path / "memory-sidecar.toml").write_text('context_root = "root"\n')
     inside = tmp_path / "deep"
     inside.mkdir()
+    assert run("context", "tasks", "--json", cwd=inside).status == 3
+    assert run("trust", tmp_path).status == 0
     assert run("context", "tasks", "--json", cwd=inside).json == []
     other = run("context", "tasks", "--json", "--root", inside, cwd=inside)
     assert (other.status, other.error["code"]) == (3, "not_found")

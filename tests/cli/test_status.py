@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from memory_sidecar.cli.call import Host
 from memory_sidecar.cli.form import counted
 
 
@@ -64,6 +65,18 @@ def test_the_live_view_goes_on_until_it_is_cancelled(run, indexed):
     assert (done.status, done.err) == (130, "")
     assert done.out.count("vectors: ") == 1
     assert "\x1b" not in done.out  # it is no terminal
+
+
+@pytest.mark.parametrize(
+    ("host", "goes_on"),
+    [(None, ""), (Host(0, "daemon.log"), ", and the daemon goes on with what waits")],
+)
+def test_who_interrupts_an_index_is_told_what_goes_on(run, project, known_vectors, host, goes_on):
+    cancelled = threading.Event()
+    cancelled.set()
+    done = run("index", project, cancelled=cancelled, host=host)
+    assert (done.status, done.out) == (130, "")
+    assert done.err == f"memory-sidecar: interrupted; what was committed stays{goes_on}\n"
 
 
 @pytest.mark.parametrize("option", ["--json", "--skipped", "--failed"])

@@ -2,10 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.context.layout import Root, is_root, root_around
+from memory_sidecar.context.layout import (
+    Project,
+    Root,
+    is_root,
+    is_unfilled,
+    make_project,
+    make_root,
+    root_around,
+)
 from memory_sidecar.errors import NotFound, UsageError
 from memory_sidecar.handlers.context import find_root, init
 from memory_sidecar.settings import Settings
+from memory_sidecar.trust import answer
 
 
 def shape(path):
@@ -73,12 +82,13 @@ def test_what_is_named_comes_before_what_lies_around(root, tmp_path):
     for name in ("option", "variable", "setting"):
         init(tmp_path / name, project=None)
     (tmp_path / "memory-sidecar.toml").write_text('context_root = "setting"\n')
+    trusting = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    answer(str(tmp_path), True, trusting)
     variable = {"MEMORY_SIDECAR_CONTEXT": "variable"}
     deep = root.path / "projects"
     assert found(tmp_path / "option", tmp_path, variable) == "option"
     assert found(None, tmp_path, variable) == "variable"
-    assert found(None, deep, {}) == "setting"
-    (tmp_path / "memory-sidecar.toml").unlink()
+    assert found(None, deep, trusting) == "setting"
     assert found(None, deep, {}) == "root"
 
 
@@ -106,3 +116,16 @@ def test_nothing_is_on_unless_it_is_set():
     assert not settings.context_regen
     assert not settings.context_commit
     assert not settings.context_count_reads
+
+
+def test_every_page_that_init_makes_is_unfilled_until_something_is_said_in_it(tmp_path):
+    made = make_root(tmp_path) + make_project(Project(tmp_path, "p"))
+    for page in (path for path in made if path.suffix == ".md"):
+        text = page.read_text("utf-8")
+        for path in (page.relative_to(tmp_path).as_posix(), page.as_posix()):
+            assert is_unfilled(path, text)
+            listed = text.replace("<!-- context:files -->", "<!-- context:files -->\n- `x.md`")
+            assert is_unfilled(path, listed.replace("\n", "\r\n"))
+            assert not is_unfilled(path, text + "\nIt is for shops.\n")
+    assert not is_unfilled("projects/p/other.md", "")
+    assert not is_unfilled("STATUS.md", "")

@@ -37,13 +37,17 @@ def test_an_index_tells_by_standing_and_use(project, atom, regen):
     atom("EXP-007", status="refined:EXP-002")
     atom("EXP-008", status="stale")
     atom("EXP-009", status="invalidated", refs=30)
+    atom("EXP-010", status="corrected:EXP-002")
     regen()
     page = index_of(project)
-    assert rows(page, "Active") == ["EXP-002", "EXP-001", "EXP-005", "EXP-004", "EXP-003"]
+    assert rows(page, "Active") == ["EXP-002", "EXP-001", "EXP-004", "EXP-003"]
+    assert rows(page, "Challenged") == ["EXP-005"]
+    assert rows(page, "Corrected") == ["EXP-010"]
     assert rows(page, "Superseded or deprecated") == ["EXP-006", "EXP-007", "EXP-008"]
     assert rows(page, "Invalidated") == ["EXP-009"]
-    assert "- Total: 9 (5 active, 3 superseded or deprecated, 1 invalidated)\n" in page
-    assert "- Hot (5 refs or more): 1: EXP-002\n" in page
+    counts = "4 active, 1 challenged, 1 corrected, 3 superseded or deprecated, 1 invalidated"
+    assert f"- Total: 10 ({counts})\n" in page
+    assert "- Hot (5 refs or more): 2: EXP-009, EXP-002\n" in page
 
 
 def test_cold_atoms_are_named(project, atom, regen):
@@ -163,6 +167,25 @@ def test_the_overview_has_a_line_for_each_project_and_the_last_scan(root, projec
     regen()
     text = (root.path / "OVERVIEW.md").read_text()
     assert "- [p](projects/p/CORTEX.md): Half of it runs.\n\nLast scan: 2026-05-01\n" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("# Status of p\n\n## Current phase\n\nBuilding.\n\n## Next\n\nShip.\n", "Building."),
+        ("# Status\n\nOf p.\n\n## Next\n\nShip.\n\n## Status now\n\n- It runs.\n", "It runs."),
+        ("## Current phase\n\nA.\n\n## Situation\n\nB.\n", "B."),
+        ("## Current Situation\n\n## Status\n\nStill red.\n", "Still red."),
+        ("# Status\n\n## Phase\n\nBuilding.\n", "Building."),
+        ("Nothing but this\nline.\n", "Nothing but this line."),
+        ("# Status\n\n## Next\n", "nothing said"),
+        ("", "nothing said"),
+    ],
+)
+def test_a_status_is_read_whatever_its_headings_are_called(root, project, regen, status, told):
+    (project.path / "STATUS.md").write_text(status)
+    regen()
+    assert f"- [p](projects/p/CORTEX.md): {told}\n" in (root.path / "OVERVIEW.md").read_text()
 
 
 def test_pages_that_are_missing_come_back(root, project, regen):

@@ -58,7 +58,7 @@ class Recorder:
         self.printed: dict[str, list[Finished]] = {}
         self._run = partial(
             run_here,
-            environ={},
+            environ={"XDG_CONFIG_HOME": str(cwd.parent / "config")},
             cwd=cwd,
             open_services=lambda **_: services,
             close_services=lambda _: None,
@@ -86,6 +86,7 @@ def printed(
     about_sessions(call, folder)
     about_context(call, folder / "context")
     call("skills list")
+    call("trust", folder)
     call("skills install", folder / "skills")
     call("stop", "--data-dir", data)
     services.close()

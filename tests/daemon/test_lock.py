@@ -1,10 +1,23 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from memory_sidecar.daemon.lock import FileLock, Holder, holder
+
+SIGN = """
+import sys
 from memory_sidecar.daemon.lock import FileLock
+lock = FileLock(sys.argv[1])
+assert lock.acquire()
+lock.sign()
+print(flush=True)
+input()
+"""
 
 HOLD = """
 import subprocess, sys
@@ -53,3 +66,43 @@ def test_lock_on_a_deleted_file_is_not_in_place(tmp_path: Path) -> None:
     path.touch()
     assert not lock.is_in_place
     lock.release()
+
+
+def test_holder_is_known_by_its_number_and_its_start(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    process = subprocess.Popen(
+        [sys.executable, "-c", SIGN, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    signed = holder(path)
+    assert signed is not None
+    assert signed.pid == process.pid
+    namesake = Holder(process.pid, signed.started_at_s - 60)  # had that number before
+    assert not namesake.is_alive
+    assert namesake.kill(wait_s=1)
+    assert process.poll() is None
+    assert signed.kill(wait_s=60)
+    assert holder(path) is None
+    process.communicate()
+
+
+@pytest.mark.parametrize(
+    "content", ["", " ", " 1", " 1 2 3", " x y", " 99999999999999999999 1", "[" * 200]
+)
+def test_lock_that_nobody_signed_has_no_holder(tmp_path: Path, content: str) -> None:
+    (tmp_path / "lock").write_text(content)
+    assert holder(str(tmp_path / "lock")) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and pipes")
+def test_lock_that_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (tmp_path / "link").symlink_to(precious)
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("link", "fifo"):
+        with pytest.raises(OSError, match=name):
+            FileLock(str(tmp_path / name)).acquire()
+        assert holder(str(tmp_path / name)) is None
+    assert precious.read_text() == "kept"

@@ -66,3 +66,26 @@ def test_what_libraries_write_and_what_kills_python_is_in_it(tmp_path: Path) -> 
         assert told in text
     assert ("too early" in text, "in time" in text) == (False, True)
     assert "Fatal Python error: Aborted" in text
+
+
+FORGE = r"""
+import logging, sys
+from memory_sidecar.daemon.log import log_to_file
+log_to_file(sys.argv[1], "info")
+logging.info("asked for %s", "a\n2026-01-01 00:00:00,000 INFO root: forged \x1b[2J\r\n2026")
+try:
+    raise ValueError("b\n2026-01-01 00:00:00,000 INFO root: forged")
+except ValueError:
+    logging.exception("failed: %s", "c\n2026")
+"""
+
+
+def test_what_is_logged_forges_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    assert run(FORGE, path).returncode == 0
+    text = path.read_text()
+    records = [line for line in text.splitlines() if line.startswith("2026-01-01")]
+    assert records == []
+    assert [line[0] == "2" for line in text.splitlines()].count(True) == 2
+    assert "\x1b" not in text
+    assert "asked for a\\n2026" in text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -24,13 +26,33 @@ def test_values_become_the_bytes_that_json_makes_and_come_back(value: object) ->
     assert from_json(b"\xef\xbb\xbf" + to_json(value).encode()) == value
 
 
-NO_JSON = (b"", b" ", b"{", b'{"a":}', b"[1,]", b"1 2", b"nul", b'"\n"', b'"\xff"')
+NO_JSON = (
+    *(b"", b" ", b"{", b"{abc", b'{"a":}', b"[1,]", b"1 2", b"nul", b'"\n"', b'"\xff"', b'"\\ud8'),
+    *(b"[" * 100_000, b"9" * 5000),
+)
 
 
-@pytest.mark.parametrize("data", NO_JSON)
+@pytest.mark.parametrize("data", NO_JSON, ids=lambda data: repr(data[:10]))
 def test_what_is_no_json_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         from_json(data)
+
+
+def test_what_is_no_json_is_refused_where_json_is_not_loaded() -> None:
+    """As in the thin client, whose C module then has no class for its error."""
+    code = f"""
+import sys
+from memory_sidecar.daemon.plain_json import from_json
+for data in {NO_JSON!r}:
+    try:
+        from_json(data)
+    except ValueError:
+        continue
+    sys.exit(f"taken: {{data[:10]}}")
+sys.exit("json" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_what_json_cannot_say_is_refused() -> None:

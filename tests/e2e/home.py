@@ -9,7 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from memory_sidecar.daemon.address import read_address
@@ -37,6 +40,7 @@ class Home:
             **inherited,
             "MEMORY_SIDECAR_DATA_DIR": str(self.data_dir),
             "XDG_RUNTIME_DIR": str(runtime_dir),
+            "XDG_CONFIG_HOME": str(folder / "config"),
             **environment,
         }
 
@@ -107,10 +111,27 @@ class Home:
         connected.connect(address.removeprefix("unix:"))
         return connected
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number: Signals) -> None:
         """Send `number` to the daemon and wait until it has ended."""
-        os.kill(self.pid, number)
+        self.signal_only(number)
         self.wait_until_free()
+
+    def signal_only(self, number: Signals) -> None:
+        os.kill(self.pid, number)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Have the lock of the daemon, as one that neither answers nor says who it is."""
+        lock = FileLock(str(self.data_dir / "state" / "daemon.lock"))
+        assert lock.acquire()
+        yield
+        lock.release()
+
+    def wait_until_served(self, daemon: subprocess.Popen[str]) -> None:
+        """Wait until `daemon`, which was just started, can be found."""
+        while not (self.data_dir / "state" / "daemon.json").exists():
+            assert daemon.poll() is None
+            time.sleep(0.01)
 
     def wait_until_free(self) -> None:
         deadline = time.monotonic() + TIMEOUT_S

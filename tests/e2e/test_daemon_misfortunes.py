@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
+
+import pytest
 
 from memory_sidecar.daemon.protocol import encode, greeting
 from tests.e2e.home import Home
@@ -104,3 +107,18 @@ def test_clients_that_do_not_read_their_answer_block_nobody(home: Home) -> None:
     home.wait_for_requests(0)
     assert home.call("stop").returncode == 0
     assert "Traceback" not in home.log
+
+
+def test_address_that_somebody_else_wrote_receives_nothing(home: Home) -> None:
+    """On Windows a port of this machine would be one; elsewhere it is a trap."""
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        (home.data_dir / "state").mkdir(parents=True)
+        address = f"tcp:{trap.getsockname()[1]}:token"
+        for content in ({"address": address, "pid": 1}, "{"):
+            announced = home.data_dir / "state" / "daemon.json"
+            announced.write_text(content if isinstance(content, str) else json.dumps(content))
+            assert home.sources() == []
+            assert home.call("stop").returncode == 0
+        trap.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            trap.accept()

@@ -16,6 +16,7 @@ from memory_sidecar.embedding.supply import (
     fastembed_cache,
     fetch_model,
     find_model,
+    find_reranker,
 )
 from memory_sidecar.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.settings import Settings
@@ -130,6 +131,38 @@ def test_complete_download_in_fastembeds_cache_is_used(
     found = find_model(Settings(), environ=no_cache, package_path=NOWHERE)
     assert (found.origin, found.folder) == ("fastembed", whole)
     assert Embedder(found).embed_query("hello").shape == (384,)
+
+
+def test_a_download_that_is_not_what_its_name_says_is_not_loaded(
+    model: ModelFiles, no_cache: dict[str, str]
+) -> None:
+    repo = fastembed_cache(no_cache) / "models--Qdrant--bge-small-en-v1.5-onnx-Q"
+    blob = repo / "blobs" / model.sha256
+    snapshot = repo / "snapshots" / "whole"
+    for folder in (blob.parent, snapshot):
+        folder.mkdir(parents=True)
+    blob.write_bytes((model.folder / "model.onnx").read_bytes())
+    (snapshot / "model_optimized.onnx").symlink_to(blob)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (snapshot / name).symlink_to(model.folder / name)
+    assert find_model(Settings(), environ=no_cache, package_path=NOWHERE).sha256 == model.sha256
+    with blob.open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(ModelCorrupt, match="not the file that was downloaded"):
+        find_model(Settings(), environ=no_cache, package_path=NOWHERE)
+
+
+def test_a_cache_that_others_can_write_is_not_looked_into(no_cache: dict[str, str]) -> None:
+    fastembed_cache(no_cache).mkdir(mode=0o777)
+    fastembed_cache(no_cache).chmod(0o777)
+    for look in (find_model, fetch_model):
+        with pytest.raises(ModelMissing, match="can be written by other users"):
+            look(Settings(), environ=no_cache, package_path=NOWHERE)
+    assert find_reranker(environ=no_cache, package_path=NOWHERE) is None
+
+
+def test_the_cache_is_the_users_own() -> None:
+    assert fastembed_cache({"HOME": "/home/a"}) == Path("/home/a/.cache/memory-sidecar/fastembed")
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])

@@ -53,7 +53,7 @@ def test_code_finds_itself(sample):
         if node.type in NOT_ALONE or len(pattern) > 400:
             continue
         try:
-            hits = Finder(pattern).find(data, language)
+            hits = Finder(pattern).find(data, language) or []
         except UsageError:
             hits = []
         # A separator at the end may belong to what is around.

@@ -24,7 +24,9 @@ def render(code: str, language: str, pattern: str) -> str:
         return shown if len(shown) <= 40 else f"{shown[:18]} … {shown[-18:]}"
 
     shown = []
-    for hit in Finder(pattern).find(data, language):
+    found = Finder(pattern).find(data, language)
+    assert found is not None
+    for hit in found:
         line = data.count(b"\n", 0, hit.start) + 1
         column = hit.start - data.rfind(b"\n", 0, hit.start)
         captures = "".join(

@@ -362,3 +362,41 @@ def test_a_shared_database_that_cannot_be_used_costs_a_notice(
     assert notices.has("without shared memories")
     with pytest.raises(StoreForeign):
         found(make_agent("newcomer"), "the first")
+
+
+@pytest.mark.parametrize("agent", ["newcomer", "shared"])
+def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
+    make_agent, tmp_path, notices, agent
+):
+    write_memory(tmp_path / "notes", "retry.md", "Retry with a growing delay.")
+    registered = make_agent(agent)
+    tending = Tending()
+    tending.tend(registered.data)
+    tending.start()
+    try:
+        registered.register(tmp_path / "notes")
+        asked = MemoryQuery(text="growing delay", top_k=1)
+        until(
+            lambda: any(
+                hit.explanation.cosine for hit in registered.query(asked, reporter=Silent())
+            )
+        )
+        assert found(registered, "growing delay", mode="vector") == ["notes:retry.md"]
+    finally:
+        tending.close(until_s=time.monotonic() + 20)
+    notices.said.clear()
+    assert found(make_agent(agent), "growing delay", notices) == ["notes:retry.md"]
+    assert notices.said == []
+
+
+def test_a_remedy_that_is_named_works(make_agent, folder, notices):
+    write_memory(folder, "retry.md", "Retry with a growing delay.")
+    found(make_agent(), "growing delay")
+    agent = make_agent(model="2")
+    agent._has_looked = True  # as a reader beside the process that has the lock
+    assert found(agent, "growing delay", notices) == ["retry.md"]
+    assert notices.has("another model; `memory-sidecar reindex --agent architect` makes them anew")
+    notices.said.clear()
+    agent.rebuild(reporter=Silent())
+    assert found(agent, "growing delay", notices, mode="vector") == ["retry.md"]
+    assert notices.said == []

@@ -23,7 +23,7 @@ from tests.conftest import HashModels, Notices
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 
-SESSION = {
+SESSION: dict[str, Any] = {
     "session_id": "a",
     "project_path": "/src/shop",
     "topics": ["payment"],
@@ -192,14 +192,48 @@ def test_a_success_is_promoted_by_itself_where_that_is_configured(
     assert it.promoter.after_save(again) is None
 
 
-def test_secrets_are_not_promoted(taught):
+@pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
+def test_what_two_candidates_say_is_stored_once_and_the_other_is_named(taught, model):
+    it = taught(model=model)
+    (decision,) = SESSION["summary"]["key_decisions"]
+    said_again = SESSION["summary"] | {"brief": decision.upper()}
+    it.sessions.save(SESSION | {"summary": said_again})
+    for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
+        *others, brief = it.promoter.promote("a", dry_run=dry_run).judged
+        assert [each.fate for each in others] == [fate] * 3
+        assert (brief.fate, brief.repeats) == (Fate.REPEATED, decision)
+    assert len(it.memories()) == 3
+
+
+def test_a_brief_that_resembles_another_candidate_is_named(taught):
+    it = taught()
+    (decision,) = SESSION["summary"]["key_decisions"]
+    resembling = " ".join(sorted(decision.split()))  # for the hash model the same words
+    it.sessions.save(SESSION | {"summary": SESSION["summary"] | {"brief": resembling}})
+    *_, brief = it.promoter.promote("a").judged
+    assert (brief.fate, brief.repeats) == (Fate.REPEATED, decision)
+    assert brief.cosine == pytest.approx(1, abs=0.01)
+
+
+def test_secrets_are_not_promoted_and_a_dry_run_says_so(taught):
     it = taught()
     secret = "The deploy key is ghp_" + "a1B2" * 9
-    it.sessions.save(SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}})
-    assert fates(it.promoter.promote("a")) == [
-        ("preference", Fate.STORED),
-        ("outcome", Fate.REFUSED),
-    ]
+    told = SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}}
+    it.sessions.save(told, allow_secrets=True)
+    for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
+        promotion = it.promoter.promote("a", dry_run=dry_run)
+        assert fates(promotion) == [("preference", fate), ("outcome", Fate.REFUSED)]
+        assert it.notices.has("seems to hold a secret")
+
+
+@pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
+def test_a_dry_run_knows_what_takes_several_passages_to_say(taught, model):
+    it = taught(model=model)
+    long = " ".join(f"Step {number} of the token refresh takes the lock." for number in range(200))
+    it.sessions.save(SESSION | {"summary": {"brief": long}})
+    assert fates(it.promoter.promote("a")) == [("outcome", Fate.STORED)]
+    for dry_run in (True, False):
+        assert fates(it.promoter.promote("a", dry_run=dry_run)) == [("outcome", Fate.KNOWN)]
 
 
 def test_a_session_with_nothing_to_sum_up_is_told(taught):

@@ -108,6 +108,33 @@ def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
     eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
+def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
+    codebase = make_codebase(model="")
+    codebase.index([root], reporter=Silent())
+    tending = tended(codebase)
+    try:
+        eventually(lambda: last_failure(codebase) == "no model here")
+        codebase.data.models.version = "1"
+        codebase.data.owner.embed_soon()
+        eventually(lambda: last_failure(codebase) is None)
+        root.rename(root.with_name("away"))
+        eventually(lambda: f"{root} is not there" in (last_failure(codebase) or ""))
+        root.with_name("away").rename(root)
+        codebase.data.owner.followed()[0].rescan_soon()
+        eventually(lambda: last_failure(codebase) is None)
+        root.rename(root.with_name("away"))
+        eventually(lambda: last_failure(codebase) is not None)
+        codebase.remove("project", reporter=Silent())
+        assert last_failure(codebase) is None
+    finally:
+        end(tending)
+
+
+def last_failure(codebase: Codebase) -> str | None:
+    failure = codebase.data.activity.last_failure
+    return failure.message if failure else None
+
+
 def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(
     codebase, live, root, notices, caplog
 ):

@@ -174,6 +174,37 @@ def test_both_sides_say_what_supersedes_what(directory, remember):
     assert again.changed == ()
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["[a.md, b.md]", "5", "../../etc", ".hidden", "_category.md", "{a: b}", "[[x, {y: z}]]"],
+)
+def test_an_odd_successor_written_by_hand_does_not_keep_a_memory_from_being_said_again(
+    directory, remember, written
+):
+    path = remember("Use SQLite").file.path
+    file = directory.root / path
+    file.write_text(file.read_text().replace("---\n", f"---\nsuperseded_by: {written}\n", 1))
+    again = remember("Use SQLite")
+    assert (again.file.path, again.changed) == (path, (path,))
+    assert "superseded_by" not in file.read_text()
+
+
+def test_every_successor_of_a_list_lets_go_and_a_broken_one_is_left_as_it_is(directory, remember):
+    path = remember("Use SQLite").file.path
+    kept = [remember(text, supersedes=[path]).file.path for text in ("Use LMDB", "Use DuckDB")]
+    broken = directory.root / remember("Use files", supersedes=[path]).file.path
+    broken.write_text(broken.read_text().replace("---\n", "---\ntags: [a\n", 1))
+    before = broken.read_text()
+    file = directory.root / path
+    named = ", ".join([*kept, broken.name])
+    lines = file.read_text().splitlines()
+    lines = [f"superseded_by: [{named}]" if "superseded_by" in line else line for line in lines]
+    file.write_text("\n".join(lines) + "\n")
+    assert set(remember("Use SQLite").changed) == {path, *kept}
+    assert [directory.read(each).page.supersedes for each in kept] == [(), ()]
+    assert broken.read_text() == before
+
+
 def test_a_superseded_memory_that_is_said_again_counts_again(directory, remember):
     old = remember("Use Postgres.").file.path
     new = remember("Use SQLite.", supersedes=("use-postgres",)).file.path

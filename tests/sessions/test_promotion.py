@@ -38,11 +38,6 @@ def test_each_points_back_and_has_topics_and_project():
     assert outcome.tags == ("error-handling", "project:shop", "outcome:success")
 
 
-def test_the_same_text_is_suggested_once():
-    twice = suggested(problems_solved=["use  JWT for Auth"], user_note="")
-    assert [each.category for each in twice] == ["pattern", "outcome"]
-
-
 def test_recalled_memories_are_not_promoted_again():
     recalled = "<memory path='a.md'>Use JWT for auth</memory>"
     assert [e.category for e in suggested(key_decisions=[recalled], user_note=recalled)] == [

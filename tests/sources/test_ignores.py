@@ -173,7 +173,7 @@ def test_excludes_of_the_source_win_over_everything(root: Path, write: Write) ->
     assert code(root, excludes=excludes, under=["docs", "pkg/deep"]) == set()
 
 
-@pytest.mark.parametrize("glob", ["[", "", " ", "!keep.py", "{a"])
+@pytest.mark.parametrize("glob", ["[", "", " ", "!", "![", "!!keep.py", "{a"])
 def test_an_exclude_that_is_no_glob_is_refused(root: Path, glob: str) -> None:
     with pytest.raises(UsageError) as refused:
         walk(root, max_file_bytes=1, excludes=(glob,))
@@ -233,3 +233,35 @@ def test_a_scan_of_some_paths_is_that_part_of_a_scan_of_all(
 
         assert part.files == tuple(file for file in whole.files if wanted(file.path))
         assert part.folders == tuple(folder for folder in whole.folders if wanted(folder))
+
+
+SECRET_FILES = (
+    ".env .env.local .envrc deploy/prod.env id_rsa .ssh/config .ssh/known_hosts tls/server.pem"
+    " server.key .netrc .npmrc .pypirc .git-credentials .aws/credentials credentials.json"
+    " client_secret_1.json infra/terraform.tfstate infra/terraform.tfstate.backup kubeconfig"
+    " .kube/config vault.kdbx cert.p12 secrets.yaml .docker/config.json"
+).split()
+OTHER_FILES = (
+    ".env.example .env.sample .env.template env.py credentials.py id_rsa.pub secrets.md keys.py"
+    " example.env kubeconfig.go .npmignore config.json service_account.py"
+).split()
+
+
+def skipped(root: Path, **options: object) -> set[str]:
+    scan = walk(root, max_file_bytes=1 << 20, **options)  # type: ignore[arg-type]
+    return {file.path for file in scan.files if file.skip_reason == "may hold secrets"}
+
+
+def test_files_that_may_hold_secrets_are_skipped_with_that_reason(root: Path, write: Write) -> None:
+    write(*SECRET_FILES, *OTHER_FILES)
+    assert skipped(root) == set(SECRET_FILES)
+
+
+def test_such_a_file_is_asked_for_by_the_source_and_not_by_what_lies_in_it(
+    root: Path, write: Write
+) -> None:
+    write(".sidecarignore", text="!.env\n")
+    write(".env", ".npmrc", "deploy/.env")
+    assert skipped(root) == {".env", ".npmrc", "deploy/.env"}
+    assert skipped(root, excludes=("!.env",)) == {".npmrc"}
+    assert skipped(root, excludes=("!/.env", ".npmrc")) == {"deploy/.env"}

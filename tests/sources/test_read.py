@@ -119,6 +119,13 @@ def test_long_lines_are_judged_by_the_kind_of_file(
     assert reason(read_bytes(root, data, path=path)) == expected
 
 
+def test_a_private_key_is_left_out_whatever_its_file_is_called(root: Path) -> None:
+    key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
+    assert reason(read_bytes(root, key.encode(), path="deploy.txt")) == "may hold secrets"
+    about = f"A key begins with {key}"
+    assert reason(read_bytes(root, about.encode(), path="notes.md")) == ""
+
+
 @pytest.mark.parametrize(
     ("head", "expected"),
     [

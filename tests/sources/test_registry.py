@@ -109,7 +109,7 @@ def test_a_name_that_is_taken_or_no_name_is_refused(
     assert [source.name for source in registry.all()] == ["shop"]
 
 
-@pytest.mark.parametrize("glob", ["[", "!keep.py", ""])
+@pytest.mark.parametrize("glob", ["[", "!!keep.py", ""])
 def test_an_exclude_that_is_no_glob_is_not_registered(
     registry: Registry, tmp_path: Path, glob: str
 ) -> None:
@@ -189,6 +189,15 @@ def test_what_a_newer_build_added_to_the_file_survives(
         *('{"version": 1, "sources": {"a": 1}}', '{"version": 1, "sources": [{"name": "a"}]}'),
         '{"version": 1, "sources": [{"name": "a", "root": 3}]}',
         '{"version": 1, "sources": [{"name": "a", "root": "/a", "excludes": null}]}',
+        '{"version": 1, "sources": [{"name": "../../../precious", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "..", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "a/b", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "a\\u0000", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "/a", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "writer.lock", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "/a"}, {"name": "A", "root": "/b"}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "a"}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "/a/../b"}]}',
     ],
 )
 def test_a_broken_file_is_named_and_never_overwritten(
@@ -207,6 +216,39 @@ def test_a_broken_file_is_named_and_never_overwritten(
         assert str(path) in caught.value.message
         assert "move it away" in caught.value.hint
     assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
+def test_a_file_of_another_user_is_not_believed(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    registry.add(folder(tmp_path, "shop"))
+    os.chown(path, 12345, 12345)
+    with pytest.raises(StoreForeign, match="owned by another user"):
+        registry.all()
+
+
+def test_our_own_data_is_no_source(path: Path, tmp_path: Path) -> None:
+    registry = Registry(path, data_dirs=[tmp_path])
+    for name in ("", "knowledge", "knowledge/a", "state", "episodic", "archive/a"):
+        for force in (True, False):
+            with pytest.raises(PathRefused, match="data of memory-sidecar"):
+                registry.add(folder(tmp_path, name), force=force)
+    assert registry.add(folder(tmp_path, "projects/shop")).name == "shop"
+
+
+def test_all_that_the_user_has_is_a_source_only_if_they_insist(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder(tmp_path, "home/user")
+    monkeypatch.setenv("HOME", str(home))
+    for root in (home, home.parent, Path("/"), Path("~")):
+        with pytest.raises(PathRefused, match="everything that you have") as caught:
+            registry.add(root)
+        assert "--force" in caught.value.hint
+    assert registry.add(folder(home, "shop")).name == "shop"
+    assert registry.add(home, force=True).root == home
+    assert registry.add(home).root == home
 
 
 def test_a_file_of_a_later_version_is_left_alone(registry: Registry, path: Path) -> None:

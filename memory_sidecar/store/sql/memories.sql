@@ -24,7 +24,7 @@ CREATE TABLE memories (
     evidence       INTEGER NOT NULL DEFAULT 0,      -- how many pieces of it
     uses           INTEGER NOT NULL DEFAULT 0,      -- reads that the access log knows of
     used_at        INTEGER NOT NULL DEFAULT 0,      -- the last of them
-    kind           TEXT NOT NULL DEFAULT '',        -- of an atom, else ''
+    kind           TEXT NOT NULL DEFAULT '',        -- of an atom, `page` for one around atoms, else ''
     atom_id        TEXT NOT NULL DEFAULT '',
     project        TEXT NOT NULL DEFAULT '',
     refs           INTEGER NOT NULL DEFAULT 0,      -- reads that its file knows of

@@ -1,0 +1,82 @@
+"""Ends the daemon of a data directory, whatever it waits for.
+
+Asked to stop, a daemon finishes what runs, and after `ENDS_WITHIN_S` leaves the rest. One that does
+not do so either, since it hangs or was suspended, is killed: what it committed stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from memory_sidecar.daemon.address import state_file
+from memory_sidecar.daemon.link import Link, find
+from memory_sidecar.daemon.lock import FileLock, holder
+from memory_sidecar.errors import DaemonUnreachable
+
+ENDS_WITHIN_S = 8.0  # of being asked to
+END_TIMEOUT_S = 9.0  # until it is killed
+_ANSWER_S = 3.0  # one that is well greets within milliseconds
+_KILL_S = 1.0
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A daemon that is gone."""
+
+    pid: int
+    was_killed: bool = False
+
+
+def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
+    """Return once the daemon has let go of `data_dir`; `None` where there was none.
+
+    Raises DaemonUnreachable where it can neither be asked nor killed.
+    """
+    deadline = time.monotonic() + END_TIMEOUT_S
+    lock = state_file(data_dir, "daemon.lock")
+    running = holder(lock)
+    while (left_s := deadline - time.monotonic()) > 0:
+        with suppress(DaemonUnreachable):  # it does not answer
+            link = find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
+            if link is not None and _ends(link, deadline):
+                return Ended(link.pid)
+        if not (running.is_alive if running else is_locked(lock)):
+            return Ended(running.pid) if running else None
+        time.sleep(_POLL_S)  # it starts, or ends already
+    if running is not None and running.kill(wait_s=_KILL_S):
+        return Ended(running.pid, was_killed=True)
+    which = f"process {running.pid}" if running else f"the process that holds {lock}"
+    raise DaemonUnreachable(f"the daemon of {data_dir} still runs", hint=f"end {which}")
+
+
+def is_locked(path: str) -> bool:
+    """Whether any process holds the lock `path`."""
+    lock = FileLock(path)
+    try:
+        return not lock.acquire()
+    except OSError:  # there is no such folder
+        return False
+    finally:
+        lock.release()
+
+
+def _ends(link: Link, deadline: float) -> bool:
+    """Ask for it; whether the daemon hung up, which it does when it has let go of everything."""
+    try:
+        link.patience(_ANSWER_S)
+        link.send({"type": "stop"})
+        while (left_s := deadline - time.monotonic()) > 0:
+            link.patience(left_s)
+            if link.receive() is None:
+                return True
+    except TimeoutError:
+        return False
+    except OSError:
+        return True  # it went before it answered
+    finally:
+        link.close()
+    return False

@@ -1,0 +1,123 @@
+"""Which folders the user trusts to bring a data directory and settings of their own.
+
+The answers are kept in the user's configuration folder, a line each: `+/trusted`, `-/refused`.
+A folder inside of a trusted one is not trusted. Imports next to nothing: the thin client asks it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_ANSWERS_BYTES = 1 << 20
+_SIGNS = {b"+": True, b"-": False}
+
+
+def config_folder(environ: Mapping[str, str]) -> str:
+    """Where what is this user's alone is configured."""
+    if sys.platform == "win32":
+        base = environ.get("APPDATA") or os.path.join(home(environ), "AppData", "Roaming")
+    else:
+        base = environ.get("XDG_CONFIG_HOME") or os.path.join(home(environ), ".config")
+    return os.path.join(base, "memory-sidecar")
+
+
+def home(environ: Mapping[str, str]) -> str:
+    """The home folder of the caller whose environment this is."""
+    return (environ.get("HOME") if sys.platform != "win32" else "") or os.path.expanduser("~")
+
+
+def answer_of(folder: str, environ: Mapping[str, str]) -> bool | None:
+    """Whether the user trusts `folder`; `None` where they have not said."""
+    return answers(environ).get(os.path.realpath(folder))
+
+
+def answers(environ: Mapping[str, str]) -> dict[str, bool]:
+    """Every answer by the folder's real path. A file that others could have written holds none."""
+    try:
+        with open(_file(environ), "rb", opener=_open_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _is_ours_alone(status):
+                return {}
+            lines = file.read(MAX_ANSWERS_BYTES).split(b"\n")
+    except OSError:
+        return {}
+    return {os.fsdecode(line[1:]): _SIGNS[line[:1]] for line in lines if line[:1] in _SIGNS}
+
+
+def answer(folder: str, trusted: bool | None, environ: Mapping[str, str]) -> None:
+    """Keep the user's answer for `folder`; `None` takes back what they said before.
+
+    Raises OSError, and ValueError for a folder whose name has a line break.
+    """
+    real = os.path.realpath(folder)
+    if "\n" in real:
+        raise ValueError("a folder whose name has a line break cannot be trusted")
+    from filelock import FileLock
+
+    path = _file(environ)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with FileLock(path + ".lock", timeout=10, mode=0o600):
+        kept = {known: said for known, said in answers(environ).items() if known != real}
+        if trusted is not None:
+            kept[real] = trusted
+        lines = [(b"+" if said else b"-") + os.fsencode(known) for known, said in kept.items()]
+        _replace(path, b"".join(line + b"\n" for line in lines))
+
+
+def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
+    """Whether the user trusts `folder` now: asked at a terminal, elsewhere told that they do not.
+
+    Raises KeyboardInterrupt where they do not want to answer.
+    """
+    shown = "".join(letter if letter.isprintable() else "?" for letter in folder)
+    what = "data/memory and memory-sidecar.toml"
+    if not (os.isatty(0) and os.isatty(2)):
+        hint = f"`memory-sidecar trust {shown}` if it is your own"
+        _write(f"note: {shown} is not trusted, so its {what} are not used; {hint}\n")
+        return False
+    _write(f"{shown} has its own {what}, which may name programs to run.\nTrust it? [y/N] ")
+    said = os.read(0, 1024).decode("utf-8", "replace").strip().lower()
+    trusted = said in ("y", "yes")
+    try:
+        answer(folder, trusted, environ)
+    except (OSError, ValueError) as error:
+        _write(f"note: that cannot be kept: {error}\n")
+        return False
+    if not trusted:
+        _write(f"It is not used. `memory-sidecar trust {shown}` changes that.\n")
+    return trusted
+
+
+def _write(text: str) -> None:
+    os.write(2, text.encode("utf-8", "backslashreplace"))
+
+
+def _file(environ: Mapping[str, str]) -> str:
+    return os.path.join(config_folder(environ), "trusted")
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_ours_alone(status: os.stat_result) -> bool:
+    return sys.platform == "win32" or (
+        status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+def _replace(path: str, content: bytes) -> None:
+    written = f"{path}.{os.getpid()}"
+    fd = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(fd, content)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.replace(written, path)

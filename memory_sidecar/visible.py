@@ -1,0 +1,29 @@
+"""Keeps what files and callers say from steering a terminal or forging a line of a log. Pure."""
+
+from __future__ import annotations
+
+import re
+
+# C0 but for tab and line feed, DEL, C1, and what turns the direction of writing. A carriage return
+# does no harm where a line ends.
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+
+
+def visible(text: str) -> str:
+    """`text` with every character that steers a terminal written out: `\\x1b`, `\\u202e`."""
+    return _STEERING.sub(_written_out, text)
+
+
+def visible_json(document: str) -> str:
+    """A JSON document that says the same without such characters."""
+    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+
+
+def visible_line(text: str) -> str:
+    """`text` in one line."""
+    return visible(text).replace("\r\n", "\\r\\n").replace("\n", "\\n")
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,204 @@
+"""`doctor`: what is being done is no fault, and each remedy that it names is one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.supply import find_model
+from memory_sidecar.flows.source import FEW_FILES
+from memory_sidecar.handlers.services import Services
+from memory_sidecar.handlers.watching import Watching
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.paths import DataDir
+from memory_sidecar.settings import Settings
+from tests.conftest import Finished, run_here, write_memory
+
+DEADLINE_S = 20.0
+
+
+@pytest.fixture
+def model_dir(tmp_path: Path) -> Path:
+    """A folder with the model's files, each a link."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in find_model(Settings(), environ={}).folder.iterdir():
+        (folder / file.name).symlink_to(file)
+    return folder
+
+
+@pytest.fixture
+def services(data_dir: Path, model_dir: Path) -> Iterator[Services]:
+    """Kept open, as a daemon does."""
+    services = Services(DataDir(data_dir), Settings(model_dir=str(model_dir)))
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def call(services: Services, tmp_path: Path) -> Callable[..., Finished]:
+    """Runs a command line with `services`."""
+    return partial(
+        run_here,
+        environ={},
+        cwd=tmp_path,
+        open_services=lambda **_: services,
+        close_services=lambda _: None,
+    )
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+def told(done: Finished) -> dict[str, str]:
+    return {each["check"]: each["text"] for each in done.json}
+
+
+def wrong(done: Finished) -> list[dict[str, str]]:
+    return [each for each in done.json if not each["ok"]]
+
+
+def test_a_first_index_is_no_fault(services, call, project):
+    gate = services.models.gate = QueryGate(patience_s=DEADLINE_S)
+    codebase = services.codebase()
+    codebase.registry.add(project)
+    (project / "logo.png").unlink()  # what is left out is written before anything is counted
+    for number in range(2 * FEW_FILES):
+        (project / f"{number}.py").write_text(f"number = {number}\n")
+    watching = Watching(services)
+    try:
+        with gate.query():  # indexing waits for the end of this
+            watching.start()
+            eventually(lambda: [state for state in codebase.data.states() if state.indexing])
+            during = call("doctor", "--json")
+        registered = "1 registered, all indexed"
+        eventually(lambda: told(call("doctor", "--json"))["sources"] == registered)
+        eventually(lambda: told(call("doctor", "--json"))["vectors"].startswith("all "))
+    finally:
+        watching.close()
+    assert (during.status, wrong(during)) == (0, [])
+    assert re.fullmatch(r"project is being indexed, \d+ % done", told(during)["sources"])
+
+
+def test_an_index_by_another_process_is_no_fault(services, call, project, known_vectors):
+    call("index", project, "--wait", "keyword")
+    other = Services(services.data_dir, services.settings)
+    other.codebase().registry.add(project / "docs", name="docs")
+    lock = WriterLock(other.codebase().paths.writer_lock, data_dir=services.data_dir.root)
+    assert lock.acquire()
+    during = call("doctor", "--json")
+    lock.release()
+    assert (during.status, wrong(during)) == (0, [])
+    assert told(during)["sources"] == "docs is being indexed by another process"
+    other.close()
+
+
+def mended_by_its_hint(call: Callable[..., Finished], check: str) -> None:
+    """Run the last command that the one failed check names; then nothing is wrong any more."""
+    found = call("doctor", "--json")
+    (each,) = wrong(found)
+    assert (found.status, each["check"]) == (1, check)
+    command = re.findall(r"`memory-sidecar ([^`]*)`", each["hint"])[-1]
+    assert call(*shlex.split(command)).status == 0
+    after = call("doctor", "--json")
+    assert (after.status, wrong(after)) == (0, [])
+
+
+def overwrite(database: Path) -> None:
+    content = bytearray(database.read_bytes())
+    content[4096:] = bytes(len(content) - 4096)
+    database.write_bytes(content)
+
+
+def test_what_is_said_of_a_damaged_database_mends_it(run, project, known_vectors, data_dir):
+    run("index", project)
+    overwrite(data_dir / "codebase.sqlite")
+    mended_by_its_hint(run, "database")
+
+
+def test_what_is_said_of_an_agents_damaged_database_mends_it(run, data_dir):
+    write_memory(data_dir / "knowledge" / "bob", "one.md")
+    run("list", "--agent", "bob")
+    overwrite(data_dir / "knowledge" / "bob.sqlite")
+    mended_by_its_hint(run, "agent bob")
+
+
+def test_what_is_said_of_a_source_that_was_never_indexed_mends_it(
+    run, project, known_vectors, tmp_path
+):
+    run("index", project)
+    (tmp_path / "more").mkdir()
+    run("source", "add", tmp_path / "more")
+    mended_by_its_hint(run, "sources")
+
+
+def test_what_is_said_of_absent_sources_mends_it(run, project, known_vectors):
+    run("index", project)
+    shutil.rmtree(project)
+    mended_by_its_hint(run, "sources")
+
+
+def test_what_is_said_of_an_agents_absent_directory_mends_it(run, tmp_path):
+    run("source", "add", write_memory(tmp_path / "notes", "one.md").parent, "--agent", "bob")
+    run("list", "--agent", "bob")
+    shutil.rmtree(tmp_path / "notes")
+    mended_by_its_hint(run, "agent bob, sources")
+
+
+def test_what_is_said_of_missing_vectors_mends_it(run, project, known_vectors):
+    run("index", project, "--wait", "keyword")
+    (project / "zebra.py").write_text("def stripes(): pass\n")
+    run("index", "--wait", "keyword")
+    mended_by_its_hint(run, "vectors")
+
+
+def test_missing_vectors_are_made_by_fix_where_a_daemon_is_not_at_it(run, project, known_vectors):
+    run("index", project, "--wait", "keyword")
+    (project / "zebra.py").write_text("def stripes(): pass\n")
+    run("index", "--wait", "keyword")
+    assert "doctor --fix" in run("doctor").err
+    assert wrong(run("doctor", "--fix", "--json")) == []
+
+
+def test_without_a_model_no_index_is_named_for_missing_vectors(call, project, model_dir):
+    (model_dir / "model.onnx").unlink()
+    call("index", project)
+    found = call("doctor", "--json")
+    assert [each["check"] for each in wrong(found)] == ["model", "vectors"]
+    assert all("MEMORY_SIDECAR_MODEL_DIR" in each["hint"] for each in wrong(found))
+    assert "doctor --fix" not in found.err
+
+
+def test_all_who_are_asked_for_the_model_say_the_same(call, model_dir):
+    assert call("embed", "a cart").status == 0
+    assert call("model", "list").status == 0
+    (model_dir / "model.onnx").rename(model_dir / "elsewhere")
+    said = {
+        call(*asked, "--json").error["message"] for asked in (("embed", "x"), ("model", "list"))
+    }
+    said |= {each["text"] for each in wrong(call("doctor", "--json"))}
+    assert len(said) == 1
+    (model_dir / "elsewhere").rename(model_dir / "model.onnx")
+    assert call("embed", "a cart").status == 0
+    assert wrong(call("doctor", "--json")) == []
+
+
+def test_the_doubts_about_memories_name_the_agent(run, data_dir):
+    long_ago = {"created_at": "2010-01-01", "updated_at": "2010-01-01"}
+    write_memory(data_dir / "knowledge" / "bob", "one.md", **long_ago)
+    run("list", "--agent", "bob")
+    hints = {each["hint"] for each in run("doctor", "--json").json if "memories" in each["check"]}
+    (hint,) = hints
+    assert "`memory-sidecar prune --dry-run --agent bob`" in hint

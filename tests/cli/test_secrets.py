@@ -1,0 +1,169 @@
+"""No secret is stored by accident or printed, and nothing that is printed steers a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import title
+from tests.conftest import write_memory
+
+KEY = "ghp_" + "x7" * 18
+MASK = "«masked: GitHub token»"
+STEERING = "\x1b[2J\x1b]0;title\x07 \x9b31m \u202e \x08 a\rb"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        (("store", f"Push with {KEY}"), "content"),
+        (("store", "Push", "--summary", KEY), "summary"),
+        (("store", "Push", "--tag", KEY), "tags[0]"),
+        (("store", "Push", "--source", KEY), "source"),
+        (("store", "Push", "--status", KEY), "status"),
+        (("store", "Push", "--evidence", "a", "--evidence", KEY), "evidence[1]"),
+        (("store", "Push", "--link", KEY), "links[0]"),
+        (("store", "Push", "--citation", KEY), "citations[0]"),
+        (("update", "note", "--source", KEY), "source"),
+        (("update", "note", "--evidence", KEY), "add_evidence[0]"),
+        (("update", "note", "--link", KEY), "add_links[0]"),
+        (("category", "create", "codebase", KEY), "description"),
+        (("category", "describe", "pitfall", KEY), "description"),
+        (("episodic-put", KEY, "--file", "default.mv2"), "messages[0].content"),
+        (("episodic-put", "a", "--title", KEY, "--file", "default.mv2"), "metadata.title"),
+        (("episodic-put", "a", "--tag", f"k:{KEY}", "--file", "default.mv2"), "metadata.tags.k"),
+        (("context", "new", "experiment", KEY, "--root", "root"), "summary"),
+        (("context", "new", "experiment", "a", "--body", KEY, "--root", "root"), "body"),
+    ],
+    ids=lambda each: " ".join(each[:4]).replace(KEY, "KEY") if isinstance(each, tuple) else each,
+)
+def test_every_text_that_is_stored_is_checked(run, data_dir, tmp_path, arguments, field):
+    write_memory(data_dir / "knowledge/default", "note.md")
+    write_memory(data_dir / "knowledge/default", "pitfall/other.md")
+    if arguments[0] == "context":
+        assert run("context", "init", tmp_path / "root", "--project", "shop").status == 0
+    arguments = tuple(str(tmp_path / word) if word == "root" else word for word in arguments)
+    done = run(*arguments, "--json")
+    assert (done.status, done.error["code"]) == (2, "secret_refused")
+    assert done.error["message"].startswith(f"{field} seems to hold a secret (GitHub token)")
+    assert KEY not in done.out + done.err
+    kept = "".join(file.read_text("utf-8") for file in tmp_path.rglob("*.[mj][ds]*"))
+    assert KEY not in kept
+    assert run(*arguments, "--allow-secrets").status == 0
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"summary": {"brief": f"Pushed with {KEY}"}},
+        {"summary": {"brief": "Pushed", "key_decisions": [f"Push with {KEY}"]}},
+        {"code_snippets": [{"code": f"push({KEY!r})"}]},
+        {"metadata": {"about": {"it": [KEY]}}},
+        {"metadata": {"api_key": "a8f5f167f44f4964e6c998dee827110c"}},
+        {"topics": [KEY]},
+        {"project_path": f"/src/{KEY}"},
+    ],
+    ids=str,
+)
+def test_every_part_of_a_session_is_checked(run, part):
+    document = json.dumps({"messages": [{"role": "user", "content": "Push"}], **part}).encode()
+    assert run("session", "save", "--json", stdin=document).error["code"] == "secret_refused"
+    assert run("session", "save", "--allow-secrets", stdin=document).status == 0
+
+
+def test_an_imported_transcript_is_kept_with_its_secrets_masked(run, tmp_path):
+    lines = [
+        {"role": "user", "content": f"the key is {KEY}"},
+        {"role": "assistant", "content": "I"},
+    ]
+    file = tmp_path / "talk.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    done = run("session", "import", file, "--json")
+    assert done.status == 0
+    assert "note: talk.jsonl: 1 masked that look like secrets\n" in done.err
+    shown = run("session", "show", done.json["sessions"][0]["session_id"], "--json").json
+    assert shown["messages"][0]["content"] == f"the key is {MASK}"
+    assert run("session", "import", file, "--json").json["sessions"][0]["changed"] is False
+
+
+@pytest.fixture
+def leaky(run, data_dir, tmp_path):
+    """Texts with a secret and control characters in a source, memories and sessions."""
+    text = f"The deploy key {KEY} {STEERING} ends"
+    write_memory(data_dir / "knowledge/default", "note.md", text, summary=text, tags=["k"])
+    write_memory(data_dir / "knowledge/default", "_category.md", text)
+    project = tmp_path / "project"
+    project.mkdir()
+    lines = text.replace("\r", " ")
+    (project / "deploy\x1b[2J.py").write_text(f"def deploy(x):\n    x = '{lines}'\n", "utf-8")
+    assert run("index", project).status == 0
+    told: dict[str, Any] = {"session_id": "s", "messages": [{"role": "user", "content": text}]}
+    told["summary"] = {"brief": text, "key_decisions": [text]}
+    document = json.dumps(told).encode()
+    assert run("session", "save", "--allow-secrets", stdin=document).status == 0
+    return project
+
+
+READING = [
+    ("search", "deploy", "--mode", "keyword"),
+    ("grep", "def deploy($X): $$$", "project"),
+    ("query", "deploy", "--mode", "keyword"),
+    ("get", "note"),
+    ("list",),
+    ("list", "--content"),
+    ("recent",),
+    ("category", "list"),
+    ("session", "search", "deploy", "--mode", "keyword"),
+    ("session", "list"),
+    ("session", "show", "s"),
+    ("session", "promote", "s", "--dry-run"),
+    ("session", "prune", "--keep-days", "0", "--dry-run"),
+    ("episodic-search", "deploy", "--file", "data/default.mv2"),
+    ("status", "--skipped"),
+]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_no_reading_command_prints_a_secret_or_what_steers_a_terminal(run, leaky, form):
+    for command in READING:
+        done = run(*command, *form)
+        assert done.status == 0, (command, done)
+        printed = done.out + done.err
+        assert KEY not in printed, command
+        assert command[0] in ("category", "status") or "masked" in printed, command
+        assert not set("\x1b\x07\x08\x9b\u202e") & set(printed), command
+        assert "\r" not in printed, command
+
+
+def test_colours_of_a_terminal_are_ours_alone():
+    out = io.StringIO()
+    call = Call((), Path(), {}, io.BytesIO(), out, out, True, False, 80)
+    call.print(title("a\x1b[2Jb"), " \x1b[31mred", "\tand\nso on \r\n")
+    assert out.getvalue() == "\x1b[36m\x1b[1ma\\x1b[2Jb\x1b[0m \\x1b[31mred\tand\nso on \r\n\n"
+
+
+def test_json_says_the_same_with_and_without_control_characters(run, data_dir):
+    text = f"A note {STEERING}".replace("\r", " ")
+    write_memory(data_dir / "knowledge/default", "note.md", text)
+    done = run("get", "note", "--json")
+    assert done.json["content"] == text
+    assert done.out.count("\n") == 1
+
+
+def test_a_file_that_may_hold_secrets_is_not_found_and_said_to_be_left_out(run, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".env").write_text(f"DEPLOY_KEY={KEY}\n")
+    (project / "deploy.py").write_text("def deploy(): ...\n")
+    assert run("index", project).status == 0
+    search = ("search", "DEPLOY_KEY", "--mode", "keyword", "--json")
+    assert ".env" not in {hit["filename"] for hit in run(*search).json}
+    skipped = run("status", "--skipped").out.splitlines()
+    assert "project: .env: may hold secrets" in skipped
+    assert run("index", project, "--exclude", "!.env", "--full").status == 0
+    assert (".env", True) in {(hit["filename"], MASK in hit["code"]) for hit in run(*search).json}

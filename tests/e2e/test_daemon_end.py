@@ -1,0 +1,118 @@
+"""A daemon ends when it is asked to, and nobody is turned away while it does."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.daemon import end
+from memory_sidecar.errors import DaemonUnreachable
+from tests.e2e.home import Home
+
+HANGS = """
+import threading
+from memory_sidecar.cli import daemon
+from memory_sidecar.daemon import host
+host.ENDS_WITHIN_S = 0.2
+daemon.Commands.close = lambda _: threading.Event().wait()
+daemon.main()
+"""
+
+OLDER_BUILD = "import memory_sidecar\nmemory_sidecar.__version__ = '0.0.1'\n"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end, "END_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(end, "_KILL_S", 30.0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_suspended_daemon_is_killed(home: Home) -> None:
+    home.add_source()
+    pid = home.pid
+    home.signal_only(signal.SIGSTOP)
+    assert end.end_daemon(str(home.data_dir), home.environ) == end.Ended(pid, was_killed=True)
+    assert not home.is_served
+    assert home.sources() == ["shop"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_process_that_only_has_the_number_of_a_daemon_is_left_alone(home: Home) -> None:
+    (home.data_dir / "state").mkdir(parents=True)
+    bystander = subprocess.Popen(["sleep", "60"])
+    lock = home.data_dir / "state" / "daemon.lock"
+    lock.write_text(f" {bystander.pid} 1000000000.0\n")
+    assert end.end_daemon(str(home.data_dir), home.environ) is None
+    with home.locked():  # by a process that did not sign
+        lock.write_text(f" {bystander.pid} 1000000000.0\n")
+        with pytest.raises(DaemonUnreachable, match="still runs"):
+            end.end_daemon(str(home.data_dir), home.environ)
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+
+
+def test_daemon_leaves_behind_what_does_not_end(home: Home) -> None:
+    home.data_dir.mkdir()
+    daemon = home.run_python(HANGS, str(home.data_dir))
+    home.wait_until_served(daemon)
+    home.add_source()
+    stopped = home.call("stop", "--json")
+    assert (stopped.returncode, stopped.stderr) == (0, "")
+    assert json.loads(stopped.stdout) == {"stopped": True, "pid": daemon.pid}
+    assert daemon.wait(timeout=60) == 0
+    assert "left behind" in home.log
+    assert list((home.runtime_dir / "memory-sidecar").iterdir()) == []
+    assert home.sources() == ["shop"]
+
+
+def test_being_asked_twice_does_not_hurry_it(home: Home) -> None:
+    root = home.add_source()
+    assert home.call("index", root, "--wait", "keyword").returncode == 0
+    running = home.start("search", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE)
+    home.wait_for_requests(1)
+    stopping = [home.start("stop", "--json") for _ in range(3)]
+    while "asked to stop" not in home.log:
+        time.sleep(0.01)
+    out, err = running.communicate("total", timeout=60)
+    assert (running.returncode, err) == (0, "")
+    assert [hit["filename"] for hit in json.loads(out)] == ["cart.py"]
+    for each in stopping:
+        out, err = each.communicate(timeout=60)
+        assert (each.returncode, err) == (0, "")
+        assert json.loads(out)["stopped"]
+
+
+@pytest.mark.parametrize("running", ["nothing", "the older one"])
+def test_clients_of_two_versions_at_once_are_all_answered(
+    home: Home, tmp_path: Path, running: str
+) -> None:
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "sitecustomize.py").write_text(OLDER_BUILD)
+    older = Home(home.folder, home.runtime_dir, PYTHONPATH=str(tmp_path / "older"))
+    if running == "the older one":
+        assert older.sources() == []
+    clients = [each.start("source", "list", "--json") for _ in range(15) for each in (older, home)]
+    answers = [client.communicate(timeout=120) for client in clients]
+    assert [out for out, _ in answers] == ["[]\n"] * 30, answers
+    assert [client.returncode for client in clients] == [0] * 30
+    assert home.sources() == []
+    assert "version 0.0.1" not in home.log.splitlines()[-1]
+
+
+def test_command_that_waits_for_another_daemon_says_so(home: Home) -> None:
+    (home.data_dir / "state").mkdir(parents=True)
+    with home.locked():
+        waiting = home.start("source", "list", "--json")
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline() == (
+            f"note: waiting for another daemon of {home.data_dir} to start or to end\n"
+        )
+    out, err = waiting.communicate(timeout=60)
+    assert (waiting.returncode, out, err) == (0, "[]\n", "")

@@ -1,0 +1,93 @@
+"""Every sentence of the page about security is held by a test, which is named here for it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "security.md").read_text("utf-8")
+
+# The beginning of each sentence, and the tests that fail where it does not hold.
+_HELD = """
+What a repository brings is data
+    security/test_hostile_clone.py::test_every_command_is_called
+Opening one, by any command
+    security/test_hostile_clone.py::test_no_command_is_turned_against_its_user
+    security/test_hostile_clone.py::test_no_tool_is_turned_against_its_user
+A folder's own
+    test_trust.py::test_a_folder_that_nobody_trusts_is_passed_over_and_told_of
+    test_settings.py::test_a_project_that_is_not_trusted_sets_nothing
+You are asked once
+    test_trust.py::test_at_a_terminal_it_is_asked_once
+    test_trust.py::test_what_passes_over_a_folder_says_so_in_one_line
+`memory-sidecar trust [PATH]`
+    test_trust.py::test_the_command_trusts_lists_and_takes_back
+A folder inside
+    test_trust.py::test_a_trusted_one_counts_and_one_inside_of_it_does_not
+    test_trust.py::test_an_answer_is_for_the_folder_itself_however_it_is_reached
+Your answers lie
+    test_trust.py::test_answers_that_others_could_have_written_count_for_nothing
+A data directory that you name
+    test_trust.py::test_what_is_named_needs_no_trust
+Settings come from
+    test_settings.py::test_the_environment_wins_over_a_trusted_project_and_that_over_the_user
+A source's own
+    test_settings.py::test_a_source_may_leave_out_more_and_nothing_else
+    test_settings.py::test_one_sources_settings_are_no_other_ones
+Relative paths
+    test_settings.py::test_lists_and_paths
+Names in a list
+    sources/test_registry.py::test_a_broken_file_is_named_and_never_overwritten
+    sources/test_registry.py::test_a_file_of_another_user_is_not_believed
+What is derived
+    flows/test_remove_state.py::test_a_link_on_the_way_is_not_followed
+The data directory, your home
+    sources/test_registry.py::test_our_own_data_is_no_source
+    sources/test_registry.py::test_all_that_the_user_has_is_a_source_only_if_they_insist
+Other programs are
+    test_children.py::test_only_absolute_folders_are_looked_in
+    test_children.py::test_it_works_in_the_home_folder_with_nothing_else
+They get the usual
+    test_children.py::test_a_program_gets_the_usual_variables_and_those_that_are_named
+    e2e/test_children.py::test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon
+The access log is
+    context/test_commit.py::test_no_program_of_the_repository_is_run
+It is committed to
+    context/test_commit.py::test_a_bare_repository_that_a_clone_brings_is_not_used
+A model comes
+    embedding/test_supply.py::test_one_flipped_bit_is_seen
+    embedding/test_supply.py::test_the_cache_is_the_users_own
+A cache that
+    embedding/test_supply.py::test_a_cache_that_others_can_write_is_not_looked_into
+    embedding/test_supply.py::test_a_download_that_is_not_what_its_name_says_is_not_loaded
+"""
+HELD_BY = {
+    start: tests.split()
+    for start, tests in re.findall(r"^(\S.*)\n((?: +.*\n)+)", _HELD, re.MULTILINE)
+}
+
+
+def sentences() -> list[str]:
+    """Of the page, up to what it does not protect from; but the one that tells of this file."""
+    told = PAGE[: PAGE.index("## What it does not protect from")]
+    paragraphs = re.split(r"\n\n|\n- |^#.*$", told, flags=re.MULTILINE)
+    texts = [" ".join(text.lstrip("- ").split()) for text in paragraphs]
+    said = [each for text in texts for each in re.split(r"(?<=\.) (?=[A-Z])", text) if each]
+    return [each for each in said if "test_security_page.py" not in each]
+
+
+def test_each_sentence_has_its_tests() -> None:
+    said = sentences()
+    assert [each for each in said if not any(map(each.startswith, HELD_BY))] == []
+    assert [start for start in HELD_BY if not any(s.startswith(start) for s in said)] == []
+
+
+@pytest.mark.parametrize("test", sorted({test for tests in HELD_BY.values() for test in tests}))
+def test_the_test_is_there(test: str) -> None:
+    path, _, name = test.partition("::")
+    tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
