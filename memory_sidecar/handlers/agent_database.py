@@ -30,6 +30,8 @@ from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
 
+FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
+
 
 class AgentDatabase:
     """The database at `paths.db` with its directories. Safe to use from several threads."""
@@ -187,6 +189,8 @@ class AgentDatabase:
             self.data.complete(reporter)
             self.data.catch_up([*self.sources(), *self._removed()], reporter)
         self._has_looked = True
+        if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
+            reporter.notice(f"{self.name} is being compared with its files: answering from before")
         self.reads.catch_up()
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection

@@ -246,10 +246,10 @@ class Database(Readings[S]):
         return self.owner.states()
 
     def unseen(self) -> set[str]:
-        """The watched sources whose files were not looked at since this process began."""
+        """The watched sources whose files this process has not looked at yet."""
         if not self.is_tended:
             return set()
-        seen = {state.name for state in self.states() if state.refreshed_at is not None}
+        seen = {state.name for state in self.states() if state.refreshed_at or state.error}
         return {source.name for source in self.sources()} - seen
 
     def wait_fresh(self, *, timeout_ms: int) -> bool:
