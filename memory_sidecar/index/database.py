@@ -287,6 +287,8 @@ class Database(Readings[S]):
                     raise
                 reporter.notice(f"{error.message}: making it again")
                 self.begin_anew(reporter, unless_after=beginnings)
+            if self.is_tended:
+                self.wait_fresh(timeout_ms=int(1000 * LOST_PATIENCE_S))
             return work()
 
     def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
