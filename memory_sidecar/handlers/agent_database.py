@@ -21,7 +21,7 @@ from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.index.database import Database
-from memory_sidecar.index.report import IndexReport
+from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import Connection

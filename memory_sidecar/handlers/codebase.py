@@ -15,9 +15,9 @@ from memory_sidecar.flows.codebase import CodeBuilder
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.index.activity import Failure
-from memory_sidecar.index.database import Database, processors
+from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.report import IndexReport
+from memory_sidecar.index.indexing import IndexReport, processors
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code

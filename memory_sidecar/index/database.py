@@ -8,8 +8,6 @@ is made again by what needs it first, which says so.
 from __future__ import annotations
 
 import math
-import os
-import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
@@ -20,27 +18,26 @@ from memory_sidecar.errors import (
     ModelError,
     NotFound,
     PathRefused,
-    SidecarError,
     StoreBusy,
     StoreCorrupt,
 )
 from memory_sidecar.flows.document import Stopped
-from memory_sidecar.flows.source import Builder, Refreshed, SourceFlow, remove_state
+from memory_sidecar.flows.source import Builder, SourceFlow, remove_state
 from memory_sidecar.flows.vectors import known_vectors
 from memory_sidecar.index.activity import Activity
 from memory_sidecar.index.embedding import Embedding
 from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.indexing import IndexReport, index_sources, processors, require_files
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import Readings
-from memory_sidecar.index.report import IndexReport, report_of
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.store_file import S, StoreFile
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import damage_of, named_errors
+from memory_sidecar.sqlite import damage_of
 from memory_sidecar.store.report import (
     source_names,
 )
@@ -196,7 +193,7 @@ class Database(Readings[S]):
         """
         for source in sources:
             if not self._builder(source).believes_empty:
-                _require_files(source)
+                require_files(source)
 
         def work(said: Reporter) -> IndexReport:
             if all_of_it:
@@ -205,7 +202,7 @@ class Database(Readings[S]):
                 self._forget_state(source)
             if all_of_it:
                 self._forget_all_but(sources)
-            return self._update(self._with_lost(sources, said), said, full=False, embed=True)
+            return self._update(self._with_lost(sources, said), said, embed=True)
 
         return self._ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
@@ -275,30 +272,14 @@ class Database(Readings[S]):
 
     # Reading
 
-    def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
-        """Do `work`, which reads; if the database turns out to be damaged, begin it anew before."""
-        beginnings = self._file.beginnings
-        try:
-            return work()
-        except Exception as error:
-            # A reader of the database that another thread set aside may meet any error.
-            if self._file.beginnings == beginnings:
-                if not (isinstance(error, StoreCorrupt) and error.is_of(self.paths.db)):
-                    raise
-                reporter.notice(f"{error.message}: making it again")
-                self.begin_anew(reporter, unless_after=beginnings)
-            if self.is_tended:
-                self.wait_fresh(timeout_ms=int(1000 * LOST_PATIENCE_S))
-            return work()
-
     def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
-        """Set the database aside for a new one; of several callers, by `unless_after`, one does."""
-
         def work(_: Reporter) -> None:
             if unless_after in (None, self._file.beginnings):
                 self.owner.start_over()
 
         self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        if self.is_tended:
+            self.wait_fresh(timeout_ms=int(1000 * LOST_PATIENCE_S))
 
     def _make_lost(
         self,
@@ -317,7 +298,7 @@ class Database(Readings[S]):
             with self.open().reading() as connection:  # another caller may have done it
                 _, still_lost = self._known_and_lost(connection, lost, Silent())
             if still_lost:
-                self._update(still_lost, said, full=False, embed=not self.is_tended)
+                self._update(still_lost, said, embed=not self.is_tended)
 
         try:
             self.owner.ask(
@@ -343,40 +324,10 @@ class Database(Readings[S]):
         return cast("T", done)  # not needless, as it cannot be
 
     def _update(
-        self, sources: Sequence[Source], reporter: Reporter, *, full: bool, embed: bool
+        self, sources: Sequence[Source], reporter: Reporter, *, full: bool = False, embed: bool
     ) -> IndexReport:
-        started = time.monotonic()
-        store = self.open()
-        problem = self.models.problem
-        self._embedding.adopt_model()
-        passes: list[Refreshed] = []
-        absent: dict[str, SidecarError] = {}
-        for source in sources:
-            try:
-                refreshed = self.owner.refresh(source, reporter, urgency=Urgency.ASKED, full=full)
-            except (NotFound, PathRefused) as error:
-                absent[source.name] = error
-                continue
-            passes.append(refreshed)
-            if refreshed.notice:
-                reporter.notice(refreshed.notice)
-        if absent and not passes:
-            raise next(iter(absent.values()))
-        for why in absent.values():
-            reporter.notice(f"{why.message}: its index stays as it was; {why.hint}")
-        embedded = 0
-        if problem is not None:
-            reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
-        elif embed:
-            wanted = [source.name for source in sources] or None
-            embedded = self.owner.embed(reporter, urgency=Urgency.ASKED, sources=wanted)
-        return report_of(
-            store,
-            sources,
-            passes,
-            absent=absent,
-            embedded=embedded,
-            seconds=time.monotonic() - started,
+        return index_sources(
+            self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed
         )
 
     def _make_lock(self) -> WriterLock:
@@ -425,19 +376,3 @@ class Database(Readings[S]):
             gone = [name for name in source_names(connection) if name not in kept]
         for name in gone:
             store.forget_source(name)
-
-
-def processors() -> int:
-    """How many to keep busy."""
-    return min(os.cpu_count() or 1, 8)
-
-
-def _require_files(source: Source) -> None:
-    """What cannot be made again must not be thrown away."""
-    with named_errors(source.root):
-        if not source.root.is_dir() or not any(source.root.iterdir()):
-            raise NotFound(
-                f"{source.root} is not there or empty, so nothing was rebuilt",
-                hint="mount its disk again, rebuild the others by --source, or `memory-sidecar "
-                f"source remove {source.name}`",
-            )

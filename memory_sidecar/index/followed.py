@@ -11,6 +11,9 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import StoreCorrupt
+from memory_sidecar.flows.document import Stopped
 from memory_sidecar.flows.source import Refreshed
 from memory_sidecar.index.activity import FilesUnderWay
 from memory_sidecar.index.loop import BackOff
@@ -115,7 +118,22 @@ class Followed:
             Settled(settled.paths, everything or settled.everything or self.refreshed_at is None)
         )
 
-    def succeed(self, refreshed: Refreshed, under: Collection[str] | None, *, at_ms: int) -> None:
+    def told(
+        self, look: Callable[[], Refreshed], under: Collection[str] | None, *, clock: Clock
+    ) -> Refreshed:
+        """Remember what comes of `look` at what lies `under` these paths, or at everything."""
+        try:
+            refreshed = look()
+        except (Stopped, StoreCorrupt):  # a damaged database is begun anew at once
+            self._put_off()
+            raise
+        except Exception as error:
+            self._fail(str(error) or type(error).__name__)
+            raise
+        self._succeed(refreshed, under, at_ms=clock())
+        return refreshed
+
+    def _succeed(self, refreshed: Refreshed, under: Collection[str] | None, *, at_ms: int) -> None:
         """The pass over `under`, or everything, is committed: watch what the scan found."""
         with self._lock:
             self._is_looking = False
@@ -138,7 +156,7 @@ class Followed:
         if under is None or self._folders != before:
             self._watch.follow(self._folders)
 
-    def fail(self, error: str) -> None:
+    def _fail(self, error: str) -> None:
         """The pass did not come to its end; everything is scanned again after a while."""
         with self._lock:
             self._is_looking = False
@@ -146,7 +164,7 @@ class Followed:
             self._retry_at = self._now_s() + self._back_off.next_s()
             self._rescan_at = self._now_s() + RESCAN_S
 
-    def put_off(self) -> None:
+    def _put_off(self) -> None:
         """The pass was ended early: it is due again."""
         with self._lock:
             self._is_looking = False

@@ -340,16 +340,8 @@ class Owner(Generic[S]):
     def _told(
         self, followed: Followed, look: Callable[[], Refreshed], under: Collection[str] | None
     ) -> Refreshed:
-        """`look` at the files, and have `followed` know what came of it."""
-        try:
-            refreshed = look()
-        except (Stopped, StoreCorrupt):  # a damaged database is begun anew at once
-            followed.put_off()
-            raise
-        except Exception as error:
-            followed.fail(str(error) or type(error).__name__)
-            raise
-        followed.succeed(refreshed, under, at_ms=self._clock())
+        """`look` at the files, and have `followed` and `status` know what came of it."""
+        refreshed = followed.told(look, under, clock=self._clock)
         self.activity.went_well(followed.source.name)
         return refreshed
 

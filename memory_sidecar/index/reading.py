@@ -9,9 +9,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Generic
+from typing import Generic, TypeVar
 
-from memory_sidecar.errors import ModelError, NoIndex, SidecarError
+from memory_sidecar.errors import ModelError, NoIndex, SidecarError, StoreCorrupt
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.store_file import S, StoreFile
@@ -20,6 +20,8 @@ from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.identity import read_identity
 from memory_sidecar.store.report import VectorCounts, source_names, source_standings
 from memory_sidecar.store.vectors import Vector
+
+T = TypeVar("T")
 
 EmbedQuery = Callable[[str], Vector]
 
@@ -56,10 +58,28 @@ class Readings(ABC, Generic[S]):
     ) -> None:
         """Have the rows of `lost` made again, as `snapshot` says; `known` are sources with rows."""
 
+    @abstractmethod
+    def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
+        """Set the database aside for a new one; of several callers, by `unless_after`, one does."""
+
     def open(self) -> S:
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
         self.used_at_s = time.monotonic()
         return self._file.open()
+
+    def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
+        """Do `work`, which reads; if the database turns out to be damaged, begin it anew before."""
+        beginnings = self._file.beginnings
+        try:
+            return work()
+        except Exception as error:
+            # A reader of the database that another thread set aside may meet any error.
+            if self._file.beginnings == beginnings:
+                if not (isinstance(error, StoreCorrupt) and error.is_of(self._file.path)):
+                    raise
+                reporter.notice(f"{error.message}: making it again")
+                self.begin_anew(reporter, unless_after=beginnings)
+            return work()
 
     def complete(self, reporter: Reporter) -> S:
         """The store, with rows of every source: see `snapshot`."""
