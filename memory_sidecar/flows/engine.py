@@ -116,7 +116,11 @@ class Engine:
 
     def start(self) -> None:
         """Open the state and get ready for batches. Raises StateBroken and OSError."""
-        check_state(self._state)
+        try:
+            check_state(self._state)
+        except BaseException:
+            self._loop.close()
+            raise
         self._thread.start()
         try:
             self._call(self._open())

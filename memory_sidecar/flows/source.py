@@ -310,6 +310,7 @@ class SourceFlow:
     def _opened_engine(self) -> Engine:
         if self._engine is None:
             self._is_ending = threading.Event()
+            self._unclean_ends.begin()
             engine = Engine(
                 self._state / _ENGINE_FOLDER,
                 name=self.source.name,
@@ -318,7 +319,6 @@ class SourceFlow:
                 threads=self._threads,
                 is_stopped=self._is_ending,
             )
-            self._unclean_ends.begin()
             engine.start()
             self._engine = engine
             self._crashes = CrashLog(self._state, "in_flight")

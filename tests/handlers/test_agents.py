@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from typing import Any
 
@@ -24,6 +25,7 @@ from memory_sidecar.index.tending import Tending
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths
+from memory_sidecar.sources.access_log import log_reads
 from tests.conftest import HashModels, write_memory
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -400,3 +402,16 @@ def test_a_remedy_that_is_named_works(make_agent, folder, notices):
     agent.rebuild(reporter=Silent())
     assert found(agent, "growing delay", notices, mode="vector") == ["retry.md"]
     assert notices.said == []
+
+
+def test_reads_of_many_threads_are_counted_once(make_agent, folder):
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent(clock=lambda: NOW)
+    assert paths(agent) == ["one.md"]
+    log_reads(agent.paths.access_log, ["one.md"] * 1_000, tool="get", at_ms=NOW)
+    readers = [threading.Thread(target=agent.reads.catch_up) for _ in range(6)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert agent.get("one", reporter=Silent())[1].uses == 1_000
