@@ -11,7 +11,7 @@ import sys
 
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.protocol import ProtocolError
-from memory_sidecar.locate import data_dir_option, locate
+from memory_sidecar.locate import data_dir_option, leading_options_last, locate
 from memory_sidecar.trust import ask_or_tell
 
 TYPE_CHECKING = False
@@ -44,16 +44,20 @@ def main() -> int:
     try:
         return _main(sys.argv[1:])
     except KeyboardInterrupt:
+        _write(2, "memory-sidecar: interrupted\n")
         return EXIT_INTERRUPTED
 
 
 def _main(arguments: list[str]) -> int:
+    arguments = leading_options_last(arguments)
     if arguments[:1] == [MCP_OPTION]:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
     # Whoever only wants to read the help has no use for a daemon.
     may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
+    if may_start and (status := _check_new(arguments, options)) is not None:
+        return status
     runs_here = _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
     if NO_DAEMON_OPTION in options:
         runs_here = True
@@ -90,6 +94,21 @@ def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
             os._exit(int(status))  # all is written, and taking Python down takes 5 ms
         time.sleep(REFUSED_PAUSE_S)
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
+
+
+def _check_new(arguments: list[str], options: list[str]) -> int | None:
+    """Tell of a data directory that is to be made; the exit status where it seems mistyped."""
+    named = data_dir_option(arguments)
+    if named is None or os.path.lexists(os.path.expanduser(named)):
+        return None
+    from memory_sidecar.cli.new_data_dir import check_new_data_dir
+    from memory_sidecar.errors import NotFound
+
+    try:
+        _note(check_new_data_dir(options, named))
+    except NotFound as error:
+        return _explain(error, arguments)
+    return None
 
 
 def _data_dir(arguments: list[str], cwd: str, *, may_ask: bool) -> str:

@@ -51,6 +51,19 @@ def data_dir_option(arguments: Sequence[str]) -> str | None:
     return found
 
 
+def leading_options_last(arguments: list[str]) -> list[str]:
+    """The command comes first: `--data-dir DIR` before it goes behind all that belongs to it."""
+    count = 0
+    while count < len(arguments):
+        word = arguments[count]
+        if word != DATA_DIR_OPTION and not word.startswith(DATA_DIR_OPTION + "="):
+            break
+        count += 2 if word == DATA_DIR_OPTION else 1
+    rest = arguments[count:]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *arguments[:count], *rest[end:]]
+
+
 def upwards(folder: str) -> Iterator[str]:
     """`folder` and every folder above it."""
     yield folder

@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.locate import locate
 
 OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
@@ -45,6 +46,11 @@ class StorePaths:
     @property
     def state(self) -> Path:
         return self.db.parent / "state" / self.db.stem
+
+    @property
+    def tree(self) -> Tree:
+        """In which everything lies that is ours, and nothing is reached through a link."""
+        return Tree(self.db.parent, is_own=True)
 
     @property
     def registry(self) -> Path:
@@ -68,6 +74,10 @@ class AgentPaths(StorePaths):
     @property
     def state(self) -> Path:
         return self.db.parent / ".state" / self.db.stem
+
+    @property
+    def tree(self) -> Tree:
+        return Tree(self.db.parent.parent, is_own=True)
 
     @property
     def memories(self) -> Path:

@@ -20,6 +20,7 @@ from memory_sidecar.locate import CONFIG_NAME, upwards
 from memory_sidecar.trust import answer_of, config_folder
 
 ENV_PREFIX = "MEMORY_SIDECAR_"
+MAX_NUMBER = (1 << 31) - 1
 USER_CONFIG_NAME = "config.toml"
 MAX_CONFIG_BYTES = 1 << 20
 _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
@@ -37,6 +38,7 @@ class Settings:
     child_environment: tuple[str, ...] = ()  # variables that programs get besides the usual ones
     rerank: bool = True  # whether `query` has the cross-encoder read the best memories once more
     idle_unload_minutes: int = 10  # the daemon gives the model's memory back after so long; 0 never
+    idle_end_minutes: int = 10  # a daemon that keeps nothing ends after so long; 0 never
     context_root: str = ""  # the dense-context root; "" looks upwards of where a command is run
     context_regen: bool = False  # whether the daemon keeps its indexes up to date
     context_commit: bool = False  # whether a counted access is committed with git at once
@@ -64,6 +66,9 @@ def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Sett
     for key, kind in kinds.items():
         if (text := environ.get(ENV_PREFIX + key.upper())) is not None:
             chosen[key] = _from_text(key, text, kind)
+    for key, value in chosen.items():
+        if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
+            raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {str(value)[:20]}")
     return replace(settings, **chosen)
 
 
@@ -96,7 +101,7 @@ def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
     configs = [Path(os.path.realpath(Path(config_folder(environ), USER_CONFIG_NAME)))]
     for above in upwards(os.fspath(folder)):
         config = Path(above, CONFIG_NAME)
-        if config.is_file() and answer_of(above, environ):
+        if os.path.isfile(config) and answer_of(above, environ):  # noqa: PTH113  which never fails
             return [*configs, config]
     return configs
 

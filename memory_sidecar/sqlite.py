@@ -8,18 +8,23 @@ belongs to the thread that uses it at the moment; it is not shared between two a
 from __future__ import annotations
 
 import errno
+import os
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 import sqlite_vec
 
+from memory_sidecar.disk import reasons
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import (
     DiskFull,
+    PathRefused,
     SidecarError,
     StoreBusy,
     StoreCorrupt,
@@ -43,18 +48,20 @@ def connect(
 ) -> apsw.Connection:
     """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
 
+    Where nothing can be written it is opened for reading, and what writes raises StoreReadOnly.
+
     Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
     the disk refuses, StoreBusy where another process holds it for longer than the time-out.
     """
+    read_only = read_only or (path.exists() and not os.access(path.parent, os.W_OK))
     flags = (
-        apsw.SQLITE_OPEN_READONLY
+        apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         if read_only
         else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     )
     with named_errors(path):
-        if not read_only:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        connection = apsw.Connection(str(path), flags=flags)
+        _check_files(path, is_made=not read_only)
+        connection = apsw.Connection(_name_of(path, read_only=read_only), flags=flags)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             connection.enable_load_extension(True)
@@ -72,6 +79,40 @@ def connect(
             connection.close()
             raise
     return connection
+
+
+def _name_of(path: Path, *, read_only: bool) -> str:
+    """As SQLite takes it.
+
+    A reader needs files beside the database, which nobody can make on a disk that cannot be
+    written; nor can anyone change the database there.
+    """
+    if not read_only:
+        return str(path)
+    wal = path.with_name(path.name + "-wal")
+    is_fixed = path.exists() and not wal.exists() and not os.access(path.parent, os.W_OK)
+    return path.absolute().as_uri() + ("?immutable=1" if is_fixed else "")
+
+
+def _check_files(path: Path, *, is_made: bool) -> None:
+    """Raise FileRefused unless the files at `path` are plain ones, or none yet; then make it.
+
+    SQLite would follow a link there, and wait for ever at a FIFO. None is opened to look: to close
+    it would drop every lock that this process has on it.
+    """
+    tree = Tree(path.parent, is_own=True)
+    if is_made:
+        tree.make()
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        file = path.with_name(path.name + suffix)
+        status = tree.status(file)
+        if status is not None and stat.S_ISLNK(status.st_mode):
+            raise FileRefused(errno.ELOOP, reasons.SYMBOLIC_LINK, file)
+        if status is not None and not (stat.S_ISREG(status.st_mode) or path.is_dir()):
+            raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, file)
+        if status is None and not suffix and is_made:
+            with suppress(FileExistsError):  # for the user alone, and what SQLite puts beside it
+                os.close(tree.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 @contextmanager
@@ -235,6 +276,11 @@ def _is_full(path: Path) -> bool:
 
 
 def _named_os(error: OSError, path: Path) -> SidecarError:
+    if isinstance(error, FileRefused):
+        return PathRefused(
+            f"{error.filename} is not opened: {error.reason}",
+            hint="put the file itself there, or name another",
+        )
     if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and _is_full(path)):
         return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):

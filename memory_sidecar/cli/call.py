@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     OpenServices = Callable[..., Services]
     CloseServices = Callable[[Services], None]
 
+MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
+_INPUT_PART_BYTES = 1 << 16
+MAX_PATH_BYTES = 4095  # what Linux takes; others take less, and say so
+MAX_NAME_BYTES = 255
 T = TypeVar("T")
 
 
@@ -109,6 +113,15 @@ class Call:
     def wants_json(self) -> bool:
         return wants_json(self.arguments, is_terminal=self.is_terminal)
 
+    @property
+    def uses_colour(self) -> bool:
+        """https://no-color.org and https://bixense.com/clicolors, for standard output."""
+        if self.environ.get("NO_COLOR"):
+            return False
+        if self.environ.get("CLICOLOR_FORCE", "0") != "0":
+            return True
+        return self.is_terminal and self.environ.get("TERM") != "dumb"
+
     @cached_property
     def reporter(self) -> Progress:
         return Progress(
@@ -139,20 +152,58 @@ class Call:
 
     def path(self, text: str) -> Path:
         """`text` as the caller means it, relative to where the call was made."""
-        if "\0" in text:
-            raise UsageError("a path cannot hold a NUL byte")
-        return Path(os.path.normpath(self.cwd / os.path.expanduser(text)))  # noqa: PTH111  which never fails
+        path = Path(os.path.normpath(self.cwd / os.path.expanduser(text)))  # noqa: PTH111  which never fails
+        whole = os.fsencode(path)
+        if len(whole) > MAX_PATH_BYTES or max(map(len, whole.split(b"/"))) > MAX_NAME_BYTES:
+            raise UsageError(
+                f"the path {text[:40]}… is too long",
+                hint=f"a name has at most {MAX_NAME_BYTES} bytes, a path {MAX_PATH_BYTES:,}",
+            )
+        return path
+
+    def own_path(self, text: str) -> Path:
+        """As `path`, for a place of our own: SQLite takes no name that is not UTF-8."""
+        path = self.path(text)
+        try:
+            os.fsencode(path).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is not UTF-8", hint="choose another place") from error
+        return path
+
+    def check_arguments(self) -> None:
+        """Raise UsageError for an argument that no file and no text could be called."""
+        for argument in self.arguments:
+            try:
+                is_fine = b"\0" not in os.fsencode(argument)
+            except UnicodeEncodeError:  # half of a character
+                is_fine = False
+            if not is_fine:
+                raise UsageError(
+                    f"the argument {argument[:40]!r} is no text", hint="leave out NUL and the like"
+                )
 
     def text(self, argument: str) -> str:
         """`argument`, or standard input where it is `-`. Raises UsageError unless it is UTF-8."""
         where = "standard input" if argument == "-" else "the text"
-        data = self.stdin.read() if argument == "-" else os.fsencode(argument)
+        data = self.read_input() if argument == "-" else os.fsencode(argument)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
+
+    def read_input(self) -> bytes:
+        """All of standard input. Raises UsageError for more than a text can be."""
+        data = bytearray()
+        while len(data) <= MAX_INPUT_BYTES and (part := self.stdin.read(_INPUT_PART_BYTES)):
+            data += part
+        if len(data) > MAX_INPUT_BYTES:
+            raise UsageError(
+                f"standard input is larger than {MAX_INPUT_BYTES >> 20} MiB",
+                hint="pass less, or in parts",
+            )
+        return bytes(data)
 
     def hint(self, text: str) -> str:
         """`text`, its commands with the options that this call was given."""
@@ -173,7 +224,7 @@ class Call:
         if isinstance(part, str):
             return visible(part)
         text = visible(part.text)
-        return click.style(text, **part.style) if self.is_terminal else text
+        return click.style(text, **part.style) if self.uses_colour else text
 
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""

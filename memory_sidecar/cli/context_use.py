@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from memory_sidecar.cli.call import Call
@@ -19,6 +17,7 @@ from memory_sidecar.errors import SidecarError, UsageError
 from memory_sidecar.handlers.context import commit as commit_reads
 from memory_sidecar.handlers.context import record
 from memory_sidecar.outputs import context as out
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 
 @click.command()
@@ -117,8 +116,8 @@ def _event(call: Call) -> dict[str, object]:
     if not text.strip():
         raise UsageError("nothing to count", hint="name a PATH, or send a tool call as JSON")
     try:
-        event = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        event = read_json(text)
+    except BrokenJson as error:
         raise UsageError(
             f"standard input is no JSON: {error}", hint="send a tool call as agents' hooks do"
         ) from error

@@ -108,10 +108,15 @@ class Commands:
             self._shared(load_settings(self._data_dir, self._environ))
         except SidecarError as error:  # a client with the same settings is told, too
             _log.warning("%s; the settings of the next call are used", error.message)
+        except Exception:
+            _log.exception("not ready yet: the next call tries again")
 
     def close(self) -> None:
         for companion in self._companions:
-            companion.close()
+            try:
+                companion.close()
+            except Exception:  # the others have to let go, too
+                _log.exception("%s does not close", type(companion).__name__)
         if self._services is not None:
             self._services.close()
 
@@ -127,6 +132,19 @@ class Commands:
         ):
             return Kind.WORKING
         return Kind.QUICK if command in QUICK else Kind.WORKING
+
+    def may_end(self, *, idle_s: float) -> bool:
+        """Once nothing is registered and nothing stored."""
+        services = self._services
+        settings = services.settings if services is not None else Settings()
+        if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60:
+            return False
+        try:
+            return services is None or not (
+                services.agent_names() or services.codebase().registry.all()
+            )
+        except (SidecarError, OSError):
+            return False  # it cannot be read, and so may hold something
 
     def answer(self, exchange: Exchange) -> int:
         return self._run(self._call(exchange), exchange)
@@ -205,12 +223,15 @@ class Commands:
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
-                self._companions = companions_of(
+                companions = companions_of(
                     services, environ=self._environ, begin=self._has_answered
                 )
-                self._services = services
-                for companion in self._companions:
-                    companion.start()
+                self._services, self._companions = services, companions
+                for companion in companions:
+                    try:
+                        companion.start()
+                    except Exception:  # the commands work without
+                        _log.exception("%s does not run", type(companion).__name__)
             return self._services
 
 

@@ -6,7 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import print_memories, with_filters
-from memory_sidecar.cli.options import with_agent
+from memory_sidecar.cli.options import COUNT, with_agent
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, Sort
 
 # Lists go by the names that the columns have, too.
@@ -25,8 +25,8 @@ _SORTS = {sort.value: sort for sort in Sort} | {
     help="Ascending, unless --desc; without --sort, the latest change first.",
 )
 @click.option("--desc", is_flag=True, help="The other way round.")
-@click.option("--limit", type=click.IntRange(0))
-@click.option("--offset", type=click.IntRange(0), default=0)
+@click.option("--limit", type=COUNT)
+@click.option("--offset", type=COUNT, default=0)
 @click.option("--content", "with_content", is_flag=True, help="With what they say.")
 @click.option("--shared", "with_shared", is_flag=True, help="Also what all agents share.")
 @with_agent

@@ -97,6 +97,9 @@ class Commands(click.Group):
 @click.option(  # for the help: the client has acted on it before a command line gets here
     "--no-daemon", is_flag=True, expose_value=False, help="Run in this process, wherever it stands."
 )
+@click.option(  # the same: it is passed on to the command
+    "--data-dir", metavar="DIR", expose_value=False, help="Data directory to use."
+)
 def cli() -> None:
     """A local memory for coding agents: searches your projects by meaning and by name."""
 
@@ -112,6 +115,7 @@ def every_command() -> click.Group:
 def run(call: Call) -> int:
     """Run the command in `call`; returns its exit status. Every error has become one line."""
     try:
+        call.check_arguments()
         with cli.make_context(
             "memory-sidecar",
             list(call.arguments),

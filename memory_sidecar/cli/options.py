@@ -17,6 +17,11 @@ Command = Callable[..., None]
 
 DEFAULT_AGENT = "default"
 
+MAX_COUNT = 1_000_000_000
+COUNT = click.IntRange(0, MAX_COUNT)
+"""How many of something. No sum of two leaves what SQLite can count with."""
+AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
+
 
 def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
@@ -41,8 +46,8 @@ def with_call(command: Command) -> Command:
         call = context.ensure_object(Call)
         data_dir, db = given.pop("data_dir"), given.pop("db")
         del given["json_output"]  # Call.wants_json has seen it
-        call.data_dir = call.path(str(data_dir)) if data_dir else None
-        call.db = call.path(str(db)) if db else None
+        call.data_dir = call.own_path(str(data_dir)) if data_dir else None
+        call.db = call.own_path(str(db)) if db else None
         call.hints = Hints.of(context)
         command(call, **given)
 

@@ -9,7 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.memory_form import body_lines, memory_json, memory_line, with_filters
-from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
+from memory_sidecar.cli.options import AT_LEAST_ONE, TextCommand, joined, text_argument, with_agent
 from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
 from memory_sidecar.model import SearchMode
 from memory_sidecar.search.memory_hit import MemoryHit
@@ -34,9 +34,7 @@ SHOWN_LINES = 8
     "`rerank` says, which is on.",
 )
 @click.option("--explain", is_flag=True, help="Say what each relevance is made of.")
-@click.option(
-    "--max-tokens", type=click.IntRange(1), help="Budget: summaries first, then whole texts."
-)
+@click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget: summaries first, then whole texts.")
 @with_agent
 @with_filters
 def query(

@@ -6,14 +6,14 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import print_memories, with_filters
-from memory_sidecar.cli.options import with_agent
+from memory_sidecar.cli.options import COUNT, with_agent
 from memory_sidecar.memory_model import MemoryFilter, MemoryList
 
 RECENT_LIMIT = 10
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(0), default=RECENT_LIMIT, show_default=True)
+@click.option("--limit", type=COUNT, default=RECENT_LIMIT, show_default=True)
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @with_agent
 @with_filters

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_agent
+from memory_sidecar.cli.options import COUNT, with_agent
 from memory_sidecar.cli.store import memories_of
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.handlers.memories import Pruned
@@ -40,7 +40,7 @@ def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -
 @click.option("--superseded", is_flag=True, help="What another memory has replaced.")
 @click.option("--unused-for", metavar="TIME", help="Neither changed nor read for so long: 90d.")
 @click.option("--weaker-than", type=click.FloatRange(0, 1), metavar="STRENGTH")
-@click.option("--keep", type=click.IntRange(0), metavar="N", help="All but the N strongest.")
+@click.option("--keep", type=COUNT, metavar="N", help="All but the N strongest.")
 @with_agent
 def prune(
     call: Call,

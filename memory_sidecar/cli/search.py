@@ -7,7 +7,14 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.form import Styled, title
-from memory_sidecar.cli.options import joined, known_language, text_argument, with_call
+from memory_sidecar.cli.options import (
+    AT_LEAST_ONE,
+    COUNT,
+    joined,
+    known_language,
+    text_argument,
+    with_call,
+)
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.handlers.codebase import Freshness, narrowed
 from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
@@ -30,11 +37,11 @@ DIM = {"dim": True}
     default=SearchMode.HYBRID.value,
 )
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Budget for all code together.")
+@click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget for all code together.")
 @click.option(
     "--wait-fresh",
     "wait_fresh_ms",
-    type=click.IntRange(0),
+    type=COUNT,
     metavar="MS",
     help="Index every save up to now first, for at most so long.",
 )

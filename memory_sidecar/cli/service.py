@@ -30,34 +30,41 @@ def service() -> None:
 @with_call
 def install(call: Call) -> None:
     """Write the units for the data directory in use, and start them."""
+    told = _systemctl(call, "show-environment")
+    if told.returncode:
+        raise SidecarError(
+            f"systemd does not run for this user: {told.stderr}",
+            hint="log in as this user, not by su, or `loginctl enable-linger` and set "
+            "XDG_RUNTIME_DIR to /run/user/UID; elsewhere, start `memory-sidecar serve --replace`",
+        )
     folder = _unit_folder(call)
     folder.mkdir(parents=True, exist_ok=True)
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
     data_dir.mkdir(parents=True, exist_ok=True)
     for unit, text in render_units(data_dir, call.environ).items():
         (folder / unit).write_text(text, "utf-8")
+    for command in (("daemon-reload",), ("enable", "--now", *UNITS)):
+        told = _systemctl(call, *command)
+        if told.returncode:
+            _take_back(call)
+            raise SidecarError(f"systemd refused the units, nothing is left: {told.stderr}")
+    for unit in UNITS:
         call.print(f"wrote {folder / unit}")
-    _systemctl(call, "daemon-reload")
-    _systemctl(call, "enable", "--now", *UNITS)
+    call.print("it ends with your last session; `loginctl enable-linger` has it start at boot")
 
 
 @service.command()
 @with_call
 def uninstall(call: Call) -> None:
     """Stop the units and remove them."""
-    _systemctl(call, "disable", "--now", *UNITS)
-    for unit in UNITS:
-        path = _unit_folder(call) / unit
-        if path.exists():
-            path.unlink()
-            call.print(f"removed {path}")
-    _systemctl(call, "daemon-reload")
+    for path in _take_back(call):
+        call.print(f"removed {path}")
 
 
 @service.command(name="status")
 @with_call
 def service_status(call: Call) -> None:
-    """Show whether the units are there, and what systemd says of them."""
+    """Show whether the units are there, and what systemd says of them; fails unless one runs."""
     missing = [unit for unit in UNITS if not (_unit_folder(call) / unit).is_file()]
     if missing:
         raise NotFound(
@@ -65,7 +72,35 @@ def service_status(call: Call) -> None:
         )
     for unit in UNITS:
         call.print(f"{_unit_folder(call) / unit}")
-    _systemctl(call, "--no-pager", "--lines=0", "status", *UNITS, may_fail=True)
+    call.print(_systemctl(call, "--no-pager", "--lines=0", "status", *UNITS).stdout.rstrip("\n"))
+    told = _systemctl(call, "is-active", *UNITS)  # the socket alone will do: it starts the service
+    if told.returncode:
+        raise SidecarError(
+            f"the service does not run: {told.stdout or told.stderr}",
+            hint=f"`systemctl --user start {UNITS[0]}`, and `journalctl --user -u {NAME}` says why",
+        )
+
+
+def _take_back(call: Call) -> list[Path]:
+    """Whatever systemd can be told, the units are gone; returns those that were there."""
+    told = _systemctl(call, "disable", "--now", *UNITS)
+    folder = _unit_folder(call)
+    wanted = [path for unit in UNITS for path in folder.glob(f"*.wants/{unit}")]
+    removed = [path for path in (*wanted, *(folder / unit for unit in UNITS)) if _is_there(path)]
+    for path in removed:
+        path.unlink()
+    if told.returncode and removed:
+        call.reporter.notice(
+            f"systemd could not be told ({told.stderr.strip()}): `memory-sidecar stop` ends the "
+            "daemon"
+        )
+    else:
+        _systemctl(call, "daemon-reload")
+    return removed
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
 
 
 def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -117,20 +152,11 @@ def _unit_folder(call: Call) -> Path:
     return Path(config) / "systemd" / "user"
 
 
-def _systemctl(call: Call, *arguments: str, may_fail: bool = False) -> None:
-    """Have systemd do it; where there is no systemd, say what would be done."""
-    command = ["systemctl", "--user", *arguments]
-    program = shutil.which("systemctl")
+def _systemctl(call: Call, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What systemd answers; a failure where it is not installed."""
+    program = shutil.which("systemctl", path=call.environ.get("PATH"))
     if program is None:
-        call.print(f"systemd is not here; it would be: {' '.join(command)}")
-        return
-    done = subprocess.run(  # noqa: S603
-        [program, *command[1:]], capture_output=True, text=True, check=False
+        return subprocess.CompletedProcess(arguments, 127, "", "systemctl is not here")
+    return subprocess.run(  # noqa: S603
+        [program, "--user", *arguments], capture_output=True, text=True, check=False
     )
-    if done.stdout:
-        call.print(done.stdout.rstrip("\n"))
-    if done.returncode and not may_fail:
-        raise SidecarError(
-            f"`{' '.join(command)}` failed: {done.stderr}",
-            hint="it needs a session of this user with systemd",
-        )

@@ -7,17 +7,18 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import allow_secrets_option, with_agent, with_help
+from memory_sidecar.cli.options import COUNT, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import head_json, list_sessions, search, sessions_of
 from memory_sidecar.clock import iso_utc, system_clock
+from memory_sidecar.disk.opening import read_named
 from memory_sidecar.errors import SessionInvalid, UsageError
 from memory_sidecar.handlers.promotion import Fate, Judged, Promoter, Promotion
 from memory_sidecar.handlers.sessions import Saved
 from memory_sidecar.outputs import sessions as out
 from memory_sidecar.session_model import Session
 from memory_sidecar.sessions.retention import Retention
+from memory_sidecar.sources.session_files import MAX_SESSION_BYTES
 from memory_sidecar.sources.session_json import parse_document, read_session
-from memory_sidecar.sqlite import named_errors
 
 
 @click.group()
@@ -78,8 +79,8 @@ def delete(call: Call, *, agent: str, session_id: str) -> None:
 
 
 @session.command()
-@click.option("--keep-days", type=click.IntRange(0), metavar="N", help="Since the last update.")
-@click.option("--keep-count", type=click.IntRange(0), metavar="N", help="Of the latest ones.")
+@click.option("--keep-days", type=COUNT, metavar="N", help="Since the last update.")
+@click.option("--keep-count", type=COUNT, metavar="N", help="Of the latest ones.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @with_agent
 def prune(
@@ -167,15 +168,14 @@ def _promoter(call: Call, agent: str) -> Promoter:
 
 def _read_document(call: Call, file: str) -> dict[str, Any]:
     if file == "-":
-        return parse_document(call.stdin.read())
-    path = call.path(file)
-    with named_errors(path):
-        try:
-            data = path.read_bytes()
-        except (FileNotFoundError, IsADirectoryError) as error:
-            raise UsageError(
-                f"{file} is no file", hint="name one, or pass the session on standard input"
-            ) from error
+        return parse_document(call.read_input())
+    try:
+        data = read_named(call.path(file), MAX_SESSION_BYTES)
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be read: {error.strerror}",
+            hint="name a file, or pass the session on standard input",
+        ) from error
     try:
         return parse_document(data)
     except SessionInvalid as error:

@@ -10,7 +10,14 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.form import Styled, title
-from memory_sidecar.cli.options import TextCommand, joined, text_argument, with_agent
+from memory_sidecar.cli.options import (
+    AT_LEAST_ONE,
+    COUNT,
+    TextCommand,
+    joined,
+    text_argument,
+    with_agent,
+)
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.sessions import Sessions
@@ -110,8 +117,8 @@ def search(
 
 @click.command(name="list")
 @filter_options
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
-@click.option("--offset", type=click.IntRange(0), default=0)
+@click.option("--limit", type=AT_LEAST_ONE, default=20, show_default=True)
+@click.option("--offset", type=COUNT, default=0)
 @with_agent
 def list_sessions(call: Call, *, agent: str, limit: int, offset: int, **chosen: Any) -> None:  # noqa: ANN401
     """Show sessions, the latest first."""

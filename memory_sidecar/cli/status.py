@@ -66,7 +66,7 @@ def _watch(call: Call) -> None:
     shown = 0
     while True:
         lines = [call.hint(line) for line in _lines(_status(call))]
-        if call.is_terminal:
+        if call.is_terminal and call.environ.get("TERM") != "dumb":
             lines = [line[: call.columns - 1] for line in lines]
             call.stdout.write(REDRAW.format(lines=shown) if shown else "")
         elif shown:

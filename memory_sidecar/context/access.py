@@ -75,15 +75,15 @@ def accesses_of_event(
 
 def append(accesses: Sequence[Access], *, at: str) -> list[Path]:
     """Write a line for each to the log of its project; returns the logs."""
-    lines: dict[Path, list[dict[str, object]]] = {}
+    lines: dict[Project, list[dict[str, object]]] = {}
     for access in accesses:
         line: dict[str, object] = {"ts": at, "file": access.file, "tool": access.tool}
         if access.matches is not None:
             line["matches"] = access.matches
-        lines.setdefault(access.project.access_log, []).append(line)
-    for log, added in lines.items():
-        append_lines(log, added)
-    return list(lines)
+        lines.setdefault(access.project, []).append(line)
+    for project, added in lines.items():
+        append_lines(project.tree, project.access_log, added)
+    return [project.access_log for project in lines]
 
 
 # Searches

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.context.layout import CORTEX, INDEX, Project
+from memory_sidecar.disk.opening import FileRefused, Folder
 from memory_sidecar.sources.atoms import (
     AtomFacts,
     AtomId,
@@ -23,6 +24,7 @@ from memory_sidecar.sources.atoms import (
     texts_of,
 )
 from memory_sidecar.sources.frontmatter import parse_page
+from memory_sidecar.sources.memory_files import MAX_MEMORY_BYTES
 
 NO_ATOMS = frozenset({INDEX, CORTEX, "README.md"})
 
@@ -96,12 +98,17 @@ def read_shelf(project: Project, kind: AtomKind) -> Shelf:
     """Empty where the folder is missing."""
     atoms: list[Atom] = []
     strays: list[Stray] = []
-    for entry in _pages(project.folder(kind)):
-        read = _read(project, kind, entry)
-        if isinstance(read, Atom):
-            atoms.append(read)
-        elif read is not None:
-            strays.append(read)
+    try:
+        folder = project.tree.enter(project.folder(kind))
+    except OSError:
+        return Shelf(project, kind, (), ())
+    with folder:
+        for name in _pages(project.folder(kind)):
+            read = _read(project, kind, folder, name)
+            if isinstance(read, Atom):
+                atoms.append(read)
+            elif read is not None:
+                strays.append(read)
     return Shelf(
         project,
         kind,
@@ -112,58 +119,50 @@ def read_shelf(project: Project, kind: AtomKind) -> Shelf:
 
 def atom_ids(project: Project, kind: AtomKind) -> Iterator[AtomId]:
     """The ids in one folder by the names of its files, none of which is read."""
-    for entry in _pages(project.folder(kind)):
-        atom_id = AtomId.parse(entry.name.removesuffix(".md"))
+    for name in _pages(project.folder(kind)):
+        atom_id = AtomId.parse(name.removesuffix(".md"))
         if atom_id is not None and atom_id.kind is kind:
             yield atom_id
 
 
-def _pages(folder: Path) -> list[os.DirEntry[str]]:
+def _pages(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [
-                entry
+                entry.name
                 for entry in entries
                 if entry.name.lower().endswith(".md")
                 and not entry.name.startswith((".", "_"))
                 and entry.name not in NO_ATOMS
-                and not entry.is_dir()
+                and not entry.is_dir(follow_symlinks=False)
             ]
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-def _read(project: Project, kind: AtomKind, entry: os.DirEntry[str]) -> Atom | Stray | None:
+def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom | Stray | None:
     """`None` for a file that went away meanwhile."""
-    name = entry.name.removesuffix(".md")
+    name, path = file.removesuffix(".md"), project.folder(kind) / file
     if not (is_id(name) and name.startswith(f"{kind.prefix}-")):
         wanted = f"{kind.prefix}-NNN.md"
-        return Stray(Path(entry.path), "its name is no id", f"call it {wanted}, or move it away")
-    if entry.is_symlink() and not _lies_in(project.root, Path(entry.path)):
-        why = "it is a link that leads out of the root"
-        return Stray(Path(entry.path), why, "put the file itself here")
+        return Stray(path, "its name is no id", f"call it {wanted}, or move it away")
     try:
-        with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123  ten thousand times
-            text = file.read().decode("utf-8")
+        text = folder.read(file, MAX_MEMORY_BYTES)[0].decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        why = f"it is not UTF-8 (byte {error.start})"
-        return Stray(Path(entry.path), why, "convert it to UTF-8")
+        return Stray(path, f"it is not UTF-8 (byte {error.start})", "convert it to UTF-8")
+    except FileRefused as refusal:
+        return Stray(path, f"it is not read: {refusal.reason}", "put the file itself here")
     except OSError as error:
-        why = f"it cannot be read: {error.strerror}"
-        return Stray(Path(entry.path), why, "make it readable")
+        return Stray(path, f"it cannot be read: {error.strerror}", "make it readable")
     page = parse_page(text)
     line, problem = 1, ""
     if page.problem and (found := _PROBLEM.fullmatch(page.problem)):
         line, problem = int(found[1] or 1), found[2]
-    facts = atom_facts(f"{project.name}/{kind.folder}/{entry.name}", page.meta)
+    facts = atom_facts(f"{project.name}/{kind.folder}/{file}", page.meta)
     assert facts is not None
     return Atom(project, name, facts, text, page.meta, problem, line)
-
-
-def _lies_in(root: Path, path: Path) -> bool:
-    return path.resolve().is_relative_to(root.resolve())
 
 
 def _named_atom(item: str) -> bool:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from memory_sidecar.context.atoms import atom_ids
 from memory_sidecar.context.layout import Project, template
+from memory_sidecar.disk.atomic import create_file
 from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.sources.atomic import create_file, make_folders
 from memory_sidecar.sources.atoms import STANDINGS, AtomId, AtomKind
 from memory_sidecar.sources.frontmatter import new_page
 
@@ -43,17 +43,13 @@ def create_atom(
 ) -> tuple[AtomId, Path]:
     """Raises UsageError for a draft that its kind forbids, NotFound for a link to nothing."""
     _check(project, kind, draft)
-    make_folders(project.folder(kind))
     number = 1 + max((known.number for known in atom_ids(project, kind)), default=0)
     while True:
         atom_id = AtomId(kind, number)
         path = project.folder(kind) / f"{atom_id}.md"
-        try:
-            create_file(path, _page(project, atom_id, draft, today).encode())
-        except FileExistsError:
-            number += 1
-        else:
+        if create_file(project.tree, path, _page(project, atom_id, draft, today).encode()):
             return atom_id, path
+        number += 1
 
 
 def _check(project: Project, kind: AtomKind, draft: Draft) -> None:

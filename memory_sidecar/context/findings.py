@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from memory_sidecar.context.atoms import Atom
-from memory_sidecar.sources.atomic import replace_file
+from memory_sidecar.context.layout import MAX_PAGE_BYTES
+from memory_sidecar.disk.atomic import replace_file
 from memory_sidecar.sources.frontmatter import edit_page
 
 Fix = Callable[[], object]
@@ -37,7 +38,7 @@ def about(
 ) -> Finding:
     """A finding about an atom, at `key` of its frontmatter. `edits` mend it."""
     line = atom.line_of(key, item) if key else atom.problem_line
-    fix = partial(_edit, atom.path, edits) if edits and not atom.problem else None
+    fix = partial(_edit, atom, edits) if edits and not atom.problem else None
     return Finding(atom.path, line, text, remedy, fix=fix)
 
 
@@ -49,8 +50,9 @@ def apply_fixes(findings: Iterable[Finding]) -> int:
     return len(fixes)
 
 
-def _edit(path: Path, edits: Mapping[str, object]) -> None:
-    text = path.read_bytes().decode("utf-8")
+def _edit(atom: Atom, edits: Mapping[str, object]) -> None:
+    tree = atom.project.tree
+    text = tree.read(atom.path, MAX_PAGE_BYTES).decode("utf-8")
     edited = edit_page(text, edits)
     if edited != text:
-        replace_file(path, edited.encode())
+        replace_file(tree, atom.path, edited.encode())

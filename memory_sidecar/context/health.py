@@ -35,6 +35,7 @@ RULES: Mapping[str, Rule] = {
     "unlisted": rules_files.listed,
     "tasks": rules_files.tasks_readable,
     "access-log": rules_files.log_readable,
+    "no-file": rules_files.plain,
     "leftover": rules_files.nothing_left_behind,
 }
 

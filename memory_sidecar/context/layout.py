@@ -20,8 +20,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 
+from memory_sidecar.disk.atomic import create_file
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.sources.atomic import create_file
 from memory_sidecar.sources.atoms import GENERATED_LIST, AtomKind
 
 CORTEX = "CORTEX.md"
@@ -38,6 +39,8 @@ USER = "user/USER.md"
 META = "_meta"
 ACCESS_LOG = "access-log.jsonl"
 
+MAX_PAGE_BYTES = 64 << 20  # the log of a busy year takes ten
+
 ROOT_FOLDERS = (DECISIONS, "ideas", SCANS, "user", PROJECTS)
 PROJECT_FOLDERS = (*(kind.folder for kind in AtomKind), DECISIONS, META)
 
@@ -51,6 +54,11 @@ class Project:
 
     root: Path
     name: str
+
+    @property
+    def tree(self) -> Tree:
+        """What the files of its root are reached through."""
+        return Tree(self.root)
 
     @property
     def path(self) -> Path:
@@ -76,6 +84,10 @@ class Root:
     """A dense-context root."""
 
     path: Path
+
+    @property
+    def tree(self) -> Tree:
+        return Tree(self.path)
 
     def projects(self) -> list[Project]:
         """Every project, by name."""
@@ -125,13 +137,27 @@ def checked_name(name: str) -> str:
 
 def make_root(path: Path) -> list[Path]:
     """Make what is missing of a root at `path`; returns the new files. Changes none."""
-    return _make(path, ROOT_FOLDERS, _TEMPLATES / "root", {})
+    return _make(Tree(path), path, ROOT_FOLDERS, _TEMPLATES / "root", {})
 
 
 def make_project(project: Project) -> list[Path]:
     """Make what is missing of `project`; returns the new files. Changes none."""
-    made = _make(project.path, PROJECT_FOLDERS, _TEMPLATES / "project", {"project": project.name})
-    return made + _created(project.access_log, b"")
+    values = {"project": project.name}
+    made = _make(project.tree, project.path, PROJECT_FOLDERS, _TEMPLATES / "project", values)
+    return made + _created(project.tree, project.access_log, b"")
+
+
+def page_bytes(tree: Tree, path: Path) -> bytes | None:
+    """What is at `path`, as far as it may be read; `None` where nothing is.
+
+    What is no file, or one without an end, says nothing: a check names it.
+    """
+    try:
+        return tree.read(path, MAX_PAGE_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except FileRefused:
+        return b""
 
 
 def is_unfilled(path: str, text: str) -> bool:
@@ -161,25 +187,25 @@ def _own_words(text: str) -> list[str]:
 
 
 def _make(
-    path: Path, folders: tuple[str, ...], templates: Traversable, values: dict[str, str]
+    tree: Tree,
+    path: Path,
+    folders: tuple[str, ...],
+    templates: Traversable,
+    values: dict[str, str],
 ) -> list[Path]:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is no folder")
     for folder in folders:
-        (path / folder).mkdir(parents=True, exist_ok=True)
+        tree.make(path / folder)
     made: list[Path] = []
     for name, content in _files_of(templates):
         text = Template(content.read_text(encoding="utf-8")).substitute(values)
-        made += _created(path / name, text.encode())
+        made += _created(tree, path / name, text.encode())
     return made
 
 
-def _created(path: Path, content: bytes) -> list[Path]:
-    try:
-        create_file(path, content)
-    except FileExistsError:
-        return []
-    return [path]
+def _created(tree: Tree, path: Path, content: bytes) -> list[Path]:
+    return [path] if create_file(tree, path, content) else []
 
 
 def _files_of(folder: Traversable, above: str = "") -> list[tuple[str, Traversable]]:

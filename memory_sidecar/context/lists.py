@@ -7,6 +7,7 @@ as it is, for a guess could lose what someone wrote.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from memory_sidecar.context.layout import (
     CORTEX,
     INDEX,
     ISSUES,
+    MAX_PAGE_BYTES,
     META,
     OVERVIEW,
     PROJECTS,
@@ -27,7 +29,8 @@ from memory_sidecar.context.layout import (
     Project,
     Root,
 )
-from memory_sidecar.sources.atomic import TEMPORARY_PREFIX
+from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.sources.atoms import AtomKind
 
 FILES = "files"
@@ -97,12 +100,12 @@ def files_of_root(root: Root) -> list[Listed]:
     for entry in _entries(root.path):
         if entry.name == PROJECTS:
             pages = (project.path / CORTEX for project in root.projects())
-            listed += [Listed(root.shown(page), _title(page)) for page in pages]
+            listed += [Listed(root.shown(page), _title(root.tree, page)) for page in pages]
         elif entry.name == SCANS:
             if dates := _scan_dates(root):
                 listed.append(Listed(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
         else:
-            listed += _listed(root.path, entry)
+            listed += _listed(root.tree, root.path, entry)
     return listed
 
 
@@ -116,7 +119,7 @@ def files_of_project(project: Project) -> list[Listed]:
         elif entry.name == META:
             listed.append(Listed(f"{META}/", _PURPOSES[f"{META}/"]))
         else:
-            listed += _listed(project.path, entry)
+            listed += _listed(project.tree, project.path, entry)
     return listed
 
 
@@ -133,7 +136,7 @@ def project_lines(root: Root) -> list[str]:
 def situation(project: Project) -> str:
     """Where a project stands: what its status says first under the heading that is about that."""
     try:
-        text = (project.path / STATUS).read_text(encoding="utf-8")
+        text = project.tree.read(project.path / STATUS, MAX_PAGE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return f"no {STATUS} that can be read"
     told = [(heading.lower(), said) for heading, said in _first_paragraphs(text) if said]
@@ -162,17 +165,17 @@ def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def _listed(above: Path, entry: Path) -> Iterator[Listed]:
+def _listed(tree: Tree, above: Path, entry: Path) -> Iterator[Listed]:
     """A file, or what lies in a folder: each page, and anything deeper as one line."""
-    if entry.is_file():
-        yield Listed(entry.name, _PURPOSES.get(entry.name) or _title(entry))
+    if not _is_folder(entry):
+        yield Listed(entry.name, _PURPOSES.get(entry.name) or _title(tree, entry))
         return
     for inner in _entries(entry):
         name = f"{entry.name}/{inner.name}"
-        if inner.is_dir():
+        if _is_folder(inner):
             yield Listed(f"{name}/", "")
         else:
-            yield Listed(name, _PURPOSES.get(name) or _title(above / name))
+            yield Listed(name, _PURPOSES.get(name) or _title(tree, above / name))
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -182,15 +185,19 @@ def _entries(folder: Path) -> list[Path]:
         for entry in folder.iterdir()
         if not entry.name.startswith((".", TEMPORARY_PREFIX)) and entry.name != CORTEX
     ]
-    return sorted(entries, key=lambda entry: (entry.is_dir(), entry.name))
+    return sorted(entries, key=lambda entry: (_is_folder(entry), entry.name))
 
 
-def _title(page: Path) -> str:
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _title(tree: Tree, page: Path) -> str:
     """The first heading of a page, "" where it has none."""
     if page.suffix.lower() != ".md":
         return ""
     try:
-        with page.open("rb") as file:
+        with os.fdopen(tree.open(page), "rb") as file:
             head = file.read(HEAD_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""

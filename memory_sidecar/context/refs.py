@@ -15,8 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from memory_sidecar.context.layout import Project
+from memory_sidecar.context.layout import Project, page_bytes
+from memory_sidecar.disk.atomic import move_file
 from memory_sidecar.sources.atoms import is_id, time_of
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 COUNTS = "access-counts.json"
 
@@ -94,7 +96,7 @@ def read_log(project: Project) -> list[Read]:
     """Every line about an atom, of the log and of its rotated parts that are still there."""
     reads = []
     for path in log_parts(project):
-        for _, line in _lines(path):
+        for _, line in _lines(project, path):
             read = _as_read(line)
             if read is not None:
                 reads.append(read)
@@ -105,7 +107,7 @@ def broken_lines(project: Project) -> list[tuple[Path, int]]:
     """Where the log holds something else than JSON, by file and line."""
     found = []
     for path in log_parts(project):
-        for number, line in _lines(path):
+        for number, line in _lines(project, path):
             if not isinstance(_parsed(line), dict):
                 found.append((path, number))
     return found
@@ -119,16 +121,15 @@ def log_parts(project: Project) -> list[Path]:
 def rotate_log(project: Project, *, suffix: str) -> Path | None:
     """Begin a new log; returns where the old one lies. It may be deleted after the next count."""
     rotated = project.access_log.with_stem(f"{project.access_log.stem}-{suffix}")
-    if rotated.exists() or not project.access_log.is_file() or not _lines(project.access_log):
+    if not _lines(project, project.access_log):
         return None
-    project.access_log.rename(rotated)
-    return rotated
+    return rotated if move_file(project.tree, project.access_log, project.tree, rotated) else None
 
 
 def load_counts(project: Project) -> dict[str, Counted] | None:
     """`None` where the file is missing or broken: the atoms have their refs themselves."""
     try:
-        data = json.loads((project.meta / COUNTS).read_bytes())
+        data = read_json(page_bytes(project.tree, project.meta / COUNTS) or b"")
         return {
             str(atom): Counted(
                 before=int(counted["before"]),
@@ -150,19 +151,16 @@ def counts_text(counts: Mapping[str, Counted]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _lines(path: Path) -> list[tuple[int, bytes]]:
+def _lines(project: Project, path: Path) -> list[tuple[int, bytes]]:
     """Numbered lines that are not blank."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
+    data = page_bytes(project.tree, path) or b""
     return [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
 
 
 def _parsed(line: bytes) -> object:
     try:
-        return json.loads(line)
-    except ValueError:  # half a line, or what a merge left
+        return read_json(line)
+    except BrokenJson:  # half a line, or what a merge left
         return None
 
 

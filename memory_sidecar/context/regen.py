@@ -10,13 +10,14 @@ byte is written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from memory_sidecar.context.atoms import Atom, Shelf, read_shelf
 from memory_sidecar.context.index import is_current, refs_in, render_index
-from memory_sidecar.context.layout import CORTEX, OVERVIEW, Project, Root, template
+from memory_sidecar.context.layout import CORTEX, OVERVIEW, Project, Root, page_bytes, template
 from memory_sidecar.context.lists import (
     FILES,
     PROJECT_LINES,
@@ -33,7 +34,8 @@ from memory_sidecar.context.refs import (
     load_counts,
     read_log,
 )
-from memory_sidecar.sources.atomic import make_folders, replace_file
+from memory_sidecar.disk.atomic import replace_file
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.sources.atoms import AtomKind
 from memory_sidecar.sources.frontmatter import edit_page
 
@@ -42,6 +44,7 @@ from memory_sidecar.sources.frontmatter import edit_page
 class Change:
     """A file to write; `before` is what was read there, `None` where there was none."""
 
+    tree: Tree
     path: Path
     before: bytes | None
     after: bytes
@@ -64,23 +67,27 @@ class Plan:
 def plan_project(project: Project, *, now_ms: int, today: date) -> Plan:
     """Counts, the refs of atoms, their indexes, and the list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
-    indexes = {shelf.kind: _text(project.index(shelf.kind)) for shelf in shelves}
+    indexes = {shelf.kind: _text(project.tree, project.index(shelf.kind)) for shelf in shelves}
     known = load_counts(project)
     had = _had(shelves, indexes.values() if known is None else ())
     refs, counts = count(read_log(project), known=known or {}, had=had)
     changes: list[Change] = []
     if counts != known:
-        changes += _changed(project.meta / COUNTS, counts_text(counts))
+        changes += _changed(project.tree, project.meta / COUNTS, counts_text(counts))
     for shelf in shelves:
         for atom in shelf.atoms:
             changes += _with_refs(atom, refs.get(atom.name, Refs()))
         if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
             page = render_index(shelf, refs, now_ms=now_ms, today=today)
             if not is_current(indexes[shelf.kind], page):
-                changes += _changed(project.index(shelf.kind), page)
+                changes += _changed(project.tree, project.index(shelf.kind), page)
     listed = [str(each) for each in files_of_project(project)]
     changes += _with_list(
-        project.path / CORTEX, FILES, listed, f"project/{CORTEX}", {"project": project.name}
+        project.tree,
+        project.path / CORTEX,
+        FILES,
+        listed,
+        template(f"project/{CORTEX}", {"project": project.name}),
     )
     return Plan(project, shelves, refs, tuple(changes))
 
@@ -89,21 +96,28 @@ def plan_root(root: Root) -> list[Change]:
     """The root's own list of files, and the overview."""
     listed = [str(each) for each in files_of_root(root)]
     return [
-        *_with_list(root.path / CORTEX, FILES, listed, f"root/{CORTEX}", {}),
+        *_with_list(root.tree, root.path / CORTEX, FILES, listed, template(f"root/{CORTEX}", {})),
         *_with_list(
-            root.path / OVERVIEW, PROJECT_LINES, project_lines(root), f"root/{OVERVIEW}", {}
+            root.tree,
+            root.path / OVERVIEW,
+            PROJECT_LINES,
+            project_lines(root),
+            template(f"root/{OVERVIEW}", {}),
         ),
     ]
 
 
 def write(changes: Iterable[Change]) -> list[Path]:
-    """Returns what was written. A file that is no longer what was read waits for the next time."""
+    """Returns what was written. A file that is no longer what was read waits for the next time.
+
+    What lies in the place of a file and is none stays as it is: a check names it.
+    """
     written = []
     for change in changes:
-        if _bytes(change.path) == change.before:
-            make_folders(change.path.parent)
-            replace_file(change.path, change.after)
-            written.append(change.path)
+        if page_bytes(change.tree, change.path) == change.before:
+            with suppress(FileRefused):
+                replace_file(change.tree, change.path, change.after)
+                written.append(change.path)
     return written
 
 
@@ -131,32 +145,24 @@ def _with_refs(atom: Atom, refs: Refs) -> list[Change]:
     ):
         return []
     text = edit_page(atom.text, {"refs": refs.count, "last-ref": refs.last or None})
-    return [Change(atom.path, atom.text.encode(), text.encode())]
+    return [Change(atom.project.tree, atom.path, atom.text.encode(), text.encode())]
 
 
-def _with_list(
-    path: Path, name: str, lines: list[str], from_template: str, values: dict[str, str]
-) -> list[Change]:
+def _with_list(tree: Tree, path: Path, name: str, lines: list[str], empty: str) -> list[Change]:
+    """`empty` is the page for those who have none yet."""
     try:
-        text = (_bytes(path) or b"").decode("utf-8") or template(from_template, values)
+        text = (page_bytes(tree, path) or b"").decode("utf-8") or empty
     except UnicodeDecodeError:
         return []  # people's own words: not to be written anew without being understood
     listed = with_list(text, name, lines)
-    return [] if listed is None else _changed(path, listed)
+    return [] if listed is None else _changed(tree, path, listed)
 
 
-def _changed(path: Path, text: str) -> list[Change]:
-    before, after = _bytes(path), text.encode()
-    return [] if before == after else [Change(path, before, after)]
+def _changed(tree: Tree, path: Path, text: str) -> list[Change]:
+    before, after = page_bytes(tree, path), text.encode()
+    return [] if before == after else [Change(tree, path, before, after)]
 
 
-def _text(path: Path) -> str:
+def _text(tree: Tree, path: Path) -> str:
     """ "" where there is no file, or none that could be text."""
-    return (_bytes(path) or b"").decode("utf-8", "replace")
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
+    return (page_bytes(tree, path) or b"").decode("utf-8", "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,10 @@ from memory_sidecar.context.layout import (
     STATUS,
     TASKS,
     USER,
+    Project,
     make_project,
     make_root,
+    page_bytes,
 )
 from memory_sidecar.context.lists import (
     FILES,
@@ -32,8 +35,10 @@ from memory_sidecar.context.refs import broken_lines
 from memory_sidecar.context.regen import Change, write
 from memory_sidecar.context.survey import Survey
 from memory_sidecar.context.tasks import read_tasks
+from memory_sidecar.disk import reasons
+from memory_sidecar.disk.atomic import TEMPORARY_PREFIX, delete_file
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import PageBroken
-from memory_sidecar.sources.atomic import TEMPORARY_PREFIX
 
 MAX_STATUS_LINES = 120
 MAX_ISSUES_LINES = 80
@@ -71,8 +76,8 @@ def whole(survey: Survey) -> Iterator[Finding]:
 def short(survey: Survey) -> Iterator[Finding]:
     """What is read at every start stays short."""
     for project in survey.projects:
-        yield from _too_long(project.path / STATUS, MAX_STATUS_LINES, "keep what holds now")
-        yield from _too_long(project.path / ISSUES, MAX_ISSUES_LINES, "delete what is resolved")
+        yield from _too_long(project, STATUS, MAX_STATUS_LINES, "keep what holds now")
+        yield from _too_long(project, ISSUES, MAX_ISSUES_LINES, "delete what is resolved")
     user = survey.root.path / USER
     size = user.stat().st_size if user.is_file() else 0
     if size > MAX_USER_BYTES:
@@ -85,7 +90,9 @@ def status_has_sections(survey: Survey) -> Iterator[Finding]:
     for project in survey.projects:
         path = project.path / STATUS
         headings = [
-            found[1].lower() for line in _lines(path) if (found := _HEADING.fullmatch(line))
+            found[1].lower()
+            for line in _lines(project.tree, path)
+            if (found := _HEADING.fullmatch(line))
         ]
         for name, words in STATUS_SECTIONS.items():
             if path.is_file() and not any(word in head for head in headings for word in words):
@@ -108,10 +115,10 @@ def generated(survey: Survey) -> Iterator[Finding]:
 def listed(survey: Survey) -> Iterator[Finding]:
     """Every file is named in the CORTEX.md above it."""
     root = survey.root
-    yield from _unlisted(root.path / CORTEX, files_of_root(root), survey.root_changes)
+    yield from _unlisted(root.tree, root.path / CORTEX, files_of_root(root), survey.root_changes)
     for plan in survey.plans:
         path = plan.project.path / CORTEX
-        yield from _unlisted(path, files_of_project(plan.project), plan.changes)
+        yield from _unlisted(plan.project.tree, path, files_of_project(plan.project), plan.changes)
 
 
 def tasks_readable(survey: Survey) -> Iterator[Finding]:
@@ -137,12 +144,23 @@ def nothing_left_behind(survey: Survey) -> Iterator[Finding]:
     """No temporary file of a process that was killed."""
     for path in survey.root.path.rglob(TEMPORARY_PREFIX + "*"):
         if survey.now_ms / 1000 - path.stat().st_mtime > LEFT_BEHIND_AFTER_S:
-            fix = partial(path.unlink, missing_ok=True)
+            fix = partial(delete_file, survey.root.tree, path)
             yield Finding(path, 1, "a killed process left it behind", "delete it", fix=fix)
 
 
-def _too_long(path: Path, limit: int, remedy: str) -> Iterator[Finding]:
-    count = len(_lines(path))
+def plain(survey: Survey) -> Iterator[Finding]:
+    """Whatever lies in a root is a file or a folder. Of the rest nothing is read or written."""
+    told = {stray.path for plan in survey.plans for shelf in plan.shelves for stray in shelf.strays}
+    for path in sorted(survey.root.path.rglob("*")):
+        mode = path.lstat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in told):
+            why = reasons.SYMBOLIC_LINK if stat.S_ISLNK(mode) else reasons.NOT_REGULAR
+            yield Finding(path, 1, f"it is not read: {why}", "put the file itself there")
+
+
+def _too_long(project: Project, name: str, limit: int, remedy: str) -> Iterator[Finding]:
+    path = project.path / name
+    count = len(_lines(project.tree, path))
     if count > limit:
         yield Finding(path, limit + 1, f"it has {count} lines, and {limit} are allowed", remedy)
 
@@ -151,8 +169,10 @@ def _outdated(change: Change) -> str:
     return "it is missing" if change.before is None else "it is out of date"
 
 
-def _unlisted(page: Path, wanted: Sequence[Listed], changes: Sequence[Change]) -> Iterator[Finding]:
-    text = "\n".join(_lines(page))
+def _unlisted(
+    tree: Tree, page: Path, wanted: Sequence[Listed], changes: Sequence[Change]
+) -> Iterator[Finding]:
+    text = "\n".join(_lines(tree, page))
     if page.is_file() and with_list(text, FILES, []) is None:
         yield Finding(
             page, 1, "the comments around its list of files are not whole",
@@ -168,9 +188,6 @@ def _names(text: str, path: str) -> bool:
     return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w-])", text) is not None
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(tree: Tree, path: Path) -> list[str]:
     """None for a file that is missing."""
-    try:
-        return path.read_bytes().decode("utf-8", "replace").splitlines()
-    except FileNotFoundError:
-        return []
+    return (page_bytes(tree, path) or b"").decode("utf-8", "replace").splitlines()

@@ -17,9 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_sidecar.context.layout import ARCHIVE, TASKS, Project, template
+from memory_sidecar.context.layout import ARCHIVE, MAX_PAGE_BYTES, TASKS, Project, template
+from memory_sidecar.disk.atomic import replace_file
+from memory_sidecar.disk.opening import FileRefused
 from memory_sidecar.errors import Conflict, PageBroken
-from memory_sidecar.sources.atomic import replace_file
 from memory_sidecar.sources.atoms import text_of
 from memory_sidecar.sources.yaml_lines import BrokenYaml, Node, read_yaml
 
@@ -55,7 +56,7 @@ class _File:
 
 def read_tasks(project: Project) -> list[Task]:
     """In the order of the file; none where it is missing. Raises PageBroken where it is no YAML."""
-    return _parse(project, _text(project.path / TASKS)).tasks
+    return _parse(project, _text(project, project.path / TASKS)).tasks
 
 
 def archive_tasks(project: Project) -> list[Task]:
@@ -65,19 +66,19 @@ def archive_tasks(project: Project) -> list[Task]:
     Conflict where someone else writes to the file meanwhile.
     """
     path, archive = project.path / TASKS, project.path / ARCHIVE
-    before = _text(path)
+    before = _text(project, path)
     file = _parse(project, before)
     done = [task for task in file.tasks if task.is_done]
     if not done:
         return []
     left = _without(project, file, done)
-    archived = _text(archive) or template(f"project/{ARCHIVE}", {"project": project.name})
+    archived = _text(project, archive) or template(f"project/{ARCHIVE}", {"project": project.name})
     longer = _with_entries(archived, [_entry(task, file.lines) for task in done])
     if longer != archived:
-        replace_file(archive, longer.encode())
-    if _text(path) != before:
+        replace_file(project.tree, archive, longer.encode())
+    if _text(project, path) != before:
         raise Conflict(f"{path} was changed meanwhile", hint="do it again")
-    replace_file(path, left.encode())
+    replace_file(project.tree, path, left.encode())
     return done
 
 
@@ -181,10 +182,12 @@ def _with_entries(archive: str, entries: Sequence[str]) -> str:
     return archive
 
 
-def _text(path: Path) -> str:
+def _text(project: Project, path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        return project.tree.read(path, MAX_PAGE_BYTES).decode("utf-8")
     except FileNotFoundError:
         return ""
+    except FileRefused as refusal:
+        raise PageBroken(f"{path}: {refusal.reason}", hint="put the file itself there") from refusal
     except UnicodeDecodeError as error:
         raise PageBroken(f"{path} is not UTF-8 (byte {error.start})") from error

@@ -32,7 +32,7 @@ class Ended:
 
 
 def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
-    """Return once the daemon has let go of `data_dir`; `None` where there was none.
+    """Return once the daemon's process has ended; `None` where there was none.
 
     Raises DaemonUnreachable where it can neither be asked nor killed.
     """
@@ -42,7 +42,7 @@ def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
     while (left_s := deadline - time.monotonic()) > 0:
         with suppress(DaemonUnreachable):  # it does not answer
             link = find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
-            if link is not None and _ends(link, deadline):
+            if link is not None and _ends(link, deadline) and running is None:
                 return Ended(link.pid)
         if not (running.is_alive if running else is_locked(lock)):
             return Ended(running.pid) if running else None

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -83,6 +84,7 @@ def host(
         starting.start()
         tending = [
             asyncio.create_task(_watch_place(server, lock, listener)),
+            asyncio.create_task(_watch_use(server, application)),
             asyncio.create_task(_feed_watchdog(environ)),
         ]
         systemd.notify("READY=1", environ)
@@ -129,6 +131,17 @@ async def _watch_place(server: Server, lock: FileLock, listener: Listener) -> No
     while lock.is_in_place and listener.is_in_place:
         await asyncio.sleep(IN_PLACE_CHECK_S)
     _log.warning("the data directory or the socket was removed")
+    server.stop()
+
+
+async def _watch_use(server: Server, application: Application) -> None:
+    """Stop when the daemon is of no use, as one that was started by mistake."""
+    used_at_s = time.monotonic()
+    while not application.may_end(idle_s=time.monotonic() - used_at_s):
+        await asyncio.sleep(IN_PLACE_CHECK_S)
+        if not server.is_idle:
+            used_at_s = time.monotonic()
+    _log.info("nothing to keep, and nobody asked for a while")
     server.stop()
 
 

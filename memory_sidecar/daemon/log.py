@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from textwrap import indent
 from typing import Any
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.visible import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -79,9 +80,11 @@ class _Rotating(logging.handlers.RotatingFileHandler):
             raise error
 
     def _open(self) -> TextIOWrapper:
-        stream = super()._open()
-        os.dup2(stream.fileno(), 2)
-        return stream
+        folder, name = os.path.split(self.baseFilename)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        descriptor = Tree(folder, is_own=True).open(name, flags)
+        os.dup2(descriptor, 2)
+        return TextIOWrapper(os.fdopen(descriptor, "ab"), encoding=self.encoding)
 
 
 def _begin(handler: logging.Handler, level: str) -> None:

@@ -1,10 +1,9 @@
 """Carries lines between standard streams and the daemon, and outlives the daemon.
 
 A host starts one such process per agent, so it imports next to nothing and holds no library. Of
-JSON-RPC it knows what it takes to lose nothing when a daemon ends, is killed or is replaced: how
-the host opened the conversation, and which requests wait for an answer. Whatever may be done twice
-is asked again; the rest is answered with an error that says so. While nothing is asked, a daemon
-that was stopped stays stopped.
+JSON-RPC it knows how the host opened the conversation, which it says again to the next daemon, and
+which requests wait for an answer: when the daemon that ran them is lost they get an error, since
+nobody knows what was done. While nothing is asked, a daemon that was stopped stays stopped.
 """
 
 from __future__ import annotations
@@ -25,11 +24,16 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two seconds to go
-ATTEMPTS = 3  # a daemon may just be stopping
+ATTEMPTS = 200  # a daemon may just be stopping
+ATTEMPT_PAUSE_S = 0.1
 INPUT_BYTES = 1 << 16
-CALL = "tools/call"
+KEPT_BYTES = 8 * MAX_FRAME_BYTES  # of a line, to answer what is too long by its id
 REOPENING = "memory-sidecar reopens"  # the id under which `initialize` is said again
 
+LOST = (
+    "the daemon ended while it ran this, which may be done or not: if it changes anything, look "
+    "before you call it again"
+)
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 
@@ -45,8 +49,7 @@ class Pump:
     """One conversation, held with one daemon after the other.
 
     `connect` gives a daemon that has greeted back, started if need be; `request` asks it for the
-    conversation. The link is changed and written to under `_sending`, by the thread that reads what
-    the host says or, when a daemon was lost, by the one that listened to it.
+    conversation. The link is changed and written to under `_sending`.
     """
 
     def __init__(self, connect: Callable[[], Link | None], request: Frame) -> None:
@@ -55,11 +58,11 @@ class Pump:
         self._link: Link | None = None
         self._sending = threading.Lock()
         self._printing = threading.Lock()
-        self._waiting: dict[str | int, _Request] = {}
+        self._waiting: set[str | int] = set()  # ids of requests
         self._all_answered = threading.Event()
         self._opening: list[bytes] = []  # `initialize` and `initialized`, once they were said
-        self._is_open = False  # `initialize` was answered
-        self._repeatable: frozenset[str] = frozenset()  # tools that may be called again
+        self._opened_by: str | int | None = None  # the id of `initialize`
+        self._is_open = False  # it was answered
 
     def run(self) -> int:
         """Carry until the host closes standard input; returns the exit status.
@@ -82,115 +85,99 @@ class Pump:
     # From the host
 
     def _hear(self, line: bytes) -> None:
+        if len(line) > KEPT_BYTES:
+            self._fail(None, INVALID_REQUEST, f"longer than {MAX_FRAME_BYTES >> 20} MiB")
+            return
         try:
             message = from_json(line)
-        except (ValueError, RecursionError):
+        except ValueError:
             self._fail(None, PARSE_ERROR, "that line is not JSON")
             return
         if not isinstance(message, dict):
             self._fail(None, INVALID_REQUEST, "a message is a JSON object, one a line")
             return
-        asked = message.get("id") if "method" in message else None
+        asked = _id_of(message.get("id")) if "method" in message else None
         if len(line) > MAX_FRAME_BYTES:
             self._fail(asked, INVALID_REQUEST, f"longer than {MAX_FRAME_BYTES >> 20} MiB")
             return
-        if asked is not None and not isinstance(asked, str | int):
+        if asked is None and "method" in message and message.get("id") is not None:
             self._fail(None, INVALID_REQUEST, "an id is a string or an integer")
             return
         with self._sending:
-            if self._link is None:
-                try:
-                    self._reopen()
-                except Exception as error:  # a named one, or a disk that refuses
-                    if asked is not None:
-                        self._fail(asked, INTERNAL_ERROR, _words(error))
-                    return
+            try:
+                self._forward(message, asked, line)
+            except Exception as error:  # a named one, or a disk that refuses
+                if asked is not None:
+                    self._fail(asked, INTERNAL_ERROR, _words(error))
+
+    def _forward(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
+        """Say `line` to the daemon, or to the next one where it hears no more."""
+        for _ in range(2):
+            link = self._link or self._reopen()
             self._note(message, asked, line)
-            self._send(line)
+            try:
+                link.send_line(line)
+            except OSError:
+                self._settle(asked)  # nobody has heard all of it
+                self._lose()
+            else:
+                return
+        raise ConnectionResetError("the daemon ended twice")
 
     def _note(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
         """Remember what has to be known when the daemon is lost."""
-        method = message.get("method")
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        method, params = message.get("method"), message.get("params")
         if asked is not None:
-            tool = str(params.get("name")) if method == CALL else ""
             self._all_answered.clear()
-            self._waiting[asked] = _Request(line, str(method), tool)
+            self._waiting.add(asked)
         if method == "initialize":
-            self._opening = [line]
+            self._opening, self._opened_by = [line], asked
         elif method == "notifications/initialized":
-            self._opening.append(line)
-        elif method == "notifications/cancelled":  # which is never answered
-            self._answered(params.get("requestId"))
+            self._opening[1:] = [line]
+        elif method == "notifications/cancelled" and isinstance(params, dict):
+            self._settle(_id_of(params.get("requestId")))  # it is never answered
 
     # From the daemon
 
     def _listen(self, link: Link) -> None:
-        """Pass on what the daemon on `link` says, until it ends; then see to what it left."""
+        """Pass on what the daemon on `link` says, until it ends; then say so to those who wait."""
         try:
-            while (line := link.receive_line()) is not None:
-                self._pass_on(line)
-        except (OSError, ProtocolError):
-            pass
+            try:
+                while (line := link.receive_line()) is not None:
+                    self._pass_on(line)
+            except (OSError, ProtocolError, ValueError, AttributeError):
+                pass  # it ended, or talks nonsense: it is lost
+            with self._sending:
+                if self._link is link:
+                    self._lose()
         except _OutputClosed:
             os._exit(0)  # the host is gone, which standard input may not tell
-        link.close()
-        with self._sending:
-            if self._link is link:
-                self._link = None
-                self._recover()
+
+    def _lose(self) -> None:
+        assert self._link is not None
+        self._link.close()
+        self._link = None
+        for asked in tuple(self._waiting):
+            self._fail(asked, INTERNAL_ERROR, LOST)
 
     def _pass_on(self, line: bytes) -> None:
         message = from_json(line)
-        answered = message.get("id") if "method" not in message else None
+        answered = None if "method" in message else _id_of(message.get("id"))
         if answered == REOPENING:
             return
-        request = self._waiting.get(answered) if answered is not None else None
         self._print(line + b"\n")
-        if request is not None:
-            self._is_open = self._is_open or request.method == "initialize"
-            self._answered(answered)
+        if answered is not None:
+            self._is_open = self._is_open or answered == self._opened_by
+            self._settle(answered)
 
-    def _answered(self, asked: str | int | None) -> None:
+    def _settle(self, asked: str | int | None) -> None:
         if asked is not None:
-            self._waiting.pop(asked, None)
+            self._waiting.discard(asked)
         if not self._waiting:
             self._all_answered.set()
 
-    # When a daemon is lost
-
-    def _recover(self) -> None:
-        """Ask the next daemon what the lost one left unanswered, where that does no harm."""
-        again: dict[str | int, _Request] = {}
-        for asked, request in list(self._waiting.items()):
-            if request.is_repeated:
-                self._fail(asked, INTERNAL_ERROR, "the daemon ended twice while it ran this")
-            elif request.method == CALL and request.tool not in self._repeatable:
-                self._fail(
-                    asked,
-                    INTERNAL_ERROR,
-                    f"the daemon was replaced while it ran {request.tool}, which may be done or "
-                    "not: look before you call it again",
-                )
-            else:
-                request.is_repeated = True
-                again[asked] = request
-        if not again:
-            return
-        try:
-            self._reopen()
-        except Exception as error:  # a named one, or a disk that refuses
-            for asked in again:
-                self._fail(asked, INTERNAL_ERROR, _words(error))
-            return
-        for request in again.values():
-            self._send(request.line)
-            if request.method == "initialize":
-                self._send(b"".join(self._opening[1:]))
-
-    def _reopen(self) -> None:
-        """Agree with a daemon, and say again what opened the conversation.
+    def _reopen(self) -> Link:
+        """A daemon that agreed to the conversation, and was told again what opened it.
 
         Raises SidecarError, Ended, OSError.
         """
@@ -198,19 +185,22 @@ class Pump:
             link = self._connect()
             if link is None:
                 raise ConnectionRefusedError("no daemon can be started any more")
-            try:
-                self._agree(link)
+            if self._agree(link):
                 break
-            except _Refused:
-                continue
+            link.close()
+            threading.Event().wait(ATTEMPT_PAUSE_S)
         else:
             raise ConnectionRefusedError("the daemon is stopping: try again")
         if self._is_open:
             initialize = from_json(self._opening[0])
-            self._send(encode({**initialize, "id": REOPENING}))
-            self._send(b"".join(self._opening[1:]))
+            link.send({**initialize, "id": REOPENING})
+            link.send_line(b"".join(self._opening[1:]))
+        self._link = link
+        threading.Thread(target=self._listen, args=(link,), daemon=True).start()
+        return link
 
-    def _agree(self, link: Link) -> None:
+    def _agree(self, link: Link) -> bool:
+        """Whether the daemon holds the conversation; not where it is stopping. Raises Ended."""
         link.send(self._request)
         while (frame := link.receive()) is not None:
             match frame.get("type"):
@@ -222,29 +212,18 @@ class Pump:
                 case "exit":
                     raise Ended(int(frame["status"]))
                 case "conversing":
-                    self._repeatable = frozenset(frame.get("repeatable", ()))
-                    self._link = link
-                    threading.Thread(target=self._listen, args=(link,), daemon=True).start()
-                    return
+                    return True
                 case "refused":
                     break
-        link.close()
-        raise _Refused
+        return False
 
     # Both ends
-
-    def _send(self, line: bytes) -> None:
-        try:
-            if self._link is not None:
-                self._link.send_line(line)
-        except OSError:
-            pass  # whoever listens sees the end, too, and recovers
 
     def _fail(self, asked: str | int | None, code: int, message: str) -> None:
         """Answer the request `asked` with an error."""
         error = {"code": code, "message": f"memory-sidecar: {message}"}
         self._print(encode({"jsonrpc": "2.0", "id": asked, "error": error}))
-        self._answered(asked)
+        self._settle(asked)
 
     def _print(self, data: bytes) -> None:
         """Raises _OutputClosed."""
@@ -261,38 +240,27 @@ class Pump:
                     raise _OutputClosed from error
 
 
-class _Request:
-    """What the host waits for."""
-
-    __slots__ = ("is_repeated", "line", "method", "tool")
-
-    def __init__(self, line: bytes, method: str, tool: str) -> None:
-        self.line = line
-        self.method = method
-        self.tool = tool  # of a call, else ""
-        self.is_repeated = False
-
-
-class _Refused(Exception):
-    """The daemon is stopping."""
-
-
 class _OutputClosed(Exception):
     """The host reads no more."""
 
 
+def _id_of(value: object) -> str | int | None:
+    """`value`, if it can be the id of a request."""
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
 def _lines(fd: int) -> Iterator[bytes]:
-    """The lines of `fd` that hold anything, each with its end."""
+    """The lines of `fd` that hold anything, each with its end, and cut after `KEPT_BYTES`."""
     rest = bytearray()
     while data := _read(fd):
-        rest += data
-        if b"\n" not in data:
-            continue
-        *lines, last = bytes(rest).split(b"\n")
-        rest = bytearray(last)
-        for line in lines:
+        *ends, last = data.split(b"\n")
+        for end in ends:
+            line = bytes(rest + end)
+            rest.clear()
             if line.strip():
                 yield line + b"\n"
+        if len(rest) <= KEPT_BYTES:
+            rest += last
     if rest.strip():
         yield bytes(rest) + b"\n"
 

@@ -80,6 +80,9 @@ class Application(Protocol):
     def kind_of(self, request: Request) -> Kind:
         """Known from the arguments alone."""
 
+    def may_end(self, *, idle_s: float) -> bool:
+        """Whether nobody misses a daemon that had no client for so long."""
+
     def answer(self, exchange: Exchange) -> int:
         """Run one request to its end, in a thread of its own; returns its exit status."""
 

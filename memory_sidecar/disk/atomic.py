@@ -44,17 +44,21 @@ def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
         folder.sync()
 
 
-def create_file(tree: Tree, path: StrPath, content: bytes) -> None:
-    """Like `replace_file`, but raises FileExistsError for a `path` that is taken."""
+def create_file(tree: Tree, path: StrPath, content: bytes) -> bool:
+    """Like `replace_file`, but does nothing, and returns False, where `path` is taken."""
     folder, name = tree.enter_above(path, make=True)
     with folder:
-        with _temporary(folder, lambda file: file.write(content)) as temporary:
-            _rename_to_free(folder, temporary, folder, name)
+        try:
+            with _temporary(folder, lambda file: file.write(content)) as temporary:
+                _rename_to_free(folder, temporary, folder, name)
+        except FileExistsError:
+            return False
         folder.sync()
+    return True
 
 
-def move_file(tree: Tree, path: StrPath, into: Tree, target: StrPath) -> None:
-    """Rename in one step. Raises FileExistsError for a `target` that is taken.
+def move_file(tree: Tree, path: StrPath, into: Tree, target: StrPath) -> bool:
+    """Rename in one step. Does nothing, and returns False, where `target` is taken.
 
     To another disk it is copied, with its times: there alone a crash can leave both.
     """
@@ -63,13 +67,12 @@ def move_file(tree: Tree, path: StrPath, into: Tree, target: StrPath) -> None:
         new_folder, new_name = into.enter_above(target, make=True)
         with new_folder:
             try:
-                _rename_to_free(folder, name, new_folder, new_name)
-            except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
-                _copy_away(folder, name, new_folder, new_name)
+                _move(folder, name, new_folder, new_name)
+            except FileExistsError:
+                return False
             new_folder.sync()
             folder.sync()
+    return True
 
 
 def delete_file(tree: Tree, path: StrPath) -> None:
@@ -80,9 +83,22 @@ def delete_file(tree: Tree, path: StrPath) -> None:
         folder.sync()
 
 
-def sweep(tree: Tree, *, before_ms: int) -> None:
-    """Delete what crashed writers left in `tree` before that moment (epoch ms)."""
-    for left in Path(tree.path).rglob(f"{TEMPORARY_PREFIX}*"):
+def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
+    """Remove the folders above `path` that hold nothing any more, up to `keep`, which stays."""
+    above = os.path.dirname(os.fspath(path))
+    while os.path.abspath(above) != os.path.abspath(keep):
+        try:
+            folder, name = tree.enter_above(above)
+            with folder:
+                os.rmdir(folder.at(name), dir_fd=folder.fd)
+        except OSError:
+            return
+        above = os.path.dirname(above)
+
+
+def sweep(tree: Tree, folder: StrPath, *, before_ms: int) -> None:
+    """Delete what crashed writers left in `folder` before that moment (epoch ms)."""
+    for left in Path(folder).rglob(f"{TEMPORARY_PREFIX}*"):
         with suppress(OSError):
             status = tree.status(left)
             if status is not None and status.st_mtime_ns // 1_000_000 < before_ms:
@@ -104,6 +120,15 @@ def _temporary(folder: Folder, write: Callable[[BinaryIO], object]) -> Iterator[
         with suppress(FileNotFoundError):
             os.unlink(folder.at(name), dir_fd=folder.fd)
         raise
+
+
+def _move(folder: Folder, name: str, new_folder: Folder, new_name: str) -> None:
+    try:
+        _rename_to_free(folder, name, new_folder, new_name)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy_away(folder, name, new_folder, new_name)
 
 
 def _copy_away(folder: Folder, name: str, new_folder: Folder, new_name: str) -> None:

@@ -41,6 +41,12 @@ class FileRefused(OSError):
         self.reason = reason
 
 
+def read_named(path: StrPath, limit_bytes: int) -> bytes:
+    """The whole of a regular file that the user named, links followed; a larger one is refused."""
+    above, name = os.path.split(os.path.realpath(path))
+    return Tree(above).read(name, limit_bytes)
+
+
 class Tree:
     """The files below the folder `path`, which need not be there yet.
 
@@ -56,19 +62,9 @@ class Tree:
 
     def read(self, path: StrPath, limit_bytes: int) -> bytes:
         """The whole of a regular file; a larger one is refused."""
-        descriptor = self.open(path)
-        try:
-            size = os.fstat(descriptor).st_size
-            chunks: list[bytes] = []
-            left = limit_bytes + 1 if size <= limit_bytes else 0
-            while left > 0 and (chunk := os.read(descriptor, min(left, size + _CHUNK_BYTES))):
-                chunks.append(chunk)
-                left -= len(chunk)
-        finally:
-            os.close(descriptor)
-        if left <= 0:
-            raise FileRefused(errno.EFBIG, reasons.larger_than(limit_bytes), path)
-        return b"".join(chunks)
+        folder, name = self.enter_above(path)
+        with folder:
+            return folder.read(name, limit_bytes)[0]
 
     def open(self, path: StrPath, flags: int = os.O_RDONLY) -> int:
         """A descriptor of a regular file. With O_CREAT it is made, and the folders above it."""
@@ -98,6 +94,10 @@ class Tree:
             with folder:
                 folder = folder.make(name) if make else folder.below(name)
         return folder
+
+    def make(self, path: StrPath = "") -> None:
+        """Make the folder at `path`, and those above it, unless they are there."""
+        self.enter(path, make=True).close()
 
     def enter_above(self, path: StrPath, *, make: bool = False) -> tuple[Folder, str]:
         """The open folder that `path` lies in, and its name there."""
@@ -150,6 +150,9 @@ class Folder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         if self.fd is not None:
             os.close(self.fd)
 
@@ -185,6 +188,23 @@ class Folder:
         if stat.S_ISREG(status.st_mode):
             raise self._refusal(name, errno.EPERM, reasons.FOREIGN)
         raise self._refusal(name, errno.EINVAL, reasons.NOT_REGULAR)
+
+    def read(self, name: str, limit_bytes: int) -> tuple[bytes, os.stat_result]:
+        """The whole of a regular file, and its status. A larger one is refused."""
+        descriptor = self.open(name)
+        try:
+            status = os.fstat(descriptor)
+            chunks: list[bytes] = []
+            left = limit_bytes + 1 if status.st_size <= limit_bytes else 0
+            at_once = status.st_size + _CHUNK_BYTES
+            while left > 0 and (chunk := os.read(descriptor, min(left, at_once))):
+                chunks.append(chunk)
+                left -= len(chunk)
+        finally:
+            os.close(descriptor)
+        if left <= 0:
+            raise self._refusal(name, errno.EFBIG, reasons.larger_than(limit_bytes))
+        return b"".join(chunks), status
 
     def below(self, name: str) -> Folder:
         """Open the folder `name` in here."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
 from memory_sidecar.disk import reasons
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.flows.document import BuildError, FileVanished, fingerprint, skipped_document
 from memory_sidecar.memory_model import Memory, Relation, address, estimate_tokens
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
@@ -29,6 +30,7 @@ from memory_sidecar.sources.atoms import (
 )
 from memory_sidecar.sources.frontmatter import Page, line_breaks, parse_page
 from memory_sidecar.sources.memory_files import (
+    MAX_MEMORY_BYTES,
     MemoryPage,
     category_of,
     file_hash,
@@ -37,7 +39,6 @@ from memory_sidecar.sources.memory_files import (
 )
 from memory_sidecar.sources.memory_names import CATEGORY_FILE
 from memory_sidecar.sources.memory_walk import walk_memories
-from memory_sidecar.sources.read import read_regular
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
 from memory_sidecar.store.agent import OWN_DIRECTORY
@@ -47,8 +48,6 @@ from memory_sidecar.store.memories import (
     MemoryDocument,
     MemoryWords,
 )
-
-MAX_FILE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 
 _VERSION = f"memories 2, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
@@ -88,7 +87,7 @@ class MemoryBuilder:
         del known  # there are no rules to save
         if self.believes_empty and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
-        scan = walk_memories(self._directory.root, max_file_bytes=MAX_FILE_BYTES, under=under)
+        scan = walk_memories(self._directory.root, max_file_bytes=MAX_MEMORY_BYTES, under=under)
         files = (
             replace(file, skip_reason=_INDEX_REASON)
             if _GENERATED_INDEX.fullmatch(file.path)
@@ -104,15 +103,13 @@ class MemoryBuilder:
 
     def build(self, file: SourceFile) -> Document:
         try:
-            data = read_regular(self._directory.root / file.path, MAX_FILE_BYTES + 1)
+            data = Tree(self._directory.root).read(file.path, MAX_MEMORY_BYTES)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileVanished("deleted while it was being indexed") from error
+        except FileRefused as refusal:
+            return self._skipped(file, refusal.reason)
         except OSError as error:
             raise BuildError(error.strerror or str(error)) from error
-        if data is None:
-            return self._skipped(file, reasons.NOT_REGULAR)
-        if len(data) > MAX_FILE_BYTES:  # it grew meanwhile
-            return self._skipped(file, reasons.larger_than(MAX_FILE_BYTES))
         if b"\0" in data:
             return self._skipped(file, reasons.BINARY)
         if not data.strip():

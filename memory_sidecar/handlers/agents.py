@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -32,6 +33,8 @@ from memory_sidecar.store.memory_lists import find_atoms, find_memory, in_order,
 from memory_sidecar.store.report import count_vectors
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class Agent(AgentDatabase):
@@ -163,10 +166,13 @@ class Agent(AgentDatabase):
         )
 
     def count_read(self, read: StoredMemory, *, tool: str) -> None:
-        """Note in the access log that `tool` read a memory of this agent."""
-        self.reads.count(read.memory.path, tool=tool)
-        with suppress(NotFound):  # its directory is out of reach at the moment
-            self.on_read(self.source(read.directory).root / read.file, tool)
+        """Note that `tool` read a memory of this agent, if the access log can be written."""
+        try:
+            self.reads.count(read.memory.path, tool=tool)
+            with suppress(NotFound):  # its directory is out of reach at the moment
+                self.on_read(self.source(read.directory).root / read.file, tool)
+        except (OSError, SidecarError) as error:
+            _log.warning("a read of %s is not counted: %s", read.memory.path, error)
 
     def _ask(
         self,

@@ -21,7 +21,7 @@ class KnowledgeFiles:
         self.agent = agent
         self.now = clock
         self.reporter = reporter
-        self.archive = Archive(agent.paths.archive)
+        self.archive = Archive(agent.paths.archive, agent.paths.tree)
 
     def of(self, agent: Agent) -> KnowledgeFiles:
         """The same call's view of another agent's files."""
@@ -47,7 +47,8 @@ class KnowledgeFiles:
             self.agent.take_up(files, reporter=self.reporter, directory=directory)
 
     def _at(self, name: str, root: Path, *, is_made: bool = False) -> Directory:
-        return Directory(name, root, self.agent.paths.state.parent / ".locks", is_made)
+        paths = self.agent.paths
+        return Directory(name, root, paths.state.parent / ".locks", paths.tree, is_made)
 
 
 def address_of(directory: str, file: str) -> str:

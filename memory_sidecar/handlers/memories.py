@@ -25,7 +25,7 @@ from memory_sidecar.memory_model import (
 )
 from memory_sidecar.sources.access_log import log_move
 from memory_sidecar.sources.memory_files import memory_id
-from memory_sidecar.sources.memory_names import MEMORY_SUFFIX
+from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
 from memory_sidecar.store.agent import OWN_DIRECTORY
 from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.memory_lookup import (
@@ -124,10 +124,13 @@ class Memories:
                 "a memory cannot be moved to another knowledge directory",
                 hint="store it there, or `memory-sidecar share` it with all agents",
             )
-        moved = move(directory, file, name, linking=self._files_naming(directory.name, file))
+        moved = move(
+            directory, file, name, linking=self._files_naming(directory.name, check_path(file))
+        )
         if moved.changed:
             old, new = (address_of(directory.name, p) for p in (moved.old, moved.file.path))
-            log_move(self._agent.paths.access_log, old, new, at_ms=self._files.now())
+            paths = self._agent.paths
+            log_move(paths.tree, paths.access_log, old, new, at_ms=self._files.now())
         written = Written(moved.file, False, moved.changed)
         return moved, replace(self._remembered(directory.name, written), near=())
 

@@ -15,13 +15,14 @@ class ReadCounter:
     """The log is the truth, and outlasts the database `data`."""
 
     def __init__(self, paths: AgentPaths, data: Database[AgentStore], *, clock: Clock) -> None:
+        self._tree = paths.tree
         self._log = paths.access_log
         self._data = data
         self._clock = clock
 
     def count(self, path: str, *, tool: str) -> None:
         """Note that `tool` read the memory at `path`, just now."""
-        log_reads(self._log, [path], tool=tool, at_ms=self._clock())
+        log_reads(self._tree, self._log, [path], tool=tool, at_ms=self._clock())
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -41,7 +42,7 @@ class ReadCounter:
         store = self._data.open()
         position = store.log_position
         from_start = self._log.stat().st_size < position  # another log than the one we know
-        part = read_part(self._log, start=0 if from_start else position)
+        part = read_part(self._tree, self._log, start=0 if from_start else position)
         store.count_uses(
             [(path, uses.count, uses.last_at) for path, uses in part.uses.items()],
             moves=part.moves,

@@ -14,6 +14,7 @@ from typing import Any
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.credentials import mask_document, refuse_credentials
+from memory_sidecar.disk.opening import read_named
 from memory_sidecar.errors import (
     MemvidFailed,
     NoIndex,
@@ -45,12 +46,12 @@ from memory_sidecar.sources.session_files import (
     unknown_session,
 )
 from memory_sidecar.sources.session_json import normalised_project_path, project_hash
-from memory_sidecar.sqlite import named_errors
 from memory_sidecar.store.agent import SESSIONS, AgentStore
 from memory_sidecar.store.report import count_vectors
 from memory_sidecar.store.session_lookup import CORPUS_OF, list_sessions
 
 MEMVID_SUFFIX = ".mv2"
+MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Sessions:
         self.agent = agent
         self._clock = clock
         self._reporter = reporter
-        self._files = SessionFiles(agent.paths.sessions)
+        self._files = SessionFiles(agent.paths.sessions, agent.paths.tree)
         self._lock = agent.paths.state / "sessions.lock"
 
     # One session
@@ -159,10 +160,11 @@ class Sessions:
         chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
         if dry_run or not chosen:
             return chosen
-        archive = SessionFiles(self.agent.paths.archive / batch_name(self._clock()) / SESSIONS)
+        paths = self.agent.paths
+        archive = SessionFiles(paths.archive / batch_name(self._clock()) / SESSIONS, paths.tree)
         with self._files.changing(self._lock):
-            paths = [self._files.archive(each.session.session_id, archive) for each in chosen]
-        self._take_up(paths)
+            moved = [self._files.archive(each.session.session_id, archive) for each in chosen]
+        self._take_up(moved)
         return chosen
 
     def import_files(
@@ -199,8 +201,10 @@ class Sessions:
         if file.suffix == MEMVID_SUFFIX:
             documents = self._entries_of(file, environ)
         else:
-            with named_errors(file):
-                data = file.read_bytes()
+            try:
+                data = read_named(file, MAX_IMPORT_BYTES)
+            except OSError as error:
+                raise UsageError(f"{file} cannot be read: {error.strerror}") from error
             imported = sessions_in(data, name=file.name)
             for problem in imported.problems[:3]:
                 self._reporter.notice(f"{file.name}: {problem}, left out")

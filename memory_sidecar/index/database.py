@@ -15,11 +15,13 @@ from typing import TypeVar, cast
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import (
+    DiskFull,
     ModelError,
     NotFound,
     PathRefused,
     StoreBusy,
     StoreCorrupt,
+    StoreReadOnly,
 )
 from memory_sidecar.flows.document import Stopped
 from memory_sidecar.flows.source import Builder, SourceFlow, remove_state
@@ -46,6 +48,8 @@ STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written al
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
 LOST_PATIENCE_S = 10.0  # of a question, with rows that are being made again
 AT_ONCE = 64  # new texts that a caller may wait for, which takes a second or two
+
+CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull)  # which is no reason not to read
 
 T = TypeVar("T")
 
@@ -170,16 +174,16 @@ class Database(Readings[S]):
                 if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
                     self.owner.embed(said, urgency=Urgency.SHORT)
 
-        with suppress(StoreBusy):
+        with suppress(*CANNOT_WRITE):
             self.owner.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
 
     def count(self, work: Callable[[], None], *, wait_s: float) -> None:
         """Have the owner do `work`, which is short; waits for `wait_s` at most."""
         if not self.is_tended:
-            with suppress(StoreBusy):
+            with suppress(*CANNOT_WRITE):
                 self.owner.ask(lambda _: work(), Silent(), urgency=Urgency.SHORT, patience_s=0.0)
             return
-        with suppress(StoreBusy, Stopped):
+        with suppress(*CANNOT_WRITE, Stopped):
             done = self.owner.ask_soon(work, urgency=Urgency.SHORT, key="count")
             if wait([done], timeout=wait_s).done:
                 done.result()

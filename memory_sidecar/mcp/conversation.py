@@ -6,16 +6,15 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from mcp.server.runner import serve_dual_era_loop
 
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.server import SERVER
 from memory_sidecar.mcp.status import instructions
-from memory_sidecar.mcp.tools import TOOLS
-from memory_sidecar.mcp.wire import Wire
+from memory_sidecar.mcp.wire import Wire, read_line
 
 MAX_LINE_BYTES = 8 << 20
 
@@ -28,11 +27,6 @@ class McpConversation:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    @property
-    def terms(self) -> Mapping[str, object]:
-        """For the pump: which tools may be called again when it is not known whether they ran."""
-        return {"repeatable": [tool.name for tool in TOOLS.values() if tool.may_be_repeated]}
-
     async def hold(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stopping: asyncio.Event
     ) -> None:
@@ -43,7 +37,7 @@ class McpConversation:
             await writer.drain()
 
         _log.info("a client of agent %s came", self._caller.agent)
-        wire = Wire(reader.readline, write_line)
+        wire = Wire(partial(read_line, reader), write_line)
         serving = asyncio.create_task(self._serve(wire))
         ending = asyncio.create_task(_ended(stopping, wire))
         try:
@@ -71,7 +65,7 @@ class McpConversation:
             async with writing:
                 await loop.run_in_executor(None, _write, said, line)
 
-        await self._serve(Wire(reader.readline, write_line))
+        await self._serve(Wire(partial(read_line, reader), write_line))
 
     async def _serve(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()

@@ -32,7 +32,7 @@ from memory_sidecar.mcp.tools import TOOLS
 
 T = TypeVar("T")
 
-THREADS = 32  # calls at a time; further ones wait
+THREADS = 16  # calls at a time; further ones wait
 
 Context = ServerRequestContext[Caller]
 

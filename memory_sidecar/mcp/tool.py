@@ -71,11 +71,6 @@ class Tool:
             return False
         return self.toolset is None or self.toolset in caller.toolsets
 
-    @property
-    def may_be_repeated(self) -> bool:
-        """Whether a call that may have been done can be made again unseen."""
-        return self.effect in (Effect.READS, Effect.ADDS)
-
     @cached_property
     def listed(self) -> types.Tool:
         """What `tools/list` says of it."""

@@ -19,13 +19,34 @@ from mcp.shared.message import SessionMessage
 LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
 
 ReadLine = Callable[[], Awaitable[bytes]]
-"""One line with its end; what is left without one, or nothing, when the client has closed."""
+"""As `read_line` has it; raises LineTooLong, OSError."""
 WriteLine = Callable[[bytes], Awaitable[None]]
 
 Inbound = SessionMessage | Exception
 Streams = tuple[ObjectReceiveStream[Inbound], ObjectSendStream[SessionMessage]]
 
 _log = logging.getLogger(__name__)
+
+
+class LineTooLong(Exception):
+    """More than the reader keeps; the line was read to its end."""
+
+
+async def read_line(reader: asyncio.StreamReader) -> bytes:
+    """The next line with its end; what is left without one, or nothing. Raises LineTooLong."""
+    is_too_long = False
+    while True:
+        try:
+            line = await reader.readuntil()
+        except asyncio.IncompleteReadError as ended:
+            line = ended.partial
+        except asyncio.LimitOverrunError as error:
+            is_too_long = True
+            await reader.readexactly(error.consumed)
+            continue
+        if is_too_long:
+            raise LineTooLong
+        return line
 
 
 class Wire:
@@ -55,15 +76,24 @@ class Wire:
     async def _read(self, heard: ObjectSendStream[Inbound]) -> None:
         async with heard:
             try:
-                while line := await self._read_line():
+                while line := await self._next_line():
                     if line.strip():
                         await self._hear(line, heard)
-            except (OSError, ValueError) as error:  # ValueError: a line that is too long
-                _log.info("a client broke off: %s", error or type(error).__name__)
+            except OSError as error:
+                _log.info("a client broke off: %s", error)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return
             with anyio.move_on_after(LAST_ANSWERS_S):
                 await self.idle()
+
+    async def _next_line(self) -> bytes:
+        """Nothing at the end. A line that is too long is answered, and read over."""
+        while True:
+            try:
+                return await self._read_line()
+            except LineTooLong:
+                answer = _error(None, types.INVALID_REQUEST, "a line that is too long")
+                await self._write_line(answer)
 
     async def _write(self, said: ObjectReceiveStream[SessionMessage]) -> None:
         async with said:
@@ -92,8 +122,8 @@ class Wire:
             self._settle((message.params or {}).get("requestId"))
         await heard.send(SessionMessage(message))
 
-    def _settle(self, request_id: str | int | None) -> None:
-        if request_id is not None:
+    def _settle(self, request_id: object) -> None:
+        if isinstance(request_id, str | int):
             self._unanswered.discard(request_id)
         if not self._unanswered:
             self._idle.set()

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.disk.atomic import delete_file, move_file, remove_empty_folders
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, NotFound
 from memory_sidecar.memories.directory import Directory
-from memory_sidecar.sources.atomic import make_folders, move_file, sync_folder
-from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path, inside
+from memory_sidecar.sources.memory_files import MAX_MEMORY_BYTES
+from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
 from memory_sidecar.sqlite import named_errors
 
 
@@ -31,9 +33,10 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The archive of one agent, in the folder `root`."""
+    """The archive of one agent, in the folder `root` of our own tree `data`."""
 
     root: Path
+    data: Tree
 
     def take(self, directory: Directory, path: str, *, now_ms: int) -> Archived:
         """Move the file at `path` here. For a caller who holds the directory's lock."""
@@ -42,8 +45,7 @@ class Archive:
             named = batch if number == 1 else f"{batch}-{number}"
             target = self.root / named / directory.name / path
             with named_errors(target):
-                make_folders(target.parent)
-                if _moved(inside(directory.root, path), target):
+                if move_file(directory.tree, directory.root / path, self.data, target):
                     directory.tidy(path)
                     return Archived(named, directory.name, path)
         raise Conflict(f"{self.root / batch} holds {path} already", hint="try again")
@@ -53,7 +55,8 @@ class Archive:
         if not self.root.is_dir():
             return []
         found = []
-        for batch in sorted((path for path in self.root.iterdir() if path.is_dir()), reverse=True):
+        batches = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
+        for batch in sorted(batches, reverse=True):
             for file in sorted(batch.rglob(f"*{MEMORY_SUFFIX}")):
                 directory, _, path = file.relative_to(batch).as_posix().partition("/")
                 if path:
@@ -88,42 +91,33 @@ class Archive:
         Raises Conflict, before any is moved, where other memories have taken their places.
         """
         with directory.changing():
-            places = {item: self._place(directory, item) for item in archived}
-            for item, (source, target) in places.items():
-                if target.exists() and target.read_bytes() != source.read_bytes():
+            for item in archived:
+                if not self._is_free(directory, item):
                     raise Conflict(
                         f"{item.path} is there again, with another text",
                         hint="move or remove that first",
                     )
-            for source, target in places.values():
+            for item in archived:
+                source, target = self._file(item), directory.root / item.path
                 with named_errors(target):
-                    make_folders(target.parent)
-                    if not _moved(source, target):
-                        source.unlink()  # the same text is there
-                        sync_folder(source.parent)
-                    self._tidy(source.parent)
+                    if not move_file(self.data, source, directory.tree, target):
+                        delete_file(self.data, source)  # the same text is there
+                    remove_empty_folders(self.data, source, keep=self.root)
         return [item.path for item in archived]
 
-    def _place(self, directory: Directory, archived: Archived) -> tuple[Path, Path]:
-        source = inside(self.root, f"{archived.batch}/{archived.directory}/{archived.path}")
-        return source, inside(directory.root, archived.path)
+    def _is_free(self, directory: Directory, archived: Archived) -> bool:
+        """Whether nothing else is where that memory was."""
+        target = directory.root / archived.path
+        with named_errors(target):
+            if directory.tree.status(target) is None:
+                return True
+            there = directory.tree.read(target, MAX_MEMORY_BYTES)
+            return there == self.data.read(self._file(archived), MAX_MEMORY_BYTES)
 
-    def _tidy(self, folder: Path) -> None:
-        """Remove `folder` and those above it that hold nothing any more."""
-        root = self.root.resolve()
-        while folder != root and not any(folder.iterdir()):
-            folder.rmdir()
-            folder = folder.parent
+    def _file(self, archived: Archived) -> Path:
+        return self.root / archived.batch / archived.directory / archived.path
 
 
 def batch_name(now_ms: int) -> str:
     """What a batch taken away now is called."""
     return iso_utc(now_ms).replace("-", "").replace(":", "")
-
-
-def _moved(source: Path, target: Path) -> bool:
-    try:
-        move_file(source, target)
-    except FileExistsError:
-        return False
-    return True

@@ -9,7 +9,7 @@ from memory_sidecar.errors import Conflict, NotFound, UsageError
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.sources.frontmatter import edit_page, new_page, parse_page, with_body
-from memory_sidecar.sources.memory_names import CATEGORY_FILE, MEMORY_SUFFIX, check_category, inside
+from memory_sidecar.sources.memory_names import CATEGORY_FILE, MEMORY_SUFFIX, check_category
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def describe(directory: Directory, category: str, description: str, *, now_ms: i
     """Say what a category is for. Raises NotFound where it has neither folder nor page."""
     category = check_category(category)
     with directory.changing():
-        if category and not inside(directory.root, category).is_dir():
+        if category and not directory.has_folder(category):
             raise NotFound(
                 f"there is no category {category}",
                 hint=f"`memory-sidecar category create {category}` makes it",
@@ -74,15 +74,15 @@ def delete(
     if not category:
         raise UsageError("the root cannot be deleted", hint="name a category")
     with directory.changing():
-        folder = inside(directory.root, category)
-        if not folder.is_dir():
+        folder = directory.root / category
+        if not directory.has_folder(category):
             raise NotFound(
                 f"there is no category {category}", hint="`memory-sidecar category list`"
             )
         paths = [
             path
             for file in sorted(folder.rglob(f"*{MEMORY_SUFFIX}"))
-            if not _is_hidden(path := file.relative_to(directory.root.resolve()).as_posix())
+            if not _is_hidden(path := file.relative_to(directory.root).as_posix())
             and file.is_file()
             and not file.is_symlink()
         ]

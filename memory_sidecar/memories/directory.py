@@ -17,10 +17,20 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk.atomic import (
+    create_file,
+    delete_file,
+    remove_empty_folders,
+    replace_file,
+)
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, NotFound, PathRefused, StoreBusy
-from memory_sidecar.sources.atomic import create_file, make_folders, replace_file, sync_folder
-from memory_sidecar.sources.memory_files import MemoryPage, file_hash, read_memory
-from memory_sidecar.sources.memory_names import inside
+from memory_sidecar.sources.memory_files import (
+    MAX_MEMORY_BYTES,
+    MemoryPage,
+    file_hash,
+    read_memory,
+)
 from memory_sidecar.sqlite import named_errors
 
 LOCK_TIMEOUT_S = 60
@@ -41,13 +51,20 @@ class MemoryFile:
 class Directory:
     """The knowledge directory at `root`.
 
-    Whatever process writes into it takes a lock in the folder `locks`, named after the root.
+    Whatever process writes into it takes a lock in the folder `locks`, named after the root. They
+    lie in our own tree `data`, and so does the root if it `is_made` by us.
     """
 
     name: str
     root: Path
     locks: Path
+    data: Tree
     is_made: bool = False  # when it is not there; one on a disk that is not mounted must not be
+
+    @property
+    def tree(self) -> Tree:
+        """What the memories are reached through."""
+        return self.data if self.is_made else Tree(self.root)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -61,7 +78,7 @@ class Directory:
         root = os.fspath(self.root.resolve())
         lock_file = self.locks / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.lock"
         with named_errors(lock_file):
-            make_folders(self.locks)
+            os.close(self.data.open(lock_file, os.O_RDWR | os.O_CREAT))
             lock = FileLock(lock_file, timeout=LOCK_TIMEOUT_S, poll_interval=_LOCK_POLL_S)
             try:
                 lock.acquire()
@@ -71,7 +88,7 @@ class Directory:
                 ) from error
         try:
             with named_errors(self.root / "memories"):
-                make_folders(self.root)
+                self.tree.make(self.root)
             yield
         finally:
             lock.release()
@@ -94,17 +111,16 @@ class Directory:
         raise NotFound(f"there is no memory {path}", hint="`memory-sidecar list` shows the paths")
 
     def find(self, path: str) -> MemoryFile | None:
-        """`None` where nothing is. Raises PathRefused for a link, a folder, or no text."""
-        file = inside(self.root, path)
+        """`None` where nothing is. Raises PathRefused for what is no file of text, or a link."""
+        file = self.root / path
         with named_errors(file):
             try:
-                with file.open("rb") as stream:
-                    content = stream.read()
-                    mtime_ms = os.fstat(stream.fileno()).st_mtime_ns // 1_000_000
+                folder, name = self.tree.enter_above(file)
+                with folder:
+                    content, status = folder.read(name, MAX_MEMORY_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            except IsADirectoryError as error:
-                raise PathRefused(f"{path} is a folder", hint="name a memory in it") from error
+        mtime_ms = status.st_mtime_ns // 1_000_000
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -113,47 +129,40 @@ class Directory:
             ) from error
         return MemoryFile(path, text, file_hash(content), read_memory(text, mtime_ms=mtime_ms))
 
+    def has_folder(self, path: str) -> bool:
+        """Whether a folder is at `path`. Raises PathRefused for one behind a link."""
+        with named_errors(self.root / path):
+            try:
+                self.tree.enter(self.root / path).close()
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+        return True
+
     def create(self, path: str, text: str) -> MemoryFile:
         """Raises FileExistsError where `path` is taken."""
-        file = inside(self.root, path)
+        file = self.root / path
         content = text.encode("utf-8")
         with named_errors(file):
-            make_folders(file.parent)
-            is_taken = not _created(file, content)
-        if is_taken:
+            is_made = create_file(self.tree, file, content)
+        if not is_made:
             raise FileExistsError(path)
         return MemoryFile(path, text, file_hash(content), read_memory(text, mtime_ms=0))
 
     def replace(self, old: MemoryFile, text: str) -> MemoryFile:
         """Write `text` over what was read as `old`."""
-        file = inside(self.root, old.path)
+        file = self.root / old.path
         content = text.encode("utf-8")
         with named_errors(file):
-            replace_file(file, content)
+            replace_file(self.tree, file, content)
         return MemoryFile(old.path, text, file_hash(content), read_memory(text, mtime_ms=0))
 
     def delete(self, path: str) -> None:
         """And the folders that are empty then."""
-        file = inside(self.root, path)
+        file = self.root / path
         with named_errors(file):
-            file.unlink()
-            sync_folder(file.parent)
+            delete_file(self.tree, file)
         self.tidy(path)
 
     def tidy(self, path: str) -> None:
         """Remove the folders above `path` that hold nothing any more, but not the root."""
-        root, folder = self.root.resolve(), inside(self.root, path).parent
-        while folder != root:
-            try:
-                folder.rmdir()
-            except OSError:
-                return
-            folder = folder.parent
-
-
-def _created(file: Path, content: bytes) -> bool:
-    try:
-        create_file(file, content)
-    except FileExistsError:
-        return False
-    return True
+        remove_empty_folders(self.tree, self.root / path, keep=self.root)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.disk.atomic import move_file
 from memory_sidecar.errors import Conflict, NotFound
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.memories.write import Meta, Written, edited
-from memory_sidecar.sources.atomic import make_folders, move_file
 from memory_sidecar.sources.frontmatter import edit_page
 from memory_sidecar.sources.memory_files import category_of, content_hash
 from memory_sidecar.sources.memory_names import (
@@ -17,7 +17,6 @@ from memory_sidecar.sources.memory_names import (
     check_category,
     check_new_path,
     check_path,
-    inside,
 )
 from memory_sidecar.sqlite import named_errors
 
@@ -46,10 +45,9 @@ def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = (
         new = _destination(old.path, to)
         if new == old.path:
             return Moved(old.path, old, ())
-        target = inside(directory.root, new)
+        target = directory.root / new
         with named_errors(target):
-            make_folders(target.parent)
-            is_free = _renamed(directory, old.path, new)
+            is_free = move_file(directory.tree, directory.root / old.path, directory.tree, target)
         if not is_free:
             raise Conflict(f"{new} is there already", hint="choose another name")
         directory.tidy(old.path)
@@ -103,14 +101,6 @@ def _destination(old: str, to: str) -> str:
         name = old.rpartition("/")[2]
         return f"{category}/{name}" if category else name
     return check_new_path(to)
-
-
-def _renamed(directory: Directory, old: str, new: str) -> bool:
-    try:
-        move_file(inside(directory.root, old), inside(directory.root, new))
-    except FileExistsError:
-        return False
-    return True
 
 
 def _relink(directory: Directory, linking: Iterable[str], old: str, new: str) -> list[str]:

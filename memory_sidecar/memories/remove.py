@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memory_sidecar.disk.atomic import sweep
 from memory_sidecar.errors import NotFound, PathRefused
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memory_model import StoredMemory
-from memory_sidecar.sources.atomic import sweep
 from memory_sidecar.sources.memory_names import check_path
 
 HOUR_MS = 3_600_000
@@ -86,7 +86,7 @@ def prune(
     """
     taken = []
     with directory.changing():
-        sweep(directory.root, before_ms=now_ms - HOUR_MS)
+        sweep(directory.tree, directory.root, before_ms=now_ms - HOUR_MS)
         for each in memories:
             try:
                 file = directory.read(each.memory.file)

@@ -6,7 +6,6 @@ blank lines from what it is given; our own session files do not.
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from memory_sidecar.children import find_program, run_child
 from memory_sidecar.errors import MemvidFailed
 from memory_sidecar.sessions.journal import Entry
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
@@ -69,8 +69,8 @@ class Memvid:
     def _read(self, verb: str, file: Path, *options: str) -> Any:  # noqa: ANN401  JSON
         out = self._run(verb, file, *options, "--json", timeout_s=READ_TIMEOUT_S)
         try:
-            return json.loads(out)
-        except ValueError as error:
+            return read_json(out)
+        except BrokenJson as error:
             raise MemvidFailed(f"{COMMAND} {verb} {file.name} printed no JSON") from error
 
     def _run(self, verb: str, file: Path, *options: str, timeout_s: int, text: str = "") -> bytes:

@@ -11,7 +11,6 @@ are not: they are long, and another session's search would drown in them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from typing import Any
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.errors import SessionInvalid
 from memory_sidecar.session_model import Role
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 from memory_sidecar.sources.session_json import SESSION_ID, parse_time
 
 _SECONDS_BELOW = 100_000_000_000  # a number this small is seconds since 1970, else milliseconds
@@ -53,8 +53,8 @@ def sessions_in(data: bytes, *, name: str) -> Imported:
     except UnicodeDecodeError as error:
         raise SessionInvalid(f"{name} is not UTF-8 (byte {error.start})") from error
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
+        whole = read_json(text)
+    except BrokenJson:
         items, problems = _lines(text)
     else:
         items, problems = (whole if isinstance(whole, list) else [whole]), []
@@ -75,8 +75,8 @@ def _lines(text: str) -> tuple[list[Any], list[str]]:
         if not line.strip():
             continue
         try:
-            items.append(json.loads(line))
-        except (ValueError, RecursionError):
+            items.append(read_json(line))
+        except BrokenJson:
             problems.append(f"line {number} is not JSON")
     return items, problems
 

@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.disk.opening import Tree
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 from memory_sidecar.sources.memory_files import parse_time
 
 MOVED = "move"
+PART_BYTES = 64 << 20  # of a log, read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +34,15 @@ class Uses:
     last_at: int
 
 
-def log_reads(log: Path, paths: Sequence[str], *, tool: str, at_ms: int) -> None:
+def log_reads(tree: Tree, log: Path, paths: Sequence[str], *, tool: str, at_ms: int) -> None:
     """Count a read of each of `paths` by the command or tool called `tool`."""
     ts = iso_utc(at_ms)
-    append_lines(log, [{"ts": ts, "file": path, "tool": tool} for path in paths])
+    append_lines(tree, log, [{"ts": ts, "file": path, "tool": tool} for path in paths])
 
 
-def log_move(log: Path, old: str, new: str, *, at_ms: int) -> None:
+def log_move(tree: Tree, log: Path, old: str, new: str, *, at_ms: int) -> None:
     """Let the reads of `old` so far count for `new`."""
-    append_lines(log, [{"ts": iso_utc(at_ms), "file": new, "tool": MOVED, "from": old}])
+    append_lines(tree, log, [{"ts": iso_utc(at_ms), "file": new, "tool": MOVED, "from": old}])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +54,16 @@ class LogPart:
     end: int  # byte after the last whole line
 
 
-def read_uses(log: Path) -> dict[str, Uses]:
-    """The uses of every path that was read. A missing log holds none."""
-    return dict(read_part(log).uses)
-
-
-def read_part(log: Path, *, start: int = 0) -> LogPart:
+def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
     """From the byte `start` on, which begins a line. A missing log holds nothing."""
     try:
-        with log.open("rb") as file:
+        with os.fdopen(tree.open(log), "rb") as file:
             file.seek(start)
-            data = file.read()
+            data = file.read(PART_BYTES)
     except FileNotFoundError:
         return LogPart({}, (), 0)
+    if len(data) == PART_BYTES and b"\n" not in data:
+        data = b"\n".rjust(PART_BYTES)  # no line is that long
     uses: dict[str, Uses] = {}
     moves: list[tuple[str, str]] = []
     whole = data[: data.rfind(b"\n") + 1]
@@ -82,13 +82,12 @@ def read_part(log: Path, *, start: int = 0) -> LogPart:
     return LogPart(uses, moves, start + len(whole))
 
 
-def append_lines(log: Path, lines: Iterable[Mapping[str, object]]) -> None:
+def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:
     """Each as one line of JSON, all in one write, which no other writer can come between."""
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     if not data:
         return
-    log.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
+    descriptor = tree.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         if os.fstat(descriptor).st_size:
             os.lseek(descriptor, -1, os.SEEK_END)
@@ -99,15 +98,12 @@ def append_lines(log: Path, lines: Iterable[Mapping[str, object]]) -> None:
         os.close(descriptor)
 
 
-_BINARY = getattr(os, "O_BINARY", 0)
-
-
 def _line(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         return {}
     try:
-        line = json.loads(raw)
-    except ValueError:
+        line = read_json(raw)
+    except BrokenJson:
         return {}
     return line if isinstance(line, dict) else {}
 

@@ -5,6 +5,7 @@ From strongest to weakest: the source's excludes and the built-in names, `.sidec
 entered. The matching is that of the `ignore` crate (ripgrep's), which differs from git in three
 rare cases: a tracked file that a rule ignores stays ignored, a global exclude with a slash in it
 means a place below the working directory, and a rule file ends at a line that is not UTF-8.
+That crate opens whatever is called like a file of rules, so `rule_files` looks at them first.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ import ignore
 from ignore.overrides import Override, OverrideBuilder
 from pathspec import GitIgnoreSpec
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import UsageError
-
-OWN_FILE = ".sidecarignore"
-
-RULE_FILES = frozenset({".gitignore", OWN_FILE})
-"""Names of the files that say what is ignored in their folder, and below."""
+from memory_sidecar.sources.rule_files import (
+    MAX_RULES_BYTES,
+    OWN_FILE,
+    RULE_FILES,
+    check_rules,
+    check_rules_above,
+)
 
 NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
 """A version control system's own files. In a worktree and a submodule `.git` is a file."""
@@ -52,6 +56,8 @@ class IgnoreRules:
         """
         self.root = root
         self._in_repository = _in_repository(Path(root))
+        if self._in_repository:
+            check_rules_above(root)
         # Inside a repository rules reach down from its top. Outside of one, a source's rules begin
         # at its root, and what lies above must not be asked: nor can it, if there is nothing.
         self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
@@ -67,8 +73,11 @@ class IgnoreRules:
         """Absolute paths of everything below the folder `start` that no rule ignores.
 
         Whether `start` itself is ignored is not asked. Folders that could not be listed are
-        added to `unreadable`; what cannot be told apart counts as all of `start`.
+        added to `unreadable`; what cannot be told apart counts as all of `start`. Raises
+        PathRefused where rules cannot be read, for what they want left out is not known.
         """
+        check_rules(start, self.root)
+        folders = {start}  # whose rules are known to be sound
         walker = self._builder(start).max_depth(max_depth).build()
         last = start
         while True:
@@ -83,6 +92,9 @@ class IgnoreRules:
                     unreadable.append(folder)
                 continue
             last = path
+            if path in folders:
+                folders.remove(path)
+                folders.update(_with_sound_rules(path, self.root))
             if path != start:
                 yield path
 
@@ -107,6 +119,18 @@ class IgnoreRules:
             .require_git(self._in_repository)  # nested ones and worktrees have rules of their own
             .overrides(self._overrides)
         )
+
+
+def _with_sound_rules(folder: str, root: str) -> Iterator[str]:
+    """The folders in `folder`: as soon as it goes on, the walker reads the rules of them all."""
+    try:
+        with os.scandir(folder) as entries:
+            inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return  # for the walker to say
+    for path in inner:
+        check_rules(path, root)
+        yield path
 
 
 def check_excludes(excludes: tuple[str, ...]) -> None:
@@ -160,7 +184,8 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
 def _released(root: Path) -> frozenset[str]:
     """Names that the source's own `.sidecarignore` takes out of the built-in ones."""
     try:
-        lines = (root / OWN_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
+        text = Tree(root).read(OWN_FILE, MAX_RULES_BYTES).decode("utf-8", "replace")
     except OSError:
         return frozenset()
+    lines = text.splitlines()
     return frozenset(line[1:].strip().strip("/") for line in lines if line.startswith("!"))

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from memory_sidecar.sources.frontmatter import Page, parse_page
 from memory_sidecar.sources.memory_names import slug
 
+MAX_MEMORY_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 UNKNOWN_SOURCE = "unknown"
 FALLBACK_SLUG = "memory"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from pathlib import Path
 
 from memory_sidecar.errors import PathRefused, UsageError
 
@@ -94,26 +93,6 @@ def check_path(path: str) -> str:
             f"{path!r} names no memory", hint="name one like decisions/use-sqlite.md, see `list`"
         )
     return named
-
-
-def inside(root: Path, path: str) -> Path:
-    """The file or folder at the relative `path` below `root`.
-
-    Raises PathRefused where a link would lead elsewhere: writing through it changes what is
-    not the agent's.
-    """
-    real = root.resolve()
-    found = real / path
-    try:
-        is_itself = found.resolve() == found
-    except (OSError, RuntimeError):  # a loop
-        is_itself = False
-    if not is_itself:
-        raise PathRefused(
-            f"{path} is or lies behind a symbolic link",
-            hint="name the file itself, or register the folder the link leads to",
-        )
-    return found
 
 
 def _relative(path: str) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from memory_sidecar.locate import CONFIG_NAME
 from memory_sidecar.model import Stamp
-from memory_sidecar.sources.ignores import RULE_FILES, IgnoreRules
+from memory_sidecar.sources.ignores import IgnoreRules
+from memory_sidecar.sources.rule_files import RULE_FILES
 
 _RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 

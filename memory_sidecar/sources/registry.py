@@ -19,6 +19,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk.atomic import replace_file
 from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import (
     NotFound,
@@ -29,13 +30,12 @@ from memory_sidecar.errors import (
     UsageError,
 )
 from memory_sidecar.paths import OWN_FOLDERS
-from memory_sidecar.sources.atomic import replace_file
 from memory_sidecar.sources.ignores import check_excludes
 from memory_sidecar.sqlite import named_errors
 
 VERSION = 1
+MAX_REGISTRY_BYTES = 16 << 20
 LOCK_TIMEOUT_S = 10
-MAX_BYTES = 16 << 20
 MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
@@ -70,6 +70,7 @@ class Registry:
         What lies in `data_dirs`, our own data, can be no source.
         """
         self._path = path
+        self._tree = Tree(path.parents[2], is_own=True)  # above the folder of states
         self._reserved = RESERVED | reserved
         self._data_dirs = data_dirs
 
@@ -161,8 +162,9 @@ class Registry:
     def _changed(self) -> Iterator[dict[str, Any]]:
         """The file's document, to be edited in the block and written after it."""
         with named_errors(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self._path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_S)
+            lock_file = self._path.with_suffix(".lock")
+            os.close(self._tree.open(lock_file, os.O_RDWR | os.O_CREAT))
+            lock = FileLock(lock_file, timeout=LOCK_TIMEOUT_S)
             try:
                 lock.acquire()
             except Timeout as error:
@@ -177,23 +179,22 @@ class Registry:
                 with named_errors(self._path):
                     # ASCII, so that names which are not UTF-8 are escaped.
                     text = json.dumps(document, indent=2) + "\n"
-                    replace_file(self._path, text.encode("ascii"))
+                    replace_file(self._tree, self._path, text.encode("ascii"))
         finally:
             lock.release()
 
     def _read(self) -> dict[str, Any]:
         with named_errors(self._path):
             try:
-                tree = Tree(self._path.parents[2], is_own=True)  # above the folder of states
-                content = tree.read(self._path, MAX_BYTES)
-            except FileNotFoundError:
+                content = self._tree.read(self._path, MAX_REGISTRY_BYTES)
+            except (FileNotFoundError, NotADirectoryError):
                 return {"version": VERSION, "sources": []}
             except FileRefused as error:
                 raise self._broken(error.reason) from error
         try:
             document = json.loads(content)
             version = document["version"]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise self._broken(repr(error)) from error
         if not isinstance(version, int):
             raise self._broken(f"its version is {version!r}")

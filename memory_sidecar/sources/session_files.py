@@ -21,10 +21,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from memory_sidecar.disk import reasons
+from memory_sidecar.disk.atomic import delete_file, move_file, replace_file
+from memory_sidecar.disk.opening import FileRefused, Tree
 from memory_sidecar.errors import NotFound, PathRefused, SessionInvalid, StoreBusy
 from memory_sidecar.model import SourceFile
-from memory_sidecar.sources.atomic import make_folders, replace_file, sync_folder
-from memory_sidecar.sources.read import read_regular
 from memory_sidecar.sources.session_json import SESSION_ID, parse_document
 from memory_sidecar.sources.walk import Scan
 from memory_sidecar.sqlite import named_errors
@@ -47,8 +47,10 @@ class StoredSession:
 class SessionFiles:
     """The session files below `root`, which need not be there yet."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, data: Tree | None = None) -> None:
+        """`data` is our own tree in which the root lies, where that matters."""
         self.root = root
+        self._tree = data or Tree(root, is_own=True)
 
     def find(self, session_id: str) -> str | None:
         """Path of the session's file, relative to the root; `None` when it has none."""
@@ -72,12 +74,10 @@ class SessionFiles:
 
     def read_bytes(self, path: str) -> bytes:
         """The file at `path`. Raises SessionInvalid for what is no session, and OSError."""
-        data = read_regular(self.root / path, MAX_SESSION_BYTES + 1)
-        if data is None:
-            raise SessionInvalid(reasons.NOT_REGULAR)
-        if len(data) > MAX_SESSION_BYTES:
-            raise SessionInvalid(reasons.larger_than(MAX_SESSION_BYTES))
-        return data
+        try:
+            return self._tree.read(self.root / path, MAX_SESSION_BYTES)
+        except FileRefused as refusal:
+            raise SessionInvalid(refusal.reason) from refusal
 
     def write(self, session_id: str, document: dict[str, Any], *, began_at: int) -> str:
         """Write the session's file; it is on disk when this returns. Returns its path.
@@ -93,16 +93,14 @@ class SessionFiles:
                 hint=f"{MAX_SESSION_BYTES >> 20} MiB are allowed; save it in parts",
             )
         with named_errors(self.root / path):
-            make_folders((self.root / path).parent)
-            replace_file(self.root / path, data)
+            replace_file(self._tree, self.root / path, data)
         return path
 
     def delete(self, session_id: str) -> str:
         """Remove the session's file for good; returns the path it had. Raises NotFound."""
         path = self._existing(session_id)
         with named_errors(self.root / path):
-            (self.root / path).unlink(missing_ok=True)
-            sync_folder((self.root / path).parent)
+            delete_file(self._tree, self.root / path)
         return path
 
     def archive(self, session_id: str, archive: SessionFiles) -> str:
@@ -113,10 +111,8 @@ class SessionFiles:
         path = self._existing(session_id)
         source, target = self.root / path, archive.root / path
         with named_errors(target):
-            make_folders(target.parent)
-            source.replace(target)
-            sync_folder(target.parent)
-            sync_folder(source.parent)
+            while not move_file(self._tree, source, archive._tree, target):
+                delete_file(archive._tree, target)
         return path
 
     @contextmanager
@@ -126,7 +122,7 @@ class SessionFiles:
         It does not lie with the files, which are watched.
         """
         with named_errors(lock):
-            make_folders(lock.parent)
+            os.close(Tree(lock.parent, is_own=True).open(lock.name, os.O_RDWR | os.O_CREAT))
             held = FileLock(lock, timeout=LOCK_TIMEOUT_S)
             try:
                 held.acquire()

@@ -7,7 +7,6 @@ written from the document, not from what was read of it.
 from __future__ import annotations
 
 import hashlib
-import json
 import posixpath
 import re
 import unicodedata
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 from memory_sidecar.errors import SessionInvalid
 from memory_sidecar.session_model import Message, Outcome, Role, Session, Snippet, Summary
+from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
@@ -31,14 +31,9 @@ _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 def parse_document(data: bytes) -> dict[str, Any]:
     """The JSON object in `data`. Raises SessionInvalid."""
     try:
-        document = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        raise SessionInvalid(f"not UTF-8 (byte {error.start})") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        raise SessionInvalid(f"not JSON: {error.msg} at {where}", hint=_SHAPE) from error
-    except RecursionError as error:
-        raise SessionInvalid("nested too deeply") from error
+        document = read_json(data)
+    except BrokenJson as broken:
+        raise SessionInvalid(str(broken), hint=_SHAPE) from broken
     if not isinstance(document, dict):
         raise SessionInvalid("not a JSON object", hint=_SHAPE)
     return document
@@ -266,7 +261,3 @@ def _kind(value: object) -> str:
 
 def _distinct(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))
-
-
-def _refuse_constant(name: str) -> None:
-    raise SessionInvalid(f"{name} is no number that JSON has")

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from memory_sidecar.locate import CONFIG_NAME
 from memory_sidecar.sources.debounce import Settled
-from memory_sidecar.sources.ignores import RULE_FILES
 from memory_sidecar.sources.observe import Observer, Report, open_observer
 from memory_sidecar.sources.poll import Poll
+from memory_sidecar.sources.rule_files import RULE_FILES
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
 _RULE_NAMES = RULE_FILES | {CONFIG_NAME, ".git"}

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from memory_sidecar.context.create import Draft, create_atom
+from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
 from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.sources.atomic import TEMPORARY_PREFIX
 from memory_sidecar.sources.atoms import AtomKind
 from memory_sidecar.sources.frontmatter import parse_page
 from tests.context.conftest import TODAY

@@ -11,6 +11,8 @@ import pytest
 from memory_sidecar.context.findings import apply_fixes
 from memory_sidecar.context.health import RULES, examine, survey
 from memory_sidecar.context.similar import near_pairs
+from memory_sidecar.context.tasks import archive_tasks
+from memory_sidecar.errors import PageBroken
 from memory_sidecar.handlers.context import init
 from memory_sidecar.sources.frontmatter import parse_page
 from tests.context.conftest import NOW_MS, TODAY
@@ -341,3 +343,23 @@ def test_a_fix_does_what_is_safe_and_nothing_else(root, project, atom, check):
     assert meta["status"] == "odd"
     left = {finding.rule for finding in check()}
     assert left == {"required", "evidence"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
+def test_pages_that_are_no_files_hang_nothing_and_are_named(root, project, atom, regen, check):
+    atom("EXP-001")
+    victim = root.path.parent / "victim"
+    victim.write_text("mine")
+    for name in ("TASKS.yaml", "STATUS.md", "CORTEX.md", "experiments/index.md"):
+        (project.path / name).unlink(missing_ok=True)
+        os.mkfifo(project.path / name)
+    project.access_log.unlink()
+    project.access_log.symlink_to(victim)
+    with pytest.raises(PageBroken, match="not a regular file"):
+        archive_tasks(project)
+    regen()
+    named = {finding.path.relative_to(project.path).as_posix() for finding in check("no-file")}
+    assert named == {
+        "CORTEX.md", "STATUS.md", "TASKS.yaml", "_meta/access-log.jsonl", "experiments/index.md",
+    }  # fmt: skip
+    assert victim.read_text() == "mine"

@@ -256,7 +256,7 @@ def test_a_file_that_is_no_atom_is_reported(project, regen):
     regen()
     assert index_of(project).split("## Broken (3)\n\n")[1].split("\n\n")[0].splitlines() == [
         "- `EXP-001~HEAD.md`: its name is no id",
-        "- `EXP-002.md`: it is a link that leads out of the root",
+        "- `EXP-002.md`: it is not read: symbolic link",
         "- `K-001.md`: its name is no id",
     ]
 

@@ -113,11 +113,8 @@ class Home:
 
     def signal(self, number: Signals) -> None:
         """Send `number` to the daemon and wait until it has ended."""
-        self.signal_only(number)
-        self.wait_until_free()
-
-    def signal_only(self, number: Signals) -> None:
         os.kill(self.pid, number)
+        self.wait_until_free()
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -8,12 +8,15 @@ import pty
 import signal
 import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import psutil
 import pytest
 
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode, greeting
-from tests.e2e.home import PROGRAM, Done, Home
+from tests.e2e.home import PROGRAM, TIMEOUT_S, Done, Home
 
 HELLO = encode(greeting())
 
@@ -178,6 +181,54 @@ def test_clients_that_wait_for_input_block_nobody(indexed: Home) -> None:
     for client in waiting:
         client.kill()
         client.communicate()
+
+
+def test_calls_that_never_end_block_nobody(indexed: Home) -> None:
+    endless = [indexed.start("status", "--watch") for _ in range(12)]
+    for client in endless[:1]:
+        assert client.stdout is not None
+        assert client.stdout.readline()
+    assert indexed.sources() == ["shop"]
+    done = indexed.call("search", "total", "--mode", "keyword", "--json")
+    assert len(json.loads(done.stdout)) == 1
+    for client in endless:
+        client.kill()
+        client.communicate()
+
+
+def test_threads_end_with_their_requests(indexed: Home) -> None:
+    daemon = psutil.Process(indexed.pid)
+    waiting = [indexed.start("search", "-", stdin=subprocess.PIPE) for _ in range(12)]
+    indexed.wait_for_requests(12)
+    busy = daemon.num_threads()
+    for client in waiting:
+        client.kill()
+        client.communicate()
+    deadline = time.monotonic() + TIMEOUT_S
+    while daemon.num_threads() > busy - 12:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_input_without_end_ends_with_its_client(indexed: Home) -> None:
+    with Path("/dev/zero").open("rb") as zeros:
+        client = indexed.start("search", "-", stdin=zeros)
+        indexed.wait_for_requests(1)
+        client.kill()
+        client.communicate()
+    indexed.wait_for_requests(0)
+    assert indexed.sources() == ["shop"]
+
+
+def test_interrupt_that_is_not_heeded_says_what_goes_on(indexed: Home) -> None:
+    client = indexed.start("search", "-", stdin=subprocess.PIPE)
+    indexed.wait_for_requests(1)
+    os.kill(indexed.pid, signal.SIGSTOP)
+    client.send_signal(signal.SIGINT)
+    _, err = client.communicate(timeout=60)
+    os.kill(indexed.pid, signal.SIGCONT)
+    assert client.returncode == 130
+    assert "as soon as its present step is done" in err
 
 
 @pytest.mark.parametrize(

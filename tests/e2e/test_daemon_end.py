@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -36,7 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_suspended_daemon_is_killed(home: Home) -> None:
     home.add_source()
     pid = home.pid
-    home.signal_only(signal.SIGSTOP)
+    os.kill(pid, signal.SIGSTOP)
     assert end.end_daemon(str(home.data_dir), home.environ) == end.Ended(pid, was_killed=True)
     assert not home.is_served
     assert home.sources() == ["shop"]
@@ -84,9 +85,8 @@ def test_being_asked_twice_does_not_hurry_it(home: Home) -> None:
     assert (running.returncode, err) == (0, "")
     assert [hit["filename"] for hit in json.loads(out)] == ["cart.py"]
     for each in stopping:
-        out, err = each.communicate(timeout=60)
+        _, err = each.communicate(timeout=60)
         assert (each.returncode, err) == (0, "")
-        assert json.loads(out)["stopped"]
 
 
 @pytest.mark.parametrize("running", ["nothing", "the older one"])
@@ -116,3 +116,32 @@ def test_command_that_waits_for_another_daemon_says_so(home: Home) -> None:
         )
     out, err = waiting.communicate(timeout=60)
     assert (waiting.returncode, out, err) == (0, "[]\n", "")
+
+
+EAGER_TO_END = """
+from memory_sidecar.cli import daemon
+from memory_sidecar.daemon import host
+host.IN_PLACE_CHECK_S = 0.05
+may_end = daemon.Commands.may_end
+daemon.Commands.may_end = lambda self, *, idle_s: may_end(self, idle_s=idle_s * 600)
+daemon.main()
+"""
+
+
+def test_daemon_that_keeps_nothing_ends_by_itself(home: Home) -> None:
+    home.data_dir.mkdir()
+    daemon = home.run_python(EAGER_TO_END, str(home.data_dir))
+    assert daemon.wait(timeout=60) == 0
+    assert "nothing to keep" in home.log
+
+
+def test_daemon_that_keeps_anything_stays(home: Home) -> None:
+    home.add_source()
+    assert home.call("stop").returncode == 0
+    daemon = home.run_python(EAGER_TO_END, str(home.data_dir))
+    home.wait_until_served(daemon)
+    assert home.call("source", "list").returncode == 0
+    with pytest.raises(subprocess.TimeoutExpired):
+        daemon.wait(timeout=2)
+    daemon.kill()
+    daemon.wait()

@@ -182,6 +182,36 @@ def test_no_daemon_runs_the_same_command_here(home: Home) -> None:
     assert not home.is_served
 
 
+@pytest.mark.parametrize("option", ["--data-dir {}", "--data-dir={}"])
+def test_data_directory_may_be_named_before_the_command(home: Home, option: str) -> None:
+    root = home.add_source()
+    before = [*option.format(home.data_dir).split(), "source", "list"]
+    for arguments in (before, [*before, "--no-daemon"]):
+        done = home.call(*arguments, MEMORY_SIDECAR_DATA_DIR="/nowhere")
+        assert (done.returncode, done.stdout) == (0, f"shop: {root}\n"), done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["search x", "status", "list", "get x", "source list"])
+def test_mistyped_data_directory_is_not_made(home: Home, arguments: str) -> None:
+    mistyped = home.folder / "typo"
+    for more in ([], ["--no-daemon"]):
+        done = home.call(*arguments.split(), "--data-dir", mistyped, *more)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith(f"memory-sidecar: there is no data directory {mistyped}")
+        assert done.stderr.count("\n") == 1
+        assert not mistyped.exists()
+
+
+def test_new_data_directory_is_said(home: Home) -> None:
+    new = Home(home.folder / "new", home.runtime_dir)
+    try:
+        done = home.call("store", "x", "--category", "pattern", "--data-dir", new.data_dir)
+        assert done.returncode == 0
+        assert f"note: {new.data_dir} is a new data directory\n" in done.stderr
+    finally:
+        new.end()
+
+
 def test_failed_start_shows_the_end_of_the_log(home: Home) -> None:
     package = home.folder / "broken" / "asyncio"
     package.mkdir(parents=True)

@@ -13,6 +13,8 @@ import pytest
 
 from memory_sidecar.errors import DiskFull
 
+NO_CONFIG = {"XDG_CONFIG_HOME": os.devnull}  # that of a test lies where nobody else may look
+
 
 @pytest.fixture
 def mount(tmp_path: Path) -> Iterator[Path]:
@@ -111,7 +113,8 @@ def locked() -> Iterator[Path]:
 
 def test_a_data_directory_that_may_not_be_written_is_named(run, locked):
     with tempfile.TemporaryDirectory() as source:
-        done = run("index", source, "--db", locked / "codebase.sqlite", cwd=locked)
+        index = ("index", source, "--db", locked / "codebase.sqlite")
+        done = run(*index, cwd=locked, environ=NO_CONFIG)
     assert (done.status, done.error["code"]) == (1, "store_read_only")
     assert "--data-dir" in done.error["hint"]
     assert list(locked.iterdir()) == []
@@ -144,5 +147,22 @@ def locked_index(run, project, known_vectors, data_dir) -> Iterator[Path]:
     "command", [("index",), ("reindex", "--all"), ("source", "remove", "project")], ids=" ".join
 )
 def test_an_index_that_may_not_be_written_is_left_as_it_is(run, locked_index, command):
-    done = run(*command, "--data-dir", locked_index, "--json", cwd=locked_index)
+    asked = (*command, "--data-dir", locked_index, "--json")
+    done = run(*asked, cwd=locked_index, environ=NO_CONFIG)
     assert (done.status, done.error["code"]) == (1, "store_read_only")
+
+
+def test_a_read_only_disk_answers_whatever_only_reads(run, mount):
+    data = ("--data-dir", mount / "data")
+    path = run("store", "Use one lock.", "--json", *data).json["path"]
+    subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
+    assert run("get", path, "--json", *data).json["content"] == "Use one lock."
+    assert (
+        run("query", "lock", "--no-rerank", "--json", *data).json[0]["content"] == "Use one lock."
+    )
+    for command in (("list",), ("recent",), ("status",), ("source", "list")):
+        assert run(*command, "--json", *data).status == 0
+    for writing in (("store", "More."), ("remove", path), ("move", path, "new/")):
+        done = run(*writing, "--json", *data)
+        assert (done.status, done.error["code"]) == (1, "store_read_only")
+    assert run("get", path, "--json", *data).status == 0

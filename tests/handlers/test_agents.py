@@ -408,7 +408,7 @@ def test_reads_of_many_threads_are_counted_once(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     agent = make_agent(clock=lambda: NOW)
     assert paths(agent) == ["one.md"]
-    log_reads(agent.paths.access_log, ["one.md"] * 1_000, tool="get", at_ms=NOW)
+    log_reads(agent.paths.tree, agent.paths.access_log, ["one.md"] * 1_000, tool="get", at_ms=NOW)
     readers = [threading.Thread(target=agent.reads.catch_up) for _ in range(6)]
     for reader in readers:
         reader.start()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.clock import system_clock
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter, Silent
@@ -19,7 +20,6 @@ from memory_sidecar.index.tending import Tending
 from memory_sidecar.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings
-from memory_sidecar.sources import read
 from memory_sidecar.sources.watch import Watch
 
 DEADLINE_S = 20.0
@@ -201,17 +201,17 @@ def _count(codebase: Codebase) -> int:
 
 
 def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monkeypatch):
-    opened = read.read_regular
-    refused: list[Path] = []
+    opened = Tree.read
+    refused: list[str | Path] = []
 
-    def refuse_twice(path: Path, limit_bytes: int) -> bytes | None:
-        if path.name == "flaky.py" and len(refused) < 2:
+    def refuse_twice(tree: Tree, path: str | Path, limit_bytes: int) -> bytes:
+        if str(path).endswith("flaky.py") and len(refused) < 2:
             refused.append(path)
             raise OSError(errno.EIO, "Input/output error")
-        return opened(path, limit_bytes)
+        return opened(tree, path, limit_bytes)
 
     monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
-    monkeypatch.setattr(read, "read_regular", refuse_twice)
+    monkeypatch.setattr(Tree, "read", refuse_twice)
     (root / "pkg" / "flaky.py").write_text("def gecko(): pass\n")
     eventually(lambda: files_with(codebase, "gecko") == {"pkg/flaky.py"})
     assert len(refused) == 2

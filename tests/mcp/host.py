@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from typing import Any
 
@@ -41,6 +42,10 @@ class Host:
     def say_raw(self, line: str) -> None:
         self._say.write(line + "\n")
         self._say.flush()
+
+    def say_bytes(self, data: bytes) -> None:
+        self._say.flush()
+        os.write(self._say.fileno(), data)
 
     def begin(self, method: str, params: object = None) -> int:
         """Ask without waiting for the answer; returns the request's id."""

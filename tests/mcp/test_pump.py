@@ -8,18 +8,25 @@ import signal
 import time
 from collections.abc import Callable
 
+import pytest
+
 from tests.e2e.home import Home
 from tests.e2e.test_daemon_life import OTHER_BUILD
-from tests.mcp.host import INITIALIZE, INITIALIZED, Host
+from tests.mcp.host import INITIALIZE, Host
 
 Start = Callable[..., Host]
 
-DYING_DAEMON = """
-import os, sys
-if "memory_sidecar.cli.daemon" in sys.orig_argv:
-    from memory_sidecar.mcp.tool import Tool
-    Tool.read = lambda *_: os._exit(9)
-"""
+CANCELLED = '{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": %s}'
+NOT_IDS = ('{"requestId": {}}', '{"requestId": [1]}', '{"requestId": 1.5}', "{}", "[7]")
+NO_JSON = ["{abc", "{", "[" * 100_000, '"' + "\\ud8"]
+NONSENSE = [
+    *(CANCELLED % params for params in NOT_IDS),
+    *NO_JSON,
+    '{"jsonrpc": "2.0", "id": {}, "method": "ping"}',
+    '{"jsonrpc": "2.0", "id": [1], "method": "ping"}',
+    '{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}',
+    '{"jsonrpc": "2.0", "id": ' + "9" * 5000 + ', "method": "ping"}',
+]
 
 
 def kill_before_it_answers(home: Home, ask: Callable[[], int]) -> int:
@@ -59,49 +66,32 @@ def test_stop_does_not_wait_for_a_host_that_asks_nothing(home: Home, host: Host)
     assert host.process.poll() is None
 
 
-def test_reading_call_that_is_lost_is_made_again(home: Home, host: Host) -> None:
-    asked = kill_before_it_answers(
-        home, lambda: host.begin_call("search_code", query="add_item", mode="keyword")
-    )
-    assert "cart.py" in host.answer(asked)["result"]["content"][0]["text"]
-
-
-def test_changing_call_that_is_lost_is_left_to_the_agent(home: Home, host: Host) -> None:
+@pytest.mark.parametrize("tool", ["search_code", "remove_memory"])
+def test_call_that_is_lost_is_left_to_the_agent(home: Home, host: Host, tool: str) -> None:
     stored = host.call("store_memory", content="once was", category="codebase")
     path = stored["structuredContent"]["path"]
-    asked = kill_before_it_answers(home, lambda: host.begin_call("remove_memory", path=path))
+    arguments = {"path": path} if tool == "remove_memory" else {"query": "add_item"}
+    asked = kill_before_it_answers(home, lambda: host.begin_call(tool, **arguments))
     assert "look before you call it again" in host.answer(asked)["error"]["message"]
     assert not host.call("get_memory", path=path)["isError"]
 
 
-def test_handshake_that_is_lost_is_made_again(home: Home, start: Start) -> None:
+def test_call_into_a_daemon_that_has_gone_is_made_to_the_next(home: Home, host: Host) -> None:
+    """However soon after its end: what nobody heard may be said again."""
+    for _ in range(5):
+        os.kill(home.pid, signal.SIGKILL)
+        answer = host.answer(host.begin_call("status"))
+        assert "result" in answer or "look before" in answer["error"]["message"]
+        assert "tools" in host.ask("tools/list")["result"]
+
+
+def test_handshake_that_is_lost_can_be_made_again(home: Home, start: Start) -> None:
     host = start()
+    host.ask("ping")  # so that its conversation has begun
+    asked = kill_before_it_answers(home, lambda: host.begin(**INITIALIZE))
+    assert "error" in host.answer(asked)
     host.open()
-    home.signal(signal.SIGKILL)
-    second = start()
-
-    def shake() -> int:
-        return second.begin(**INITIALIZE)
-
-    while not home.is_served:
-        time.sleep(0.01)
-    second.ask("ping")  # so that its conversation has begun
-    asked = kill_before_it_answers(home, shake)
-    assert second.answer(asked)["result"]["serverInfo"]["name"] == "memory-sidecar"
-    second.say(INITIALIZED)
-    assert "tools" in second.ask("tools/list")["result"]
-
-
-def test_call_that_kills_daemons_is_not_made_a_third_time(home: Home, start: Start) -> None:
-    patch = home.folder / "patch"
-    patch.mkdir()
-    (patch / "sitecustomize.py").write_text(DYING_DAEMON)
-    host = start(env={**home.environ, "PYTHONPATH": str(patch)})
-    host.open()
-    error = host.answer(host.begin_call("status"))["error"]
-    assert "ended twice" in error["message"]
     assert "tools" in host.ask("tools/list")["result"]
-    assert home.log.count("serves") == 3  # asked, asked again, and now
 
 
 def test_newer_daemon_takes_over(home: Home, host: Host) -> None:
@@ -128,6 +118,30 @@ def test_without_a_daemon_it_serves_in_its_own_process(home: Home, start: Start)
     out, _ = host.end()
     assert json.loads(out)["id"] == asked
     assert not home.is_served
+
+
+@pytest.mark.parametrize("options", [(), ("--no-daemon",)], ids=["daemon", "here"])
+def test_nothing_that_a_host_says_ends_the_server(start: Start, options: tuple[str, ...]) -> None:
+    host = start(*options)
+    host.open()
+    for line in NONSENSE:
+        host.say_raw(line)
+    host.say({"jsonrpc": "2.0", "id": "long", "method": "x" * (9 << 20)})
+    heard = host.begin("ping")
+    answers = []
+    while (answer := host.hear()).get("id") != heard:
+        answers.append(answer)
+    assert answer["result"] == {}
+    assert all("error" in each for each in answers)
+    assert len(answers) >= len(NO_JSON) + 1
+
+
+def test_bytes_that_are_no_text_are_answered(start: Start) -> None:
+    host = start()
+    host.open()
+    host.say_bytes(b'{"jsonrpc": "2.0", "id": 5, "method": "\xff\xfe"}\n')
+    assert host.hear()["error"]["code"] == -32700
+    assert host.ask("ping")["result"] == {}
 
 
 def test_interrupt_ends_the_server_in_its_own_process(start: Start) -> None:

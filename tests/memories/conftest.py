@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.write import Written, store
@@ -18,7 +19,11 @@ DAY_MS = 86_400_000
 @pytest.fixture
 def directory(tmp_path: Path) -> Directory:
     return Directory(
-        "memories", tmp_path / "knowledge" / "architect", tmp_path / "locks", is_made=True
+        "memories",
+        tmp_path / "knowledge" / "architect",
+        tmp_path / "locks",
+        Tree(tmp_path, is_own=True),
+        is_made=True,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, NotFound, PathRefused, UsageError
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.categories import create, delete, describe, described_by
@@ -12,7 +13,7 @@ from tests.memories.conftest import NOW, tree
 
 @pytest.fixture
 def archive(tmp_path):
-    return Archive(tmp_path / "archive")
+    return Archive(tmp_path / "archive", Tree(tmp_path, is_own=True))
 
 
 def test_a_description_is_a_page(directory):

@@ -66,7 +66,9 @@ def test_nothing_is_overwritten_by_a_move(directory, remember):
 
 @pytest.fixture
 def shared(tmp_path, directory):
-    return Directory("memories", tmp_path / "knowledge" / "shared", directory.locks, is_made=True)
+    return Directory(
+        "memories", tmp_path / "knowledge" / "shared", directory.locks, directory.data, is_made=True
+    )
 
 
 def test_a_shared_memory_says_where_it_comes_from(directory, remember, shared):

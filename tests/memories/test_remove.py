@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.remove import PruneRule, doomed, prune, purge, remove
@@ -14,7 +15,7 @@ from tests.memories.conftest import DAY_MS, NOW, tree
 
 @pytest.fixture
 def archive(tmp_path):
-    return Archive(tmp_path / "archive" / "architect")
+    return Archive(tmp_path / "archive" / "architect", Tree(tmp_path, is_own=True))
 
 
 BATCH = "20260301T091200.000Z"

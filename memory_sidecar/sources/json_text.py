@@ -1,0 +1,52 @@
+"""JSON from elsewhere, read so that whatever it says can be stored, written and printed again."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class BrokenJson(ValueError):
+    """Says in one line what is wrong, and where."""
+
+
+def read_json(text: str | bytes) -> Any:  # noqa: ANN401  JSON
+    """The value that `text` says; halves of characters become U+FFFD.
+
+    Raises BrokenJson also for what Python would read and nobody could use: numbers that are not
+    finite or have thousands of digits, and nesting without an end.
+    """
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        value = json.loads(decoded, parse_constant=_refused, parse_float=_finite)
+        if _HALF.search(decoded):
+            whole = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
+            value = json.loads(whole)
+    except BrokenJson:
+        raise
+    except UnicodeDecodeError as error:
+        raise BrokenJson(f"not UTF-8 (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise BrokenJson(f"not JSON: {error.msg} at {where}") from error
+    except RecursionError as error:
+        raise BrokenJson("nested too deeply") from error
+    except ValueError as error:
+        raise BrokenJson("a number with too many digits") from error
+    return value
+
+
+def _refused(name: str) -> None:
+    raise BrokenJson(f"{name} is no number that JSON has")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise BrokenJson(f"{digits[:20]} is too large a number")
+    return number

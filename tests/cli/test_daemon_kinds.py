@@ -1,0 +1,35 @@
+"""How long a request may take, by its arguments alone: quick ones never wait for the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.cli.daemon import LONG_TEXT, Commands
+from memory_sidecar.daemon.exchange import Request
+from memory_sidecar.daemon.server import Kind
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("search", "total"), Kind.QUICK),
+        (("search", "-"), Kind.QUICK),
+        (("search", "total", "--wait-fresh", "500"), Kind.WAITING),
+        (("search", "total", "--wait-fresh=500"), Kind.WAITING),
+        (("embed", "a text"), Kind.QUICK),
+        (("embed", "-"), Kind.WORKING),
+        (("store", "x" * LONG_TEXT, "--agent", "a"), Kind.WORKING),
+        (("source", "list"), Kind.WORKING),
+        (("index", "."), Kind.WAITING),
+        (("status",), Kind.QUICK),
+        (("status", "--watch"), Kind.ENDLESS),
+        ((), Kind.WORKING),
+    ],
+)
+def test_kind_follows_from_the_arguments(
+    arguments: tuple[str, ...], kind: Kind, tmp_path: Path
+) -> None:
+    commands = Commands(tmp_path, environ={})
+    assert commands.kind_of(Request(arguments, "/", {}, False, False, 80)) is kind

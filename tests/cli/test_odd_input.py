@@ -1,0 +1,101 @@
+"""What nobody can mean is one line and wrong usage, for every command and every option."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from memory_sidecar.cli import call
+from memory_sidecar.cli.main import cli
+
+HUGE = "9" * 20
+DIGITS = "9" * 5000
+NUL = "a\0b"
+BYTES = os.fsdecode(b"caf\xe9-\xff")
+HALF = "\ud83d"
+LONG = "x/" * 3000 + "y" * 300
+ODD = (HUGE, DIGITS, "-1", NUL, BYTES, HALF, LONG, "[" * 2000, "\x1b[31m\n\r", "")
+
+# They start, stop or install something whatever they are given, or read the whole model.
+LEFT_OUT = {"serve", "stop", "mcp", "doctor", "embed", "model verify", "model fetch"} | {
+    f"service {verb}" for verb in ("install", "uninstall", "status")
+}
+
+
+def commands(group: click.Command, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(group, click.Group):
+        yield above.strip(), group
+        return
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield from commands(command, f"{above} {name}")
+
+
+ALL = dict(commands(cli))
+
+
+def calls(command: click.Command) -> Iterator[list[str]]:
+    """Each argument with every odd value, and each option with those that a number can have."""
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    usual = ["1"] * sum(each.required for each in arguments)
+    for odd in ODD:
+        yield [odd] * len(arguments)
+        for option in command.params:
+            is_plain = isinstance(option, click.Option) and not option.is_flag
+            if is_plain and odd in (HUGE, BYTES, LONG):
+                yield [f"{option.opts[0]}={odd}", *usual]
+
+
+@pytest.mark.parametrize("name", sorted(ALL.keys() - LEFT_OUT))
+def test_odd_input_is_an_error_of_one_line(run, name):
+    for given in calls(ALL[name]):
+        done = run(*name.split(), *given, "--json")
+        said = (str(given)[:100], done.err[:300])
+        assert done.status in (0, 1, 2, 3, 5), said
+        assert len(done.err.splitlines()) <= 3, said  # a notice or two may come before
+
+
+@pytest.mark.parametrize("name", ["list --limit", "recent --limit", "search x --max-tokens"])
+@pytest.mark.parametrize("number", [HUGE, DIGITS, "-1"])
+def test_a_number_that_counts_nothing_is_wrong_usage(run, name, number):
+    assert run(*name.split(), number).status == 2
+
+
+@pytest.mark.parametrize("text", [NUL, HALF, BYTES])
+def test_a_text_that_is_none_is_wrong_usage(run, text):
+    assert run("store", text).status == 2
+
+
+def test_a_place_that_cannot_be_is_wrong_usage(run):
+    for option in ("--data-dir", "--db"):
+        for place in (NUL, HALF, BYTES, LONG):
+            assert run("list", f"{option}={place}").status == 2
+
+
+@pytest.mark.parametrize("number", ["-1", HUGE, DIGITS])
+def test_a_setting_that_counts_nothing_is_wrong_usage(sidecar, number):
+    done = sidecar("status", "--no-daemon", MEMORY_SIDECAR_EMBED_THREADS=number)
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
+
+
+def test_input_without_an_end_is_read_to_a_limit(run, monkeypatch):
+    monkeypatch.setattr(call, "MAX_INPUT_BYTES", 1000)
+    for command in (("store", "-"), ("session", "save"), ("context", "access"), ("grep", "-")):
+        done = run(*command, stdin=b"a" * 1001)
+        assert (done.status, done.err.count("larger than")) == (2, 1), command
+    assert run("session", "save", "/dev/zero").status == 2
+
+
+def test_a_session_with_half_a_character_is_saved(run, tmp_path):
+    (tmp_path / "a.json").write_text('{"messages": [{"role": "user", "content": "a\\ud83db"}]}')
+    (tmp_path / "b.json").write_text('{"messages": [{"role": "user", "content": "b"}]}')
+    (tmp_path / "c.json").write_text('{"messages": [{"role": "user", "n": ' + DIGITS + "}]}")
+    done = run("session", "import", "a.json", "c.json", "b.json", "--json")
+    assert done.status == 0
+    assert "c.json holds no session" in done.err
+    assert len(run("session", "list", "--json").json) == 2

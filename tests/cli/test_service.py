@@ -1,0 +1,117 @@
+"""What `service` leaves behind where systemd does as it is told, and where it does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.cli.service import UNITS
+from tests.conftest import Finished, run_here
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")
+
+Run = Callable[..., Finished]
+NO_BUS = "Failed to connect to bus: No medium found"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Path:
+    """Each call of systemctl, one a line."""
+    return tmp_path / "told"
+
+
+@pytest.fixture
+def run(tmp_path: Path, config: Path, told: Path) -> Callable[[str], Run]:
+    """Runs commands where systemctl fails at what `failing` matches, as a pattern of the shell."""
+
+    def run(failing: str) -> Run:
+        program = tmp_path / "bin" / "systemctl"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(
+            f"#!/bin/sh\necho \"$*\" >> '{told}'\n"
+            f"case \"$*\" in {failing}) echo '{NO_BUS}' >&2; exit 1;; esac\n"
+        )
+        program.chmod(0o755)
+        environ = {
+            "PATH": str(program.parent),
+            "XDG_CONFIG_HOME": str(config),
+            "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"),
+        }
+        return partial(run_here, "service", environ=environ, cwd=tmp_path)
+
+    return run
+
+
+def left(config: Path) -> list[Path]:
+    return [path for path in config.rglob("*") if not path.is_dir()]
+
+
+def test_units_are_written_started_shown_and_removed(
+    run: Callable[[str], Run], config: Path
+) -> None:
+    well = run("nothing")
+    installed = well("install")
+    assert (installed.status, installed.err) == (0, "")
+    assert "enable-linger" in installed.out
+    assert sorted(path.name for path in left(config)) == sorted(UNITS)
+    assert well("status").status == 0
+    assert well("uninstall").status == 0
+    assert left(config) == []
+    assert well("status").status == 3
+
+
+@pytest.mark.parametrize("failing", ["*", "*daemon-reload*", "*enable*--now*"])
+def test_install_that_systemd_refuses_leaves_nothing(
+    run: Callable[[str], Run], config: Path, failing: str
+) -> None:
+    done = run(failing)("install")
+    assert (done.status, done.out) == (1, "")
+    assert NO_BUS in done.err
+    assert left(config) == []
+
+
+def test_without_a_session_it_says_what_to_do(run: Callable[[str], Run]) -> None:
+    assert "loginctl enable-linger" in run("*")("install").err
+
+
+def test_uninstall_takes_back_whatever_systemd_says(
+    run: Callable[[str], Run], config: Path
+) -> None:
+    assert run("nothing")("install").status == 0
+    wants = config / "systemd" / "user" / "sockets.target.wants"
+    wants.mkdir()
+    (wants / UNITS[0]).symlink_to(config / "systemd" / "user" / UNITS[0])
+    done = run("*")("uninstall")
+    assert done.status == 0
+    assert NO_BUS in done.err
+    assert left(config) == []
+
+
+def test_status_fails_where_nothing_runs(run: Callable[[str], Run]) -> None:
+    assert run("nothing")("install").status == 0
+    done = run("*is-active*")("status")
+    assert done.status == 1
+    assert "does not run" in done.err
+
+
+def test_without_systemd_nothing_is_written_and_all_is_removed(
+    run: Callable[[str], Run], config: Path
+) -> None:
+    well = run("nothing")
+    without = partial(well, environ={"PATH": "/nowhere", "XDG_CONFIG_HOME": str(config)})
+    done = without("install")
+    assert done.status == 1
+    assert "serve --replace" in done.err
+    assert left(config) == []
+    assert well("install").status == 0
+    assert without("uninstall").status == 0
+    assert left(config) == []

@@ -1,0 +1,46 @@
+"""A database is opened only where its own files lie, and they are for the user alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.errors import PathRefused
+from memory_sidecar.sqlite import connect
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
+
+
+def link(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "victim")
+
+
+@pytest.mark.parametrize("make", [link, os.mkfifo])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_no_link_and_no_fifo_is_opened(tmp_path, make, suffix, read_only):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "victim").write_bytes(b"mine")
+    path = tmp_path / "data" / "a.sqlite"
+    if suffix:
+        connect(path).close()
+    make(path.with_name(path.name + suffix))
+    with pytest.raises(PathRefused, match=r"symbolic link|not a regular file"):
+        connect(path, read_only=read_only)
+    assert (tmp_path / "victim").read_bytes() == b"mine"
+
+
+def test_what_is_made_is_for_the_user_alone(tmp_path):
+    path = tmp_path / "data" / "a.sqlite"
+    before = os.umask(0)
+    try:
+        connection = connect(path)
+        connection.execute("CREATE TABLE t (x)")
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == {"a.sqlite": 0o600, "a.sqlite-wal": 0o600, "a.sqlite-shm": 0o600}
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    connection.close()
