@@ -26,10 +26,10 @@ from machine import describe_machine
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.memories import Memories
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.handlers.watching import Watching
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.model import SearchMode
@@ -57,11 +57,11 @@ def main() -> None:
         services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
         agent = services.agent(AGENT)
         measure_rebuild(results, agent)
-        live = Live(agent.data, clock=system_clock)
-        live.start()
-        live.wait_fresh(timeout_ms=60_000)
+        watching = Watching(services)
+        watching.start()
+        agent.data.wait_fresh(timeout_ms=60_000)
         measure_calls(results, agent)
-        live.close()
+        watching.close()
         services.close()
         told = store_while_killed(Path(scratch) / "crowd", stores=options.stores)
         results.add("stores of 8 killed processes", told.stored, "told", note=told.note)
@@ -112,7 +112,7 @@ def measure_rebuild(results: Results, agent: Agent) -> None:
     results.add("rebuild until found by keyword", seconds, "s")
     results.add("rebuild, memories", count / seconds, "files/s", wanted="≥ 300")
     started = time.perf_counter()
-    embedded = agent.data.embed(Silent())
+    embedded = agent.data.update([], Silent()).vectors_embedded
     seconds = time.perf_counter() - started
     results.add("and their vectors", embedded / seconds, "vectors/s")
 

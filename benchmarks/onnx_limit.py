@@ -20,7 +20,7 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from memory_sidecar.clock import system_clock
-from memory_sidecar.flows.vectors import embed_pending
+from memory_sidecar.flows.vectors import SLICE_TEXTS, embed_slice
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.store.codebase import CodeStore
@@ -51,13 +51,16 @@ def share_of_limit(tree: Path, data_dir: Path) -> Limit:
     tokens = [raw.tokenize(text) for text in texts]
     raw.run(tokens[:16])
     turns = _Turns(raw, tokens)
-    embed_pending(
-        store,
-        embedder=services.models.embedder,
-        cache=services.models.cache,
-        turn=threading.Lock(),
-        progress=turns.take,
-    )
+    done = 0
+    while waiting := store.pending(SLICE_TEXTS):
+        done += embed_slice(
+            store,
+            waiting,
+            embedder=services.models.embedder,
+            cache=services.models.cache,
+            stop=threading.Event(),
+        )
+        turns.take(done)
     turns.finish()
     store.close()
     services.close()

@@ -31,6 +31,8 @@ from memory_sidecar.locate import locate
 OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
 """Of a data directory."""
 
+KNOWLEDGE = "knowledge"
+"""The folder of the data directory that holds the agents' databases."""
 SHARED = "shared"
 """The agent whose memories all others may read."""
 
@@ -116,7 +118,7 @@ class DataDir:
 
     @property
     def knowledge(self) -> Path:
-        return self.root / "knowledge"
+        return self.root / KNOWLEDGE
 
     def agent(self, name: str) -> AgentPaths:
         """`name` must have been checked: it becomes part of paths."""

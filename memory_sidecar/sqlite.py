@@ -38,7 +38,7 @@ Connection = apsw.Connection
 BUSY_TIMEOUT_MS = 10_000
 _RETRY_S = 0.01
 CACHE_KIB = 64 * 1024  # of a writer, which sorts and merges in it
-READER_CACHE_KIB = 8 * 1024  # there are several, and the system caches the file as well
+READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file as well
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 
@@ -116,12 +116,12 @@ def _check_files(path: Path, *, is_made: bool) -> None:
 
 
 @contextmanager
-def transaction(connection: apsw.Connection) -> Iterator[None]:
+def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
     """One write transaction: all of the block, or none of it. Takes the write lock at once."""
     with named_errors(Path(connection.filename)):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -174,6 +174,17 @@ def database_bytes(path: Path) -> int:
     """What the database at `path` takes on disk, what is not yet checkpointed included."""
     parts = (path, path.with_name(path.name + "-wal"))
     return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def damage_of(db: Path) -> str:
+    """What SQLite finds wrong with the file at `db`, "" if nothing."""
+    connection = connect(db, read_only=True)
+    try:
+        with named_errors(db):
+            problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+    finally:
+        connection.close()
+    return "" if problems == ["ok"] else problems[0]
 
 
 def set_aside(path: Path) -> None:

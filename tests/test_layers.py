@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "moves text, whatever is asked",
         ("handlers", "daemon"),
     ),
+    ("the owner of each database: watches, queues, writes; knows no kind of file", ("index",)),
     (
         "the two stories, each told from end to end; saving must not depend on asking",
         ("flows", "search", "grep", "memories", "context", "sessions"),
@@ -74,6 +75,8 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sqlite3": ("may lack extensions; we use apsw", ()),
     "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep")),
     "tree_sitter_language_pack": ("the same", ("chunking",)),
+    "inotify_simple": ("one instance for the process; elsewhere it is not there", ("sources",)),
+    "watchdog": ("what watches where there is no inotify", ("sources",)),
     "ignore": ("one reading of git's rules", ("sources",)),
     "pygit2": ("one commit is made; takes 50 ms to import", ("context.commit",)),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),

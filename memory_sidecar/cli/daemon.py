@@ -66,16 +66,9 @@ def companions_of(
     services: Services, *, environ: Mapping[str, str], begin: threading.Event
 ) -> Sequence[Companion]:
     """Everything that the daemon does without being asked, once `begin` is set."""
-    from memory_sidecar.handlers.idle import IdleUnload
-    from memory_sidecar.handlers.live import Live
-    from memory_sidecar.handlers.live_agents import LiveAgents
+    from memory_sidecar.handlers.watching import Watching
 
-    return [
-        IdleUnload(services),
-        Live(services.codebase().data, clock=system_clock, begin=begin),
-        LiveAgents(services, clock=system_clock, begin=begin),
-        *_context_companions(services, environ),
-    ]
+    return [Watching(services, begin=begin), *_context_companions(services, environ)]
 
 
 def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Companion]:
@@ -257,7 +250,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: FileLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
-    from memory_sidecar.handlers.resident import keep_few_arenas
+    from memory_sidecar.index.resident import keep_few_arenas
 
     keep_few_arenas()
     # What numpy multiplies here is too small to share, and its threads would wait for each other.

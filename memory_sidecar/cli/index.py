@@ -8,7 +8,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import force_option, with_call
-from memory_sidecar.handlers.index import IndexReport
+from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.store.report import ListedFile
 
 

@@ -8,7 +8,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.index import print_report, report_json
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.errors import NoIndex, SidecarError, UsageError
-from memory_sidecar.handlers.index import IndexReport
+from memory_sidecar.index.indexing import IndexReport
 
 
 @click.command()

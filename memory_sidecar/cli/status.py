@@ -13,10 +13,10 @@ from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import ModelError, NoIndex, UsageError
-from memory_sidecar.handlers.activity import Failure, FilesUnderWay, seconds_left
 from memory_sidecar.handlers.agent_status import AgentStatus, agent_states
-from memory_sidecar.handlers.follower import LiveState
-from memory_sidecar.handlers.resident import resident_bytes
+from memory_sidecar.index.activity import Failure, FilesUnderWay, seconds_left
+from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.resident import resident_bytes
 from memory_sidecar.model import FileStatus
 from memory_sidecar.outputs import code as out
 from memory_sidecar.outputs.common import ErrorText

@@ -33,6 +33,7 @@ Vectors = npt.NDArray[np.float32]
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 # The model sees 512 tokens, and those rarely take more characters; the tokenizer would read all.
 MAX_CHARACTERS = 8_000
+FEW_PASSAGES = 4  # embedded at once, like a question: a caller waits for them
 LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
 QUESTIONS_KEPT = 256
@@ -61,6 +62,7 @@ class Embedder(OnDemand["TextEmbedding"]):
             initializer=go_behind,
             initargs=(EMBEDDING,),
         )
+        self._turn = threading.Lock()  # of those with many passages
         self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
 
     def embed_query(self, text: str) -> Vectors:
@@ -79,8 +81,9 @@ class Embedder(OnDemand["TextEmbedding"]):
     ) -> Vectors:
         """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
 
-        Hand over many at once: the threads share the texts of one call. Raises EmbeddingStopped
-        soon after `stop` is set.
+        A few overtake all that waits, like a question. Hand over many at once otherwise: the
+        threads share them, and those of several calls take turns. Raises EmbeddingStopped soon
+        after `stop` is set.
         """
         if not texts:
             return np.empty((0, self.files.dimension), dtype=np.float32)
@@ -93,7 +96,15 @@ class Embedder(OnDemand["TextEmbedding"]):
             return _embed(model, text)
 
         try:
-            return np.stack(list(self._pool.map(embed_when_free, texts)))
+            if len(texts) <= FEW_PASSAGES:
+                with self._gate.query():
+                    return np.stack([_embed(model, text) for text in texts])
+            vectors: list[Vectors] = []
+            for start in range(0, len(texts), 8 * self.threads):
+                with self._turn:
+                    part = texts[start : start + 8 * self.threads]
+                    vectors += self._pool.map(embed_when_free, part)
+            return np.stack(vectors)
         finally:
             if max(map(len, texts)) > LONG_CHARACTERS:
                 give_back_arena(model)

@@ -51,8 +51,12 @@ class CodeBuilder:
 
     @contextmanager
     def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
-        if len(files) < WORTH_PROCESSES:
-            yield
+        if len(files) < WORTH_PROCESSES:  # maybe in the middle of building many
+            many, self._workers = self._workers, None
+            try:
+                yield
+            finally:
+                self._workers = many
             return
         with _many:
             self._workers = Workers(

@@ -25,23 +25,19 @@ import memory_sidecar.flows.nice_cocoindex  # noqa: F401  before cocoindex
 import cocoindex as coco  # isort: skip
 
 from memory_sidecar.flows.document import BuildError
+from memory_sidecar.flows.engine_state import StateBroken, check_state
 from memory_sidecar.model import SourceFile
 from memory_sidecar.priority import INDEXING, go_behind
 
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
 BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
-BEAT_S = 0.1
 _SLICE = 1024  # changes handed to CocoIndex at once
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 T = TypeVar("T")
-
-
-class StateBroken(Exception):
-    """CocoIndex's state cannot be read: LMDB finds it damaged, or of another format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +116,11 @@ class Engine:
 
     def start(self) -> None:
         """Open the state and get ready for batches. Raises StateBroken and OSError."""
+        try:
+            check_state(self._state)
+        except BaseException:
+            self._loop.close()
+            raise
         self._thread.start()
         try:
             self._call(self._open())

@@ -11,9 +11,11 @@ woke this flow, the scan decides what changed.
 from __future__ import annotations
 
 import json
+import logging
+import os
 import shutil
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +31,8 @@ from memory_sidecar.flows.document import (
     Stopped,
     skipped_document,
 )
-from memory_sidecar.flows.engine import Batch, Built, Engine, StateBroken, Write
+from memory_sidecar.flows.engine import Batch, Built, Engine, Write
+from memory_sidecar.flows.engine_state import StateBroken, UncleanEnds
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
@@ -46,9 +49,13 @@ from memory_sidecar.store.identity import new_state_id
 from memory_sidecar.store.vectors import Vector
 
 _STATE_ID_FILE = "state_id"
+_OPENED_FILE = "opened"
 _ENGINE_FOLDER = "cocoindex"
 FEW_FILES = 20  # a save, or what somebody waits for: those give way to nobody
 SAVED_TOGETHER_NS = 60 * 10**9
+SLICE_FILES = 512  # of a pass: between two slices, what a caller waits for is done
+
+_log = logging.getLogger(__name__)
 
 KnownVectors = Callable[[Collection[str]], Mapping[str, Vector]]
 """The vectors that are at hand for these texts, by text; never computes one."""
@@ -100,6 +107,7 @@ class Refreshed:
     chunks_indexed: int
     chunks_deleted: int
     unreadable: tuple[str, ...]  # folders whose files were left as they were
+    notice: str = ""  # what was broken, and is made again
 
 
 def remove_state(state: Path) -> None:
@@ -122,7 +130,7 @@ def remove_state(state: Path) -> None:
 class SourceFlow:
     """Keeps the rows of one source in line with its files.
 
-    The caller holds the database's writer lock from `refresh` to `close`.
+    One thread uses it, which holds the database's writer lock from `refresh` to `close`.
     """
 
     def __init__(
@@ -135,8 +143,12 @@ class SourceFlow:
         known_vectors: KnownVectors,
         threads: int,
         give_way: Callable[[], None] = lambda: None,
+        between: Callable[[], None] = lambda: None,
     ) -> None:
-        """`give_way` is called before each step of a long pass, and may take a moment."""
+        """`give_way` is called before each step of a long pass, and may take a moment.
+
+        `between` is called between two slices of a pass, and may `refresh` a part of this source.
+        """
         self.source = source
         self._builder = builder
         self._store = store
@@ -144,40 +156,43 @@ class SourceFlow:
         self._known_vectors = known_vectors
         self._threads = threads
         self._give_way = give_way
-        self._refreshing = threading.Lock()
+        self._between = between
         self._is_stopped = threading.Event()
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
-        self._has_scanned = False  # a part is enough only after the whole has been seen
+        self._unclean_ends = UncleanEnds(state / _OPENED_FILE)
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
+        self._is_under_way = False
         self._pass = _Pass(None, 0)
 
     def refresh(
         self,
         *,
         under: Collection[str] | None = None,
+        changed: Collection[str] | None = None,
         full: bool = False,
         recheck: bool = False,
         progress: Progress | None = None,
     ) -> Refreshed:
         """Scan the source and index what changed; returns when it is committed.
 
-        `under` scans these paths alone, with what lies below them. `full` reads every file again,
-        whatever its times say, and believes a root without any file. `recheck` is quicker, and
-        may miss what rules from outside of the source have come to ignore or to let through.
+        `under` scans these paths alone, with what lies below them. `changed` are paths that the
+        caller knows to have been there just now, so that they are believed to be gone. `full`
+        reads every file again, whatever its times say, and believes a root without any file.
+        `recheck` is quicker, and may miss what rules from outside of the source have come to
+        ignore or to let through.
 
         Raises NotFound where the root is not there or has lost every file, PathRefused where it
         cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
         """
-        with self._refreshing:
-            try:
-                part = under if self._has_scanned else None
-                refreshed = self._refresh(part, full, recheck, progress, changed=under)
-            except StateBroken:
-                remove_state(self._state)  # everything in it is derived
-                refreshed = self._refresh(None, full, recheck, progress, changed=under)
-            self._has_scanned = True
-            return refreshed
+        changed = changed or under
+        try:
+            return self._refresh(under, full, recheck, progress, changed=changed)
+        except StateBroken as broken:
+            self._close_engine()
+            notice = self._set_state_aside(broken)
+            refreshed = self._refresh(None, full, recheck, progress, changed=changed)
+            return replace(refreshed, notice=notice)
 
     def _refresh(
         self,
@@ -188,9 +203,10 @@ class SourceFlow:
         *,
         changed: Collection[str] | None = None,
     ) -> Refreshed:
+        self._require_root_is_itself()
         version = self._builder.version
         made_by = self._made_by()
-        if made_by != version:
+        if made_by != version and not self._is_under_way:
             under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(self.source.name, under=under)
         known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
@@ -201,12 +217,16 @@ class SourceFlow:
             self._pair_state()
         batch = changes(scan, manifest, everything=full or made_by != version)
         total = len(batch.changed) + len(batch.gone)
-        self._pass = _Pass(progress, total, began_at=self._store.now())
-        if batch.changed or batch.gone:
-            self._apply(batch)
+        around = self._pass  # that this one comes between the slices of, if any
+        self._is_under_way = True
+        done = self._pass = _Pass(progress, total, began_at=self._store.now())
+        try:
+            if batch.changed or batch.gone:
+                self._apply(batch)
+        finally:
+            self._pass, self._is_under_way = around, around.total > 0
         if under is None:
             self._store.end_scan(self.source.name, chunker=version)
-        done, self._pass = self._pass, _Pass(None, 0)  # not to keep its files in memory
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),
@@ -224,8 +244,18 @@ class SourceFlow:
         self._is_ending.set()
 
     def close(self) -> None:
-        with self._refreshing:
-            self._close_engine()
+        """Let go of CocoIndex's state; finishes what is under way."""
+        self._close_engine()
+
+    def _set_state_aside(self, broken: StateBroken) -> str:
+        """Keep what cannot be read for whoever wants to know why; everything in it is derived."""
+        aside = self._state.with_name(f"{self._state.name}.broken")
+        with named_errors(self._state):
+            remove_state(aside)
+            self._state.replace(aside)
+        notice = f"the state of {self.source.name} is broken ({broken}): making it again"
+        _log.warning("%s; it is kept as %s", notice, aside)
+        return notice
 
     def _close_engine(self) -> None:
         engine, self._engine = self._engine, None
@@ -233,6 +263,7 @@ class SourceFlow:
         try:
             if engine is not None:
                 engine.close()
+                self._unclean_ends.end()
         finally:
             if crashes is not None:  # not before: what is under way is noted until it is done
                 crashes.close()
@@ -247,8 +278,39 @@ class SourceFlow:
                 raise
 
     def _run_engine(self, batch: Batch) -> None:
+        # A file left out by its name is never built: a row says why, and CocoIndex, which costs
+        # most of a millisecond a file, need not know it.
+        left_out = [file for file in batch.changed if file.skip_reason]
+        to_build = [file for file in batch.changed if not file.skip_reason]
+        if no_target := [*batch.gone, *(file.path for file in left_out)]:
+            # First: what a session or a memory is called may have gone to another file. And
+            # ourselves, too: CocoIndex deletes no row that its state does not know of.
+            self._opened_engine().apply(Batch(changed=[], gone=no_target), beat=self._beat)
+            unread = [self._skipped(file, file.skip_reason) for file in left_out]
+            self._write(
+                [Write(path, None) for path in batch.gone]
+                + [Write(each.file.path, replace(each, fingerprint="")) for each in unread]
+            )
+            self._pass.advance(len(no_target))
+        with self._builder.preparing(to_build):
+            try:
+                for part in _slices(to_build):
+                    self._opened_engine().apply(part, beat=self._beat)
+                    self._unclean_ends.end()
+                    self._between()
+            except BaseException:
+                self._is_ending.set()  # before what builds is taken away
+                raise
+        self._beat()
+        if self._pass.failures:
+            self._store.fail(self.source.name, self._pass.failures)
+        if self._pass.unwritten:
+            self._store.touch(self.source.name, list(self._pass.unwritten.values()))
+
+    def _opened_engine(self) -> Engine:
         if self._engine is None:
             self._is_ending = threading.Event()
+            self._unclean_ends.begin()
             engine = Engine(
                 self._state / _ENGINE_FOLDER,
                 name=self.source.name,
@@ -260,36 +322,21 @@ class SourceFlow:
             engine.start()
             self._engine = engine
             self._crashes = CrashLog(self._state, "in_flight")
-        # A file left out by its name is never built: a row says why, and CocoIndex, which costs
-        # most of a millisecond a file, need not know it.
-        left_out = [file for file in batch.changed if file.skip_reason]
-        to_build = [file for file in batch.changed if not file.skip_reason]
-        if no_target := [*batch.gone, *(file.path for file in left_out)]:
-            # First: what a session or a memory is called may have gone to another file. And
-            # ourselves, too: CocoIndex deletes no row that its state does not know of.
-            self._engine.apply(Batch(changed=[], gone=no_target), beat=self._beat)
-            unread = [self._skipped(file, file.skip_reason) for file in left_out]
-            self._write(
-                [Write(path, None) for path in batch.gone]
-                + [Write(each.file.path, replace(each, fingerprint="")) for each in unread]
-            )
-            self._pass.advance(len(no_target))
-        with self._builder.preparing(to_build):
-            try:
-                self._engine.apply(Batch(changed=to_build, gone=[]), beat=self._beat)
-            except BaseException:
-                self._is_ending.set()  # before what builds is taken away
-                raise
-        self._beat()
-        if self._pass.failures:
-            self._store.fail(self.source.name, self._pass.failures)
-        if self._pass.unwritten:
-            self._store.touch(self.source.name, list(self._pass.unwritten.values()))
+        return self._engine
 
     def _beat(self) -> None:
         if self._is_stopped.is_set():
             raise Stopped("the pass was ended early")
         self._pass.report()
+
+    def _require_root_is_itself(self) -> None:
+        """A link in the place of the root, or above it, leads to files that nobody registered."""
+        root = os.fspath(self.source.root)
+        if (real := os.path.realpath(root)) != root:
+            raise PathRefused(
+                f"{root} is a link to {real} now",
+                hint=f"bring the folder back, or `memory-sidecar source remove {self.source.name}`",
+            )
 
     def _require_rows_unneeded(self, changed: Collection[str] | None) -> None:
         """A mount point without its disk is an empty folder: that is no reason to forget files.
@@ -380,6 +427,11 @@ class SourceFlow:
         changes += [Replacement(document, vectors) for document in documents]
         counts = self._store.write(changes, queued_at=self._pass.began_at)
         self._pass.count_written(documents, counts)
+
+
+def _slices(changed: Sequence[SourceFile]) -> Iterator[Batch]:
+    for at in range(0, len(changed), SLICE_FILES):
+        yield Batch(changed=changed[at : at + SLICE_FILES], gone=())
 
 
 def changes(scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool) -> Batch:

@@ -6,17 +6,18 @@ of any transaction: a slow model must not hold the write lock.
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from memory_sidecar.embedding.cache import VectorCache, vector_key
 from memory_sidecar.embedding.embedder import Embedder, EmbeddingStopped
 from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.flows.source import KnownVectors
-from memory_sidecar.store.derived import DerivedStore
+from memory_sidecar.store.derived import DerivedStore, PendingText
 from memory_sidecar.store.vectors import Vector
 
-BATCH_TEXTS = 32  # committed together: about a second of embedding
+SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 
 
 def known_vectors(cache: VectorCache, model: str) -> KnownVectors:
@@ -30,35 +31,22 @@ def known_vectors(cache: VectorCache, model: str) -> KnownVectors:
     return look_up
 
 
-def embed_pending(
+def embed_slice(
     store: DerivedStore,
+    waiting: Sequence[PendingText],
     *,
     embedder: Embedder,
     cache: VectorCache,
-    turn: threading.Lock,
-    stop: threading.Event | None = None,
-    progress: Callable[[int], None] | None = None,
+    stop: threading.Event,
 ) -> int:
-    """Give every waiting row its vector; returns how many got one.
+    """Give these rows their vectors, in one transaction; returns how many got one.
 
-    Several callers share the queue batch by batch, by taking `turn`. `progress` hears how many
-    have theirs so far. Setting `stop` ends it within one text.
+    Setting `stop` ends it within one text, with none.
     """
-    embedded = 0
-    while not (stop and stop.is_set()):
-        with turn:
-            waiting = store.pending(BATCH_TEXTS)
-            if not waiting:
-                break
-            texts = [item.text for item in waiting]
-            try:
-                vectors = embed_texts(texts, embedder=embedder, cache=cache, stop=stop)
-            except EmbeddingStopped:
-                break
-            store.put_vectors(list(zip(waiting, vectors, strict=True)))
-        embedded += len(waiting)
-        if progress is not None:
-            progress(embedded)
-        if len(waiting) < BATCH_TEXTS:  # whoever adds to the queue sees to that afterwards
-            break
-    return embedded
+    texts = [item.text for item in waiting]
+    try:
+        vectors = embed_texts(texts, embedder=embedder, cache=cache, stop=stop)
+    except EmbeddingStopped:
+        return 0
+    store.put_vectors(list(zip(waiting, vectors, strict=True)))
+    return len(waiting)

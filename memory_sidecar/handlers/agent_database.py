@@ -7,9 +7,8 @@ the call returns. Agents are kept apart by having a database, and folders, each 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from memory_sidecar.clock import Clock
@@ -18,10 +17,11 @@ from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
 from memory_sidecar.flows.source import Builder
-from memory_sidecar.handlers.index import Index, IndexReport
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.read_counter import ReadCounter
 from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import Connection
@@ -30,9 +30,7 @@ from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
 
-EMBED_AT_ONCE = 64  # new texts that someone may wait for, which takes a second or two
-OTHER_WRITER_S = 10.0  # how long to wait for another process to index what was written
-_POLL_S = 0.02
+FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
 
 
 class AgentDatabase:
@@ -44,7 +42,7 @@ class AgentDatabase:
         self.registry = Registry(
             paths.registry, reserved=RESERVED_NAMES, data_dirs=[paths.db.parent.parent]
         )
-        self.data = Index(
+        self.data = Database(
             paths,
             store=AgentStore,
             sources=self.sources,
@@ -111,34 +109,25 @@ class AgentDatabase:
     ) -> None:
         """Index these files, just written, moved or removed, relative to their directory.
 
-        Returns when they can be found, with their vectors where there is a model; whoever watches
-        them embeds more texts than a second is enough for. Where another process keeps this
-        database up to date, waits for that instead.
+        Returns when they can be found, with their vectors where there is a model; where this
+        process watches them, more texts than a second is enough for are embedded behind. Says so
+        where another process holds the database for too long.
         """
         source = self.source(directory)
-        deadline = time.monotonic() + OTHER_WRITER_S
-        while True:
-            with self.data.held_if_free() as is_held:
-                if is_held:
-                    self.data.recovering(lambda: self._take_up(source, files, reporter), reporter)
-                    break
-            if self._is_taken_up(source, files):
-                break
-            if time.monotonic() > deadline:
-                reporter.notice("written, but not indexed yet: another process is busy with it")
-                break
-            time.sleep(_POLL_S)
-        if self.data.live is not None:
-            self.data.live.follow(source)
-            self.data.live.embed_soon()
-        self.on_use()
 
-    def _take_up(self, source: Source, files: Collection[str], reporter: Reporter) -> None:
-        self._require_own()
-        if self.paths.flow_state(source.name).exists():  # so its database was there before
-            self.data.complete(reporter)
-        at_once = None if self.data.live is None else EMBED_AT_ONCE
-        self.data.take_up(source, files, reporter, embed_at_most=at_once)
+        def first(said: Reporter) -> None:
+            self._require_own(said)
+            if self.paths.flow_state(source.name).exists():  # so its database was there before
+                self.data.complete(said)
+
+        self.data.take_up(
+            source,
+            files,
+            reporter,
+            first=first,
+            is_done=lambda: self._is_taken_up(source, files),
+        )
+        self.on_use()
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
         """Derive everything again from the files. Raises NoIndex where there are none."""
@@ -163,16 +152,13 @@ class AgentDatabase:
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
         source = self.registry.add(root, name=name, force=force)
-        if self.data.live is not None:
-            self.data.live.follow(source)
+        self.data.follow(source)
         self.on_use()
         return source
 
     def unregister(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a registered directory, and everything derived from it. Its files stay."""
         source = self.registry.remove(name)
-        if self.data.live is not None:
-            self.data.live.forget(name)
         self.data.forget(source, reporter=reporter)
         return source
 
@@ -198,24 +184,17 @@ class AgentDatabase:
     @contextmanager
     def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
         """The same, and one commit of it to read. For `recovering`."""
-        self._require_own()
-        if not self._has_looked and self.data.live is None:
+        self._require_own(reporter)
+        if not self._has_looked and not self.data.is_tended:
             self.data.complete(reporter)
-            self._look(reporter)
+            self.data.catch_up([*self.sources(), *self._removed()], reporter)
         self._has_looked = True
+        if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
+            reporter.notice(f"{self.name} is being compared with its files: answering from before")
         self.reads.catch_up()
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection
         self.on_use()
-
-    def _look(self, reporter: Reporter) -> None:
-        """Index what changed while nobody watched, unless another process sees to that."""
-        with self.data.held_if_free() as is_held:
-            if not is_held:
-                return
-            for source in [*self.sources(), *self._removed()]:
-                with suppress(NotFound, PathRefused):  # what is indexed of it stays
-                    self.data.take_up(source, None, reporter, embed_at_most=EMBED_AT_ONCE)
 
     def _removed(self) -> Iterator[Source]:
         """Its own folder of memories, where that was deleted and the database does not know yet."""
@@ -223,19 +202,27 @@ class AgentDatabase:
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)
 
-    def _require_own(self) -> None:
-        """Raises UsageError for a database that holds the memories of another agent."""
+    def _require_own(self, reporter: Reporter) -> None:
+        """Raises UsageError for a database that holds the memories of another agent.
+
+        One that by its name is this agent's is made again: all in it is derived.
+        """
         if self._is_own:
             return
         own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
         for name, folder in own.items():
             known = self.data.open().source_state(name)
             # The data directory may have moved since, and a folder may be a link.
-            if known and known.root.name != self.name and known.root != folder.resolve():
+            if not known or known.root.name == self.name or known.root == folder.resolve():
+                continue
+            problem = f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s"
+            if self.paths.db.stem != self.name:
                 raise UsageError(
-                    f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s",
-                    hint="each agent has a database of its own: name another one with --db",
+                    problem, hint="each agent has a database of its own: name another one with --db"
                 )
+            reporter.notice(f"{problem}: making it again")
+            self.data.begin_anew(reporter)
+            break
         self._is_own = True
 
     def nothing(self) -> NoIndex:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory_sidecar.errors import SidecarError
-from memory_sidecar.handlers.activity import Failure
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.activity import Failure
 from memory_sidecar.sqlite import connect, snapshot
 from memory_sidecar.store.agent import AgentStore, count_contents
 from memory_sidecar.store.report import count_pending, count_rows
@@ -33,7 +33,7 @@ def agent_states(services: Services) -> list[AgentStatus]:
 
 
 def _state_of(agent: Agent) -> AgentStatus:
-    live = agent.data.live.states() if agent.data.live else []
+    live = agent.data.states()
     memories = sessions = texts = pending = 0
     problem = next((f"{each.name}: {each.error}" for each in live if each.error), "")
     if not agent.paths.db.exists():

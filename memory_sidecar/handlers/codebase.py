@@ -12,11 +12,12 @@ from shlex import quote
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.codebase import CodeBuilder
-from memory_sidecar.handlers.activity import Failure
-from memory_sidecar.handlers.follower import LiveState
-from memory_sidecar.handlers.index import Index, IndexReport, processors
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.activity import Failure
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.indexing import IndexReport, processors
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code
@@ -80,7 +81,7 @@ class Codebase:
         self.registry = Registry(paths.registry, data_dirs=own_folders)
         self._settings = settings
         self._models = models
-        self.data = Index(
+        self.data = Database(
             paths,
             store=CodeStore,
             sources=self.registry.all,
@@ -113,14 +114,14 @@ class Codebase:
 
         No roots means every registered source. A root inside of a registered source means that
         source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
-        otherwise. See `Registry.add` for `force`, `Index.update` for the rest.
+        otherwise. See `Registry.add` for `force`, `Database.update` for the rest.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
         sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         if embed is None:
-            embed = self.data.live is None
+            embed = not self.data.is_tended
         return self.data.update(sources, reporter, full=full, embed=embed)
 
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
@@ -131,8 +132,6 @@ class Codebase:
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration and everything derived from it."""
         source = self.registry.remove(name)
-        if self.data.live is not None:
-            self.data.live.forget(name)
         self.data.forget(source, reporter=reporter)
         return source
 
@@ -208,9 +207,12 @@ class Codebase:
                     f"no source {name!r} is indexed here",
                     hint=f"there are: {', '.join(sorted(known)) or 'none'}",
                 )
-        for state in self.data.live.states() if self.data.live else ():
+        for state in self.data.states():
             if state.error and state.name in asked:
                 reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
+        for name in self.data.unseen().intersection(asked):
+            if known[name] is not None:
+                reporter.notice(f"{name} is being compared with its files: answering from before")
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
             embed_query = self.data.embed_query(
@@ -232,9 +234,9 @@ class Codebase:
 
         Without a watch of the sources it scans them itself, however long that takes.
         """
-        if self.data.live is None:
+        if not self.data.is_tended:
             self.index([], reporter=reporter, embed=False)
-        elif not self.data.live.wait_fresh(timeout_ms=timeout_ms):
+        elif not self.data.wait_fresh(timeout_ms=timeout_ms):
             reporter.notice(f"not all is indexed after {timeout_ms} ms: answering from what is")
 
     def source_around(self, folder: Path) -> Source | None:
@@ -260,7 +262,7 @@ class Codebase:
                 vectors_pending=count_pending(connection, [CHUNKS]),
                 vectors_per_second=self.data.activity.vectors.per_second,
                 last_failure=self.data.activity.last_failure,
-                live=tuple(self.data.live.states()) if self.data.live else (),
+                live=tuple(self.data.states()),
             )
 
     def status_of_nothing(self) -> CodebaseStatus:
@@ -279,7 +281,7 @@ class Codebase:
 
     def freshness(self) -> dict[str, Freshness]:
         """Of every source that has rows, by name."""
-        live = {state.name: state for state in self.data.live.states()} if self.data.live else {}
+        live = {state.name: state for state in self.data.states()}
         with self.data.open().reading() as connection:
             pending = count_pending(connection, [CHUNKS])
             return {

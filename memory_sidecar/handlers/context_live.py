@@ -8,8 +8,8 @@ every file that an agent opens would change an index.
 from __future__ import annotations
 
 import logging
-import queue
 import threading
+import time
 from collections.abc import Sequence
 
 from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_FOLDERS, is_root
@@ -17,10 +17,11 @@ from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.context import Context
 from memory_sidecar.handlers.reporter import Silent
-from memory_sidecar.sources.watch import Settled, Watch
+from memory_sidecar.sources.debounce import Gathering, Settled
+from memory_sidecar.sources.watch import Watch
 
 LOOK_S = 600.0
-EVERYTHING = Settled(paths=frozenset(), everything=True)
+WATCH_S = 2.0  # between two looks at what no event tells
 
 _log = logging.getLogger(__name__)
 
@@ -32,39 +33,51 @@ class ContextLive:
         self, context: Context, *, debounce_ms: int = 2_000, max_wait_ms: int = 30_000
     ) -> None:
         self._context = context
-        self._settled: queue.Queue[Settled | None] = queue.Queue()
-        self._watch = Watch(
-            context.root.path,
-            on_settled=self._settled.put,
-            debounce_ms=debounce_ms,
-            max_wait_ms=max_wait_ms,
-        )
+        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._watch = Watch(context.root.path, on_change=self._hear)
         self._thread = threading.Thread(target=self._run, name="context", daemon=True)
 
     def start(self) -> None:
         """Begin with a look at everything; returns at once."""
-        self._settled.put(EVERYTHING)
+        self._hear("")
         self._thread.start()
 
     def close(self) -> None:
         """What is being written is finished first."""
-        self._settled.put(None)
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
         self._thread.join()
+
+    def _hear(self, path: str) -> None:
+        with self._changed:
+            self._gathering.add(path, time.monotonic())
+            self._changed.notify()
 
     def _run(self) -> None:
         self._watch.start(self._folders())
-        try:
-            while (settled := self._next()) is not None:
-                self._answer(settled)
+        look_at_s = time.monotonic() + LOOK_S
+        while not self._is_closed:
+            self._watch.look()
+            if time.monotonic() >= look_at_s:
+                self._hear("")
+            if settled := self._next():
+                look_at_s = time.monotonic() + LOOK_S
+                self._answer(self._watch.catch_up(settled))
                 self._watch.follow(self._folders())
-        finally:
-            self._watch.stop()
+        self._watch.stop()
 
     def _next(self) -> Settled | None:
-        try:
-            return self._settled.get(timeout=LOOK_S)
-        except queue.Empty:
-            return EVERYTHING
+        """What has settled, or None after a while."""
+        with self._changed:
+            left_s = self._gathering.due_s - time.monotonic()
+            if left_s > 0 and not self._is_closed:
+                self._changed.wait(min(left_s, WATCH_S))
+            if self._gathering.due_s > time.monotonic() or self._is_closed:
+                return None
+            return self._gathering.take()
 
     def _answer(self, settled: Settled) -> None:
         if not (settled.everything or any(map(_is_edit, settled.paths))):

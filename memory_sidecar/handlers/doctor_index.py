@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_sidecar.errors import SidecarError
-from memory_sidecar.handlers.finding import Finding, damage_of
-from memory_sidecar.handlers.index import Index
+from memory_sidecar.handlers.finding import Finding
+from memory_sidecar.index.database import Database
+from memory_sidecar.sqlite import damage_of
 from memory_sidecar.store.report import SourceCounts, count_pending, count_rows, count_sources
 
 
-def examine_index(data: Index[Any], agent: str = "") -> list[Finding]:
+def examine_index(data: Database[Any], agent: str = "") -> list[Finding]:
     """Its file, its sources and its vectors; where the file is damaged, nothing else.
 
     `agent` is whose database it is, "" for the code's. Never raises SidecarError.
@@ -27,7 +28,7 @@ def examine_index(data: Index[Any], agent: str = "") -> list[Finding]:
         return [Finding(check, False, error.message, error.hint, remedy, agent)]
 
 
-def _examine(data: Index[Any], agent: str, check: str) -> list[Finding]:
+def _examine(data: Database[Any], agent: str, check: str) -> list[Finding]:
     db = data.paths.db
     if not db.exists():
         hint = "the next access makes it again from the files"
@@ -48,7 +49,7 @@ def _examine(data: Index[Any], agent: str, check: str) -> list[Finding]:
     ]
 
 
-def _sources(data: Index[Any], agent: str, counts: Sequence[SourceCounts]) -> Finding:
+def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Finding:
     check = _named("sources", agent)
     sources = data.sources()
     if absent := [source.name for source in sources if not source.root.is_dir()]:
@@ -77,23 +78,23 @@ def _sources(data: Index[Any], agent: str, counts: Sequence[SourceCounts]) -> Fi
     return Finding(check, True, f"{len(sources)} registered, all indexed", agent=agent)
 
 
-def _vectors(data: Index[Any], agent: str, rows: int, pending: int) -> Finding:
+def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Finding:
     check = _named("vectors", agent)
     if not pending:
         return Finding(check, True, f"all {rows:,} are there", agent=agent)
     text = f"{pending:,} of {rows:,} are not there yet"
     if problem := data.models.problem:
         return Finding(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
-    if data.live is not None or _is_indexed_elsewhere(data):
+    if data.is_tended or data.other_writer():
         done = 100 * (rows - pending) // rows
         return Finding(check, True, f"{text}, {done} % done", agent=agent)
     return Finding(check, False, text, _indexing(agent), "index", agent)
 
 
-def _under_way(data: Index[Any]) -> dict[str, str]:
+def _under_way(data: Database[Any]) -> dict[str, str]:
     """The sources that are being indexed at this moment, with how far that is."""
-    if data.live is None:
-        is_elsewhere = _is_indexed_elsewhere(data)
+    if not data.is_tended:
+        is_elsewhere = data.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
     return {
         state.name: (
@@ -101,14 +102,9 @@ def _under_way(data: Index[Any]) -> dict[str, str]:
             if state.indexing
             else ""
         )
-        for state in data.live.states()
+        for state in data.states()
         if not (state.is_current or state.error)
     }
-
-
-def _is_indexed_elsewhere(data: Index[Any]) -> bool:
-    with data.held_if_free() as is_held:
-        return not is_held
 
 
 def _named(check: str, agent: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.paths import (
+    KNOWLEDGE,
     SHARED,
     AgentPaths,
     DataDir,
@@ -51,7 +53,7 @@ class Services:
 
     def codebase(self, db: Path | None = None) -> Codebase:
         """The codebase in the database `db`, or in the data directory's own."""
-        paths = StorePaths(db) if db else self.data_dir.codebase
+        paths = StorePaths(_real(db or self.data_dir.codebase.db))
         with self._lock:
             if paths.db not in self._codebases:
                 self._codebases[paths.db] = Codebase(
@@ -68,8 +70,9 @@ class Services:
 
         Raises UsageError for what is no agent's name.
         """
-        paths = AgentPaths(db, name) if db else self.data_dir.agent(name)
         check_agent(name)
+        paths = AgentPaths(_real(db or self.data_dir.agent(name).db), name)
+        _require_name_of(paths)
         with self._lock:
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
@@ -119,6 +122,22 @@ class Services:
         self._codebases.clear()
         self._agents.clear()
         self.models.close()
+
+
+def _real(db: Path) -> Path:
+    """The one name of a database, whatever links lead to it: there is one owner for each."""
+    return Path(os.path.realpath(db))
+
+
+def _require_name_of(paths: AgentPaths) -> None:
+    """Raises UsageError for a database that by its place is another agent's."""
+    other = paths.db.stem
+    beside = paths.db.with_suffix("")
+    if other != paths.agent and (beside.is_dir() or paths.db.parent.name == KNOWLEDGE):
+        raise UsageError(
+            f"{paths.db} is the database of {other!r}, not of {paths.agent!r}",
+            hint=f"each agent has one of its own: {paths.db.with_name(paths.agent + '.sqlite')}",
+        )
 
 
 def _is_agent(name: str) -> bool:

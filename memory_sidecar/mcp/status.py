@@ -89,7 +89,7 @@ def _about_code(caller: Caller) -> list[str]:
     left_out = len(states) - len(shown)
     return [
         "Look for code with search_code before reading whole files."
-        + (" What is saved is indexed within a second." if caller.codebase.data.live else "")
+        + (" What is saved is indexed within a second." if caller.codebase.data.is_tended else "")
         + " Indexed now:",
         *shown,
         *([f"- and {left_out} more: list_sources"] if left_out else []),

@@ -6,15 +6,10 @@ its first change, so that a file that is written without a pause does not hold u
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 
 MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking up every path
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +40,15 @@ class Gathering:
         return not self._paths and not self._is_everything
 
     @property
+    def count(self) -> int:
+        """How many paths wait; 1 where everything does."""
+        return len(self._paths) or int(self._is_everything)
+
+    @property
     def due_s(self) -> float:
-        """When what is gathered so far has settled, if nothing more comes."""
+        """When what is gathered so far has settled, if nothing more comes; infinite for nothing."""
+        if self.is_empty:
+            return math.inf
         return min(self._last_s + self._debounce_s, self._first_s + self._max_wait_s)
 
     def add(self, path: str, now_s: float) -> None:
@@ -67,54 +69,3 @@ class Gathering:
         self._paths.clear()
         self._is_everything = False
         return settled
-
-
-class Debounce:
-    """A thread that hands over what has settled, one batch after the other.
-
-    Changes that come while `on_settled` runs go into the next batch. An error of `on_settled` is
-    logged and costs that batch only.
-    """
-
-    def __init__(
-        self, on_settled: Callable[[Settled], None], *, debounce_ms: int, max_wait_ms: int
-    ) -> None:
-        self._on_settled = on_settled
-        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
-        self._changed = threading.Condition()
-        self._is_stopped = False
-        self._thread = threading.Thread(target=self._run, name="settle", daemon=True)
-        self._thread.start()
-
-    def add(self, path: str) -> None:
-        """Note that `path` changed; "" stands for everything. Any thread may call this."""
-        with self._changed:
-            was_empty = self._gathering.is_empty
-            self._gathering.add(path, time.monotonic())
-            if was_empty:  # later changes only move the deadline that the thread sleeps towards
-                self._changed.notify()
-
-    def stop(self) -> None:
-        """Wait for the batch being handed over, and drop what has not settled."""
-        with self._changed:
-            self._is_stopped = True
-            self._changed.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (settled := self._next()) is not None:
-            try:
-                self._on_settled(settled)
-            except Exception:
-                _log.exception("what settled could not be handled")
-
-    def _next(self) -> Settled | None:
-        with self._changed:
-            while not self._is_stopped:
-                if self._gathering.is_empty:
-                    self._changed.wait()
-                elif (left_s := self._gathering.due_s - time.monotonic()) > 0:
-                    self._changed.wait(left_s)
-                else:
-                    return self._gathering.take()
-        return None

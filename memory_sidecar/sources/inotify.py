@@ -1,56 +1,52 @@
-"""Observes folders on Linux, with one thread and one watch for each of them.
+"""Observes folders on Linux: one watch for each folder, one thread and descriptor for the process.
 
-Uses watchdog's `InotifyFD` rather than its `Observer`, which starts a thread for each scheduled
-path and, where it watches a subtree, cannot leave out an ignored folder, hides that the system's
-limit is reached and that events were lost, and holds back for 0.5 s what is moved away.
+The system allows few inotify instances, so all sources share one. It is there while anything is
+observed. A folder may be observed by several sources, or under two names while a rename is on its
+way to us: that is one watch for the system, and several listeners here.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from watchdog.observers.inotify_c import (
-    CallbackId,
-    InotifyConstants,
-    InotifyEvent,
-    InotifyFD,
-    Mask,
-    WatchDescriptor,
-)
+from inotify_simple import Event, INotify, flags
 
-from memory_sidecar.sources.observe import Report
+WAKE_MS = 5_000
 
 # Neither opening nor reading is a change: our own scans must not wake us.
 _CHANGES = (
-    InotifyConstants.IN_CREATE
-    | InotifyConstants.IN_MODIFY
-    | InotifyConstants.IN_CLOSE_WRITE
-    | InotifyConstants.IN_ATTRIB  # what could not be read may be readable now
-    | InotifyConstants.IN_DELETE
-    | InotifyConstants.IN_MOVE
-    | InotifyConstants.IN_MOVE_SELF  # of the root
-    | InotifyConstants.IN_ONLYDIR
+    flags.CREATE
+    | flags.MODIFY
+    | flags.CLOSE_WRITE
+    | flags.ATTRIB  # what could not be read may be readable now
+    | flags.DELETE
+    | flags.MOVED_FROM
+    | flags.MOVED_TO
+    | flags.MOVE_SELF  # of the root
+    | flags.ONLYDIR
 )
 
 
 class InotifyObserver:
     """Implements `observe.Observer`."""
 
-    def __init__(self, root: Path, report: Report) -> None:
+    def __init__(self, root: Path, report: Callable[[str], None]) -> None:
         self._root = root
         self._report = report
         self._folders: dict[str, _Folder] = {}
-        self._lock = threading.Lock()  # taken before that of `_system`, never after
+        self._lock = threading.Lock()  # taken before that of `_SYSTEM`, never after
         self._is_lost = False
         self._is_closed = False
-        self._system = InotifyFD()
-        self._system.start()
+        _SYSTEM.join(self)
 
     @property
     def is_reliable(self) -> bool:
-        return not self._is_lost and self._system.is_alive()
+        return not self._is_lost and _SYSTEM.is_alive
 
     @property
     def folders(self) -> frozenset[str]:
@@ -58,17 +54,13 @@ class InotifyObserver:
             return frozenset(self._folders)
 
     def add(self, folder: str) -> None:
-        mask = Mask(_CHANGES if not folder else _CHANGES | InotifyConstants.IN_DONT_FOLLOW)
-        watched = _Folder(self, folder)
+        mask = _CHANGES if not folder else _CHANGES | flags.DONT_FOLLOW
         with self._lock:
             if folder in self._folders:
                 return
+            watched = _Folder(self, folder)
             path = os.fsencode(f"{self._root}/{folder}" if folder else self._root)
-            wd = self._system.add_callback(path, mask, watched, watched.id)
-            watched.wd = wd
-            if wd == -1:  # what watchdog makes of EACCES
-                self._system.remove_callbacks([(wd, watched.id)])
-                raise PermissionError(folder)
+            _SYSTEM.add(path, mask, watched)
             self._folders[folder] = watched
 
     def discard(self, folder: str) -> None:
@@ -76,11 +68,12 @@ class InotifyObserver:
             self._remove([folder])
 
     def close(self) -> None:
-        self._is_closed = True
-        self._system.stop()
-        self._system.join()
+        with self._lock:
+            self._is_closed = True
+            self._remove(list(self._folders))
+        _SYSTEM.leave(self)
 
-    def hear(self, folder: str, event: InotifyEvent) -> None:
+    def hear(self, folder: str, event: Event) -> None:
         """`event` happened in `folder`, or to it where the event has no name."""
         if self._is_closed:
             return
@@ -89,12 +82,12 @@ class InotifyObserver:
                 self._report("")
             return  # what happens to another folder is also heard by the one above
         try:
-            name = event.name.decode("utf-8")
-        except UnicodeDecodeError:
+            event.name.encode("utf-8")
+        except UnicodeEncodeError:
             self._report(folder)  # such a file is known under another name
             return
-        path = f"{folder}/{name}" if folder else name
-        if event.is_directory and (event.is_moved_from or event.is_delete):
+        path = f"{folder}/{event.name}" if folder else event.name
+        if event.mask & flags.ISDIR and event.mask & (flags.MOVED_FROM | flags.DELETE):
             # The watch stays with the folder, wherever it is now and as long as anyone has it open.
             self._remove_below(path)
         self._report(path)
@@ -113,7 +106,7 @@ class InotifyObserver:
 
     def lose(self) -> None:
         """The system dropped events, among them maybe that a folder is another one now."""
-        if not self._is_lost:
+        if not self._is_lost and not self._is_closed:
             self._is_lost = True
             self._report("")
 
@@ -123,33 +116,107 @@ class InotifyObserver:
             self._remove([f for f in self._folders if f == path or f.startswith(inside)])
 
     def _remove(self, folders: list[str]) -> None:
-        gone = [self._folders.pop(folder) for folder in folders if folder in self._folders]
-        self._system.remove_callbacks([(folder.wd, folder.id) for folder in gone])
+        _SYSTEM.remove([self._folders.pop(folder) for folder in folders if folder in self._folders])
 
 
+@dataclass(eq=False, slots=True)
 class _Folder:
-    """Listens for one folder, as watchdog's `WatchCallback`.
+    """Listens for one folder of one observer."""
 
-    One each, and not one for all: while a rename is on its way to us, a folder can be watched
-    under both of its names, which is one watch for the system.
-    """
+    observer: InotifyObserver
+    path: str
+    watch: int = -1
 
-    __slots__ = ("_observer", "path", "wd")
 
-    def __init__(self, observer: InotifyObserver, path: str) -> None:
-        self._observer = observer
-        self.path = path
-        self.wd = WatchDescriptor(-1)
+class _System:
+    """The one inotify instance, and the thread that reads it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._observers: set[InotifyObserver] = set()
+        self._listeners: dict[int, list[_Folder]] = {}  # by watch
+        self._inotify: INotify | None = None
+        self._thread: threading.Thread | None = None
 
     @property
-    def id(self) -> CallbackId:
-        return CallbackId(id(self))
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
-    def on_event(self, event: InotifyEvent) -> None:
-        self._observer.hear(self.path, event)
+    def join(self, observer: InotifyObserver) -> None:
+        """Raises OSError where the system gives no instance."""
+        with self._lock:
+            if not self.is_alive:
+                opened: INotify = INotify()
+                self._inotify, self._listeners = opened, {}
+                self._thread = threading.Thread(
+                    target=self._run, args=(opened,), name="inotify", daemon=True
+                )
+                self._thread.start()
+            self._observers.add(observer)
 
-    def on_watch_deleted(self, wd: WatchDescriptor) -> None:  # noqa: ARG002 - watchdog's name
-        self._observer.forget(self)
+    def leave(self, observer: InotifyObserver) -> None:
+        with self._lock:
+            self._observers.discard(observer)
+            thread = self._thread
+            if self._observers or self._inotify is None or thread is None:
+                return
+            self._thread = None
+            inotify, self._inotify = self._inotify, None
+            with suppress(OSError):  # at the system's limit it wakes by itself
+                # The end of a watch is an event, and wakes the thread: it finds that it is over.
+                inotify.rm_watch(inotify.add_watch("/", flags.DELETE_SELF))
+        if thread is not threading.current_thread():
+            thread.join()
 
-    def on_queue_overflow(self) -> None:
-        self._observer.lose()
+    def add(self, path: bytes, mask: int, folder: _Folder) -> None:
+        """Raises OSError."""
+        with self._lock:
+            if self._inotify is None:
+                raise FileNotFoundError(path)
+            folder.watch = self._inotify.add_watch(path, mask)
+            self._listeners.setdefault(folder.watch, []).append(folder)
+
+    def remove(self, folders: Iterable[_Folder]) -> None:
+        with self._lock:
+            for folder in folders:
+                listeners = self._listeners.get(folder.watch, [])
+                if folder in listeners:
+                    listeners.remove(folder)
+                    if not listeners:
+                        self._end_watch(folder.watch)
+
+    def _end_watch(self, watch: int) -> None:
+        del self._listeners[watch]
+        if self._inotify is not None:
+            with suppress(OSError):  # the system was faster: the folder is gone
+                self._inotify.rm_watch(watch)
+
+    def _run(self, inotify: INotify) -> None:
+        with inotify:
+            while self._is_read(inotify):
+                for event in inotify.read(timeout=WAKE_MS):
+                    self._pass_on(event, inotify)
+
+    def _is_read(self, inotify: INotify) -> bool:
+        return self._inotify is inotify
+
+    def _pass_on(self, event: Event, inotify: INotify) -> None:
+        with self._lock:
+            if not self._is_read(inotify):
+                return
+            observers = list(self._observers)
+            ended = event.mask & flags.IGNORED
+            listeners = self._listeners.pop(event.wd, []) if ended else None
+            if listeners is None:
+                listeners = list(self._listeners.get(event.wd, []))
+        if event.mask & flags.Q_OVERFLOW:
+            for observer in observers:
+                observer.lose()
+        for folder in listeners:
+            if ended:
+                folder.observer.forget(folder)
+            else:
+                folder.observer.hear(folder.path, event)
+
+
+_SYSTEM = _System()

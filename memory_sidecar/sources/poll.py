@@ -20,7 +20,7 @@ _Listing = dict[str, _State] | None  # by name; None for a folder that cannot be
 
 
 class Poll:
-    """A thread that reports changes directly inside of some folders; without any it sleeps."""
+    """Reports changes directly inside of some folders, to the one that calls `look`."""
 
     def __init__(self, root: Path, report: Callable[[str], None], *, poll_ms: int) -> None:
         """`report` gets paths relative to `root`, with `/`; "" for the root itself."""
@@ -28,56 +28,38 @@ class Poll:
         self._report = report
         self._poll_s = poll_ms / 1000
         self._seen: dict[str, _Listing] = {}
-        self._changed = threading.Condition()
-        self._is_stopped = False
-        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._due_s = 0.0
 
     @property
     def folders(self) -> frozenset[str]:
-        with self._changed:
+        with self._lock:
             return frozenset(self._seen)
 
     def follow(self, folders: frozenset[str]) -> None:
         """Poll these from now on, and no others."""
-        with self._changed:
+        with self._lock:
             if folders == self._seen.keys():
                 return
             self._seen = {
                 folder: self._seen[folder] if folder in self._seen else self._list(folder)
                 for folder in sorted(folders)
             }
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="poll", daemon=True)
-                self._thread.start()
-            self._changed.notify()
 
-    def stop(self) -> None:
-        """Report nothing more."""
-        with self._changed:
-            self._is_stopped = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        pause_s = self._poll_s
-        while self._wait(pause_s):
-            started_s = time.monotonic()
-            for folder in self.folders:
-                self._compare(folder)
-            pause_s = max(self._poll_s, (time.monotonic() - started_s) / MAX_SHARE)
-
-    def _wait(self, pause_s: float) -> bool:
-        """Sleep until it is time to look again; False when there is nothing more to do."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_stopped or self._seen)
-            self._changed.wait_for(lambda: self._is_stopped, pause_s)
-            return not self._is_stopped
+    def look(self) -> None:
+        """Look at every folder, if that is due."""
+        started_s = time.monotonic()
+        if started_s < self._due_s:
+            return
+        for folder in self.folders:
+            self._compare(folder)
+        now_s = time.monotonic()
+        self._due_s = now_s + max(self._poll_s, (now_s - started_s) / MAX_SHARE)
 
     def _compare(self, folder: str) -> None:
         now = self._list(folder)
-        with self._changed:
-            if folder not in self._seen or self._is_stopped:
+        with self._lock:
+            if folder not in self._seen:
                 return
             before, self._seen[folder] = self._seen[folder], now
         if now == before:

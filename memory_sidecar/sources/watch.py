@@ -1,7 +1,7 @@
-"""Watches the folders of one source and says what to scan again, once changes have settled.
+"""Watches the folders of one source and says what to scan again.
 
-Events are hints: too many of them cost a scan, and a lost one waits for the next scan of
-everything. Opens no file and knows no ignore rules: the scans say which folders are worth it.
+Events are hints: a lost one waits for the next scan of everything. Opens no file and knows no
+ignore rules: the scans say which folders are worth it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from memory_sidecar.locate import CONFIG_NAME
-from memory_sidecar.sources.debounce import Debounce, Settled
+from memory_sidecar.sources.debounce import Settled
 from memory_sidecar.sources.observe import Observer, Report, open_observer
 from memory_sidecar.sources.poll import Poll
 from memory_sidecar.sources.rule_files import RULE_FILES
-
-__all__ = ["Settled", "Watch"]
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
 _RULE_NAMES = RULE_FILES | {CONFIG_NAME, ".git"}
@@ -29,32 +27,27 @@ _log = logging.getLogger(__name__)
 
 
 class Watch:
-    """Calls `on_settled` on a thread of its own, with one batch after the other.
+    """Calls `on_change` with the paths that may have changed, from several threads.
 
-    To miss nothing, `start` before the first scan, and after each scan `follow` what it found:
-    folders that are new to the watch then come as settled once more, because they may have changed
-    between the scan and the watch.
+    To miss nothing, `start` before the first scan, `catch_up` before every scan, and after each
+    `follow` what it found: folders that are new to the watch then come as changed once more,
+    because they may have changed between the scan and the watch.
     """
 
     def __init__(
         self,
         root: Path,
         *,
-        on_settled: Callable[[Settled], None],
-        debounce_ms: int = 50,
-        max_wait_ms: int = 2_000,
+        on_change: Report,
         poll_ms: int = 2_000,
         observe: Callable[[Path, Report], Observer] = open_observer,
     ) -> None:
-        """`poll_ms` is how often to look at what cannot be watched, and for a root that is gone."""
+        """`poll_ms` is how often to look at what cannot be watched."""
         self._root = root.absolute()
-        self._on_settled = on_settled
-        self._debounce_ms = debounce_ms
-        self._max_wait_ms = max_wait_ms
+        self._on_change = on_change
         self._observe = observe
         self._poll = Poll(self._root, self._hear, poll_ms=poll_ms)
-        self._lock = threading.Lock()  # of everything below; never held while calling `on_settled`
-        self._settling: Debounce | None = None
+        self._lock = threading.Lock()  # of everything below; never held while calling `on_change`
         self._observer: Observer | None = None
         self._root_id: tuple[int, int] | None = None
         self._wanted: frozenset[str] = frozenset()
@@ -66,10 +59,26 @@ class Watch:
         """Watch `folders`, relative to the root, and the root itself, which may be gone."""
         with self._lock:
             self._wanted = frozenset(["", GIT_INFO, *folders])
-            self._settling = Debounce(
-                self._settle, debounce_ms=self._debounce_ms, max_wait_ms=self._max_wait_ms
-            )
             self._watch_missing()
+
+    def look(self) -> None:
+        """Notice what no event tells; to be called about once a second.
+
+        That is another folder in the place of the root, and changes where nothing is watched.
+        """
+        if self._is_stopped:
+            return
+        if _identity(self._root) != self._root_id:
+            self._hear("")
+        self._poll.look()
+
+    def catch_up(self, settled: Settled) -> Settled:
+        """Watch what came back before `settled` is scanned, and have it scanned as well."""
+        with self._lock:
+            added = self._watch_missing()
+        if "" in added or settled.everything:
+            return Settled(paths=frozenset(), everything=True)
+        return Settled(paths=settled.paths | added, everything=False)
 
     def follow(self, folders: Iterable[str]) -> None:
         """Watch these folders from now on and no others."""
@@ -83,13 +92,10 @@ class Watch:
             self._hear(folder)
 
     def stop(self) -> None:
-        """End all threads; not to be called by `on_settled`."""
+        """Report nothing more."""
         with self._lock:
             self._is_stopped = True
             self._drop_observer()
-        self._poll.stop()
-        if self._settling is not None:
-            self._settling.stop()
 
     @property
     def unwatched(self) -> tuple[str, ...]:
@@ -101,7 +107,7 @@ class Watch:
         """Which limit, and what to do about it; "" when everything is watched."""
         return self._limit_notice
 
-    # Hearing of changes, on the threads of the observer and of the poll
+    # Hearing of changes, on the thread of the observer and of those who call `look`
 
     def _hear(self, path: str) -> None:
         folder, _, name = path.rpartition("/")
@@ -111,22 +117,8 @@ class Watch:
             return
         elif name in _RULE_NAMES:
             path = folder
-        if self._settling is not None:
-            self._settling.add(path)
-
-    # Handing over what settled, on the thread of the debouncer
-
-    def _settle(self, settled: Settled) -> None:
-        """Watch what came back before it is scanned, so that nothing falls in between."""
-        with self._lock:
-            if self._is_stopped:
-                return
-            added = self._watch_missing()
-        if "" in added:
-            settled = Settled(paths=frozenset(), everything=True)
-        elif added and not settled.everything:
-            settled = Settled(paths=settled.paths.union(added), everything=False)
-        self._on_settled(settled)
+        if not self._is_stopped:
+            self._on_change(path)
 
     # Watching, under the lock
 
@@ -140,8 +132,6 @@ class Watch:
         self._root_id = root_id
         if root_id is None:
             self._fall_back(frozenset())
-            if _identity(self._root) is not None:
-                self._hear("")  # it came back before the poll could see that it was gone
             return frozenset()
         try:
             if self._observer is None:

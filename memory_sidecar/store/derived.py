@@ -11,7 +11,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import apsw
 import numpy as np
 
 from memory_sidecar.clock import Clock
+from memory_sidecar.errors import StoreCorrupt
 from memory_sidecar.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.sqlite import (
     connect,
@@ -32,6 +33,8 @@ from memory_sidecar.sqlite import (
 from memory_sidecar.store.corpus import Corpus
 from memory_sidecar.store.identity import Schema, open_current, read_identity, write_identity
 from memory_sidecar.store.vectors import Vector, VectorIndex, raise_vector_version
+
+MAX_IDLE_READERS = 4  # connections kept for the next questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ class DerivedStore(ABC):
         self.vectors = {corpus: VectorIndex(corpus) for corpus in self.SCHEMA.corpora}
         self._clock = clock
         self._write_lock = threading.Lock()
-        self._writer = open_current(path, self.SCHEMA)
+        self._writer: apsw.Connection | None = open_current(path, self.SCHEMA)
         self._file = path.stat()
         self._readers: deque[apsw.Connection] = deque()  # the one used last comes first again
 
@@ -182,30 +185,49 @@ class DerivedStore(ABC):
             return False
         return found.st_size > 0 and os.path.samestat(self._file, found)
 
+    def rest(self) -> None:
+        """Give back every connection that is idle; the next use opens what it needs."""
+        self._close_readers()
+        if self._write_lock.acquire(blocking=False):  # else it is not idle
+            try:
+                self._close_writer()
+            finally:
+                self._write_lock.release()
+
     def close(self, *, keeps_log: bool = False) -> None:
         """`keeps_log` where the file is damaged: the log is not written into it."""
         self._close_readers()
         with self._write_lock:
-            if keeps_log:
+            if keeps_log and self._writer is not None:
                 self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            self._writer.close()  # last: closing a reader last would leave the log behind
+            self._close_writer()  # last: closing a reader last would leave the log behind
+
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _opened_writer(self) -> apsw.Connection:
+        if self._writer is None:
+            if not self.is_in_place:
+                raise StoreCorrupt(
+                    f"{self.path} was deleted or replaced",
+                    hint="the next search makes it again from the files",
+                    path=self.path,
+                )
+            self._writer = connect(self.path)
+        return self._writer
 
     def _close_readers(self) -> None:
         with suppress(IndexError):
             while True:
                 self._readers.pop().close()
 
-    def shrink(self) -> None:
-        """Give back what SQLite keeps in memory of the file."""
-        self._close_readers()
-        with self._write_lock:
-            self._writer.release_memory()
-
     def unload(self) -> None:
         """Give the memory of the vectors back, too; the next query reads them again."""
         for index in self.vectors.values():
             index.unload()
-        self.shrink()
+        self.rest()
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
@@ -220,7 +242,10 @@ class DerivedStore(ABC):
         except BaseException:
             connection.close()
             raise
-        self._readers.append(connection)
+        if len(self._readers) < MAX_IDLE_READERS:
+            self._readers.append(connection)
+        else:
+            connection.close()
 
     @contextmanager
     def _writing(self, *, queued_at: int | None = None) -> Iterator[Write]:
@@ -228,14 +253,14 @@ class DerivedStore(ABC):
         with self._write_lock:
             versions = {}
             try:
-                with transaction(self._writer):
+                with transaction(self._opened_writer()) as connection:
                     write = Write(
-                        self._writer, self.SCHEMA.corpora, now=self._clock(), queued_at=queued_at
+                        connection, self.SCHEMA.corpora, now=self._clock(), queued_at=queued_at
                     )
                     yield write
                     for corpus in self.SCHEMA.corpora:
                         if write.removed[corpus] or write.added[corpus]:
-                            versions[corpus] = raise_vector_version(self._writer, corpus)
+                            versions[corpus] = raise_vector_version(connection, corpus)
                             self.vectors[corpus].expect(versions[corpus])
             except BaseException:
                 for corpus in versions:
@@ -264,7 +289,7 @@ class DerivedStore(ABC):
             write.connection.execute("DELETE FROM sources WHERE name = ?", (name,))
             self._delete_rows(write, name, None)
         with self._write_lock:
-            give_back_free_pages(self._writer)
+            give_back_free_pages(self._opened_writer())
 
     def source_state(self, name: str) -> SourceState | None:
         """What is known of `name` here; `None` for a source that was never begun."""
@@ -409,6 +434,36 @@ class DerivedStore(ABC):
                 if len(waiting) == limit:
                     break
         return waiting
+
+    def pending_of(self, sources: Collection[str]) -> list[PendingText] | None:
+        """The rows of `sources` to embed, without their text; None where rows name no source."""
+        if not all(corpus.has_source for corpus in self.SCHEMA.corpora):
+            return None
+        waiting: list[PendingText] = []
+        with self.reading() as connection:
+            for corpus in self.SCHEMA.corpora:
+                for source in sources:
+                    rows = connection.execute(
+                        f"SELECT id FROM {corpus.pending} JOIN {corpus.rows} USING (id)"
+                        " WHERE source = ? ORDER BY queued_at DESC, id",
+                        (source,),
+                    )
+                    waiting += [PendingText(corpus, row_id, "") for row_id in integers(rows)]
+        return waiting
+
+    def with_texts(self, rows: Iterable[PendingText]) -> list[PendingText]:
+        """Those of `rows` that still wait, with what is to be embedded of them."""
+        found = []
+        with self.reading() as connection:
+            for row in rows:
+                text: Any = connection.execute(
+                    f"SELECT {row.corpus.text} FROM {row.corpus.rows}"
+                    f" JOIN {row.corpus.pending} USING (id) WHERE id = ?",
+                    (row.row_id,),
+                ).get
+                if text is not None:
+                    found.append(PendingText(row.corpus, row.row_id, text))
+        return found
 
     def put_vectors(self, vectors: Sequence[tuple[PendingText, Vector]]) -> None:
         """Give rows their vectors. Those replaced since they were read are passed over."""

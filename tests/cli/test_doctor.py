@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.clock import system_clock
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.flows.source import FEW_FILES
-from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.handlers.watching import Watching
+from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.paths import DataDir
 from memory_sidecar.settings import Settings
 from tests.conftest import Finished, run_here, write_memory
@@ -77,17 +77,17 @@ def test_a_first_index_is_no_fault(services, call, project):
     (project / "logo.png").unlink()  # what is left out is written before anything is counted
     for number in range(2 * FEW_FILES):
         (project / f"{number}.py").write_text(f"number = {number}\n")
-    live = Live(codebase.data, clock=system_clock)
+    watching = Watching(services)
     try:
         with gate.query():  # indexing waits for the end of this
-            live.start()
-            eventually(lambda: [state for state in live.states() if state.indexing])
+            watching.start()
+            eventually(lambda: [state for state in codebase.data.states() if state.indexing])
             during = call("doctor", "--json")
         registered = "1 registered, all indexed"
         eventually(lambda: told(call("doctor", "--json"))["sources"] == registered)
         eventually(lambda: told(call("doctor", "--json"))["vectors"].startswith("all "))
     finally:
-        live.close()
+        watching.close()
     assert (during.status, wrong(during)) == (0, [])
     assert re.fullmatch(r"project is being indexed, \d+ % done", told(during)["sources"])
 
@@ -96,9 +96,10 @@ def test_an_index_by_another_process_is_no_fault(services, call, project, known_
     call("index", project, "--wait", "keyword")
     other = Services(services.data_dir, services.settings)
     other.codebase().registry.add(project / "docs", name="docs")
-    with other.codebase().data.held_if_free() as is_held:
-        assert is_held
-        during = call("doctor", "--json")
+    lock = WriterLock(other.codebase().paths.writer_lock, data_dir=services.data_dir.root)
+    assert lock.acquire()
+    during = call("doctor", "--json")
+    lock.release()
     assert (during.status, wrong(during)) == (0, [])
     assert told(during)["sources"] == "docs is being indexed by another process"
     other.close()

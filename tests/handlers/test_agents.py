@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from typing import Any
 
@@ -19,11 +20,12 @@ from memory_sidecar.errors import (
     UsageError,
 )
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.tending import Tending
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths
+from memory_sidecar.sources.access_log import log_reads
 from tests.conftest import HashModels, write_memory
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -88,8 +90,9 @@ def test_changes_made_while_nobody_watched_are_found_by_the_next_process(make_ag
 def test_a_live_agent_follows_its_files(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     agent = make_agent()
-    live = Live(agent.data, clock=lambda: NOW)
-    live.start()
+    tending = Tending()
+    tending.tend(agent.data)
+    tending.start()
     try:
         until(lambda: paths(agent) == ["one.md"])
         write_memory(folder, "deep/two.md", "The second.")
@@ -98,7 +101,7 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
         until(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
         until(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
     finally:
-        live.close()
+        tending.close(until_s=time.monotonic() + 20)
 
 
 def until(condition, timeout_s=30.0):
@@ -325,15 +328,16 @@ def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
 def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     watching, writing = make_agent(), make_agent()
-    live = Live(watching.data, clock=lambda: NOW)
-    live.start()
+    tending = Tending()
+    tending.tend(watching.data)
+    tending.start()
     try:
         until(lambda: paths(watching) == ["one.md"])
         write_memory(folder, "two.md", "The second.")
         writing.take_up(["two.md"], reporter=Silent())
         assert paths(writing) == ["one.md", "two.md"]
     finally:
-        live.close()
+        tending.close(until_s=time.monotonic() + 20)
 
 
 def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):
@@ -368,8 +372,9 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
 ):
     write_memory(tmp_path / "notes", "retry.md", "Retry with a growing delay.")
     registered = make_agent(agent)
-    live = Live(registered.data, clock=lambda: NOW)
-    live.start()
+    tending = Tending()
+    tending.tend(registered.data)
+    tending.start()
     try:
         registered.register(tmp_path / "notes")
         asked = MemoryQuery(text="growing delay", top_k=1)
@@ -380,7 +385,7 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
         )
         assert found(registered, "growing delay", mode="vector") == ["notes:retry.md"]
     finally:
-        live.close()
+        tending.close(until_s=time.monotonic() + 20)
     notices.said.clear()
     assert found(make_agent(agent), "growing delay", notices) == ["notes:retry.md"]
     assert notices.said == []
@@ -397,3 +402,16 @@ def test_a_remedy_that_is_named_works(make_agent, folder, notices):
     agent.rebuild(reporter=Silent())
     assert found(agent, "growing delay", notices, mode="vector") == ["retry.md"]
     assert notices.said == []
+
+
+def test_reads_of_many_threads_are_counted_once(make_agent, folder):
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent(clock=lambda: NOW)
+    assert paths(agent) == ["one.md"]
+    log_reads(agent.paths.tree, agent.paths.access_log, ["one.md"] * 1_000, tool="get", at_ms=NOW)
+    readers = [threading.Thread(target=agent.reads.catch_up) for _ in range(6)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert agent.get("one", reporter=Silent())[1].uses == 1_000

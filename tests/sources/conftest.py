@@ -5,14 +5,16 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from memory_sidecar.sources.debounce import Gathering, Settled
 from memory_sidecar.sources.observe import Observer, Report, open_observer
 from memory_sidecar.sources.walk import walk
-from memory_sidecar.sources.watch import Settled, Watch
+from memory_sidecar.sources.watch import Watch
 
 DEADLINE_S = 20.0
 
@@ -130,17 +132,79 @@ def heard() -> Heard:
     return Heard()
 
 
-@pytest.fixture
-def start_watch(root: Path, heard: Heard) -> Iterator[Callable[..., Watch]]:
-    """`start_watch("a", "b")` watches the root and these, `start_watch()` what a walk finds."""
-    watches: list[Watch] = []
+class Watching(threading.Thread):
+    """Does with a watch what an owner does: waits until changes settle, and looks now and then."""
 
-    def start(*folders: str, observe: Callable[[Path, Report], Observer] = open_observer) -> Watch:
-        watch = Watch(
+    def __init__(
+        self,
+        root: Path,
+        *,
+        on_settled: Callable[[Settled], None],
+        debounce_ms: int = 50,
+        max_wait_ms: int = 2_000,
+        poll_ms: int = 2_000,
+        observe: Callable[[Path, Report], Observer] = open_observer,
+    ) -> None:
+        super().__init__(daemon=True)
+        self.watch = Watch(root, on_change=self._hear, poll_ms=poll_ms, observe=observe)
+        self._on_settled = on_settled
+        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
+        self._look_s = poll_ms / 1000
+        self._changed = threading.Condition()
+        self._is_stopped = False
+        self.follow = self.watch.follow
+
+    def begin(self, folders: Iterable[str]) -> None:
+        self.watch.start(folders)
+        self.start()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()
+        if self.is_alive():
+            self.join()
+        self.watch.stop()
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        return self.watch.unwatched
+
+    @property
+    def limit_notice(self) -> str:
+        return self.watch.limit_notice
+
+    def _hear(self, path: str) -> None:
+        with self._changed:
+            self._gathering.add(path, time.monotonic())
+            self._changed.notify()
+
+    def run(self) -> None:
+        while not self._is_stopped:
+            self.watch.look()
+            with self._changed:
+                left_s = self._gathering.due_s - time.monotonic()
+                if left_s > 0 and not self._is_stopped:
+                    self._changed.wait(min(left_s, self._look_s))
+                if self._gathering.due_s > time.monotonic() or self._is_stopped:
+                    continue
+                settled = self._gathering.take()
+            self._on_settled(self.watch.catch_up(settled))
+
+
+@pytest.fixture
+def start_watch(root: Path, heard: Heard) -> Iterator[Callable[..., Watching]]:
+    """`start_watch("a", "b")` watches the root and these, `start_watch()` what a walk finds."""
+    watches: list[Watching] = []
+
+    def start(
+        *folders: str, observe: Callable[[Path, Report], Observer] = open_observer
+    ) -> Watching:
+        watch = Watching(
             root, on_settled=heard, debounce_ms=20, max_wait_ms=500, poll_ms=20, observe=observe
         )
         watches.append(watch)
-        watch.start(folders or walk(root, max_file_bytes=1 << 20).folders)
+        watch.begin(folders or walk(root, max_file_bytes=1 << 20).folders)
         return watch
 
     yield start

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.model import SourceFile
+from memory_sidecar.sources.debounce import Settled
 from memory_sidecar.sources.walk import walk
-from memory_sidecar.sources.watch import Settled, Watch
+from tests.sources.conftest import Watching
 
 LIMIT = 1 << 20
 DEADLINE_S = 20.0
@@ -27,8 +28,8 @@ class Mirror:
         self.changed = threading.Condition()
         self._root = root
         self._folders: set[str] = set()
-        self.watch = Watch(root, on_settled=self._take_over, debounce_ms=5, max_wait_ms=50)
-        self.watch.start([])
+        self.watch = Watching(root, on_settled=self._take_over, debounce_ms=5, max_wait_ms=50)
+        self.watch.begin([])
         self._take_over(Settled(paths=frozenset(), everything=True))
 
     def comes_to_know(self, there: dict[str, SourceFile]) -> bool:

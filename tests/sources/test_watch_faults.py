@@ -17,13 +17,13 @@ import pytest
 from watchdog.observers.polling import PollingObserver
 
 from memory_sidecar.sources.observe import Observer, Report, TreeObserver, open_observer
-from memory_sidecar.sources.watch import Watch
+from tests.sources.conftest import Watching
 
 if TYPE_CHECKING:
     from tests.sources.conftest import Heard
 
 Write = Callable[..., None]
-StartWatch = Callable[..., Watch]
+StartWatch = Callable[..., Watching]
 
 LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
 
@@ -179,8 +179,8 @@ def test_a_root_that_is_replaced_unseen_is_noticed_when_it_is_followed(
     # The folder above is renamed: the system tells nobody.
     inner = root / "inner"
     write("inner/pkg/a.py")
-    watch = Watch(inner, on_settled=heard, debounce_ms=20, poll_ms=20)
-    watch.start(["pkg"])
+    watch = Watching(inner, on_settled=heard, debounce_ms=20, poll_ms=20)
+    watch.begin(["pkg"])
     try:
         root.rename(tmp_path / "aside")
         write("inner/pkg/a.py")
@@ -267,11 +267,12 @@ from memory_sidecar.sources.watch import Watch
 
 root, folders = Path(sys.argv[1]), sys.argv[2:]
 heard = threading.Event()
-watch = Watch(root, on_settled=lambda settled: heard.set(), debounce_ms=20, poll_ms=20)
+watch = Watch(root, on_change=lambda path: heard.set(), poll_ms=0)
 watch.start(folders)
 print(*watch.unwatched, sep=",")
 print(watch.limit_notice)
 (root / folders[-1] / "new.py").touch()
+watch.look()
 assert heard.wait(20)
 watch.stop()
 """

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.live_agents import LiveAgents
 from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.handlers.watching import Watching
 from memory_sidecar.memory_model import MemoryList
 from memory_sidecar.paths import DataDir
 from memory_sidecar.settings import Settings
@@ -28,7 +27,7 @@ def services(data_dir):
 
 @pytest.fixture
 def live(services):
-    live = LiveAgents(services, clock=system_clock)
+    live = Watching(services)
     yield live
     live.close()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 WINDOW_S = 10.0  # a pace is taken over so long
 VECTORS = "vectors of all sources"  # with blanks, as no source is called
+DATABASE = "the database as a whole"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from memory_sidecar.handlers import idle
-from memory_sidecar.handlers.idle import IdleUnload
+from memory_sidecar.handlers import watching
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.handlers.watching import Watching
 from memory_sidecar.paths import DataDir
 from memory_sidecar.settings import Settings
 
@@ -38,22 +38,14 @@ def test_what_is_unused_goes_and_comes_back_with_the_same_answer(services):
 
 
 def test_it_is_looked_at_from_time_to_time(services, monkeypatch):
-    monkeypatch.setattr(idle, "CHECK_S", 0.01)
+    monkeypatch.setattr(watching, "CHECK_IDLE_S", 0.01)
     services.models.embedder.load()
     monkeypatch.setattr(services.models.embedder, "used_at", time.monotonic() - 61)
     services.settings = replace(services.settings, idle_unload_minutes=1)
-    unloading = IdleUnload(services)
-    unloading.start()
+    idling = Watching(services)
+    idling.start()
     deadline = time.monotonic() + 60
     while services.models.is_loaded:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    unloading.close()
-
-
-def test_it_can_be_turned_off(services):
-    services.settings = replace(services.settings, idle_unload_minutes=0)
-    unloading = IdleUnload(services)
-    unloading.start()
-    assert not unloading._thread.is_alive()
-    unloading.close()
+    idling.close()

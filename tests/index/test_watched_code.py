@@ -12,11 +12,11 @@ import pytest
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.disk.opening import Tree
-from memory_sidecar.handlers import live as handlers_live
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.live import Live
 from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.reporter import Reporter, Silent
+from memory_sidecar.index import loop
+from memory_sidecar.index.tending import Tending
 from memory_sidecar.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings
@@ -47,11 +47,21 @@ def codebase(tmp_path):
 @pytest.fixture
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
-    eventually(lambda: [state.is_current for state in live.states()] == [True])
-    yield live
-    live.close()
+    tending = tended(codebase)
+    eventually(lambda: [state.is_current for state in codebase.data.states()] == [True])
+    yield codebase.data
+    end(tending)
+
+
+def tended(codebase: Codebase) -> Tending:
+    tending = Tending()
+    tending.tend(codebase.data)
+    tending.start()
+    return tending
+
+
+def end(tending: Tending) -> None:
+    tending.close(until_s=time.monotonic() + DEADLINE_S)
 
 
 def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) -> set[str]:
@@ -101,24 +111,23 @@ def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
 def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
     codebase = make_codebase(model="")
     codebase.index([root], reporter=Silent())
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
+    tending = tended(codebase)
     try:
         eventually(lambda: last_failure(codebase) == "no model here")
         codebase.data.models.version = "1"
-        live.embed_soon()
+        codebase.data.owner.embed_soon()
         eventually(lambda: last_failure(codebase) is None)
         root.rename(root.with_name("away"))
         eventually(lambda: f"{root} is not there" in (last_failure(codebase) or ""))
         root.with_name("away").rename(root)
-        live.look_again()
+        codebase.data.owner.followed()[0].rescan_soon()
         eventually(lambda: last_failure(codebase) is None)
         root.rename(root.with_name("away"))
         eventually(lambda: last_failure(codebase) is not None)
         codebase.remove("project", reporter=Silent())
         assert last_failure(codebase) is None
     finally:
-        live.close()
+        end(tending)
 
 
 def last_failure(codebase: Codebase) -> str | None:
@@ -193,15 +202,15 @@ def _count(codebase: Codebase) -> int:
 
 def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monkeypatch):
     opened = Tree.read
-    refused: list[str] = []
+    refused: list[str | Path] = []
 
-    def refuse_twice(tree: Tree, path: str, limit_bytes: int) -> bytes:
-        if path.endswith("flaky.py") and len(refused) < 2:
+    def refuse_twice(tree: Tree, path: str | Path, limit_bytes: int) -> bytes:
+        if str(path).endswith("flaky.py") and len(refused) < 2:
             refused.append(path)
             raise OSError(errno.EIO, "Input/output error")
         return opened(tree, path, limit_bytes)
 
-    monkeypatch.setattr(handlers_live, "RETRY_FIRST_S", 0.05)
+    monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
     monkeypatch.setattr(Tree, "read", refuse_twice)
     (root / "pkg" / "flaky.py").write_text("def gecko(): pass\n")
     eventually(lambda: files_with(codebase, "gecko") == {"pkg/flaky.py"})
@@ -213,15 +222,14 @@ def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp
     codebase.index([root], reporter=Silent(), embed=False)
     codebase.close()
     damage(codebase.paths.db)
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
-    eventually(lambda: [state.is_current for state in live.states()] == [True])
+    tending = tended(codebase)
+    eventually(lambda: [state.is_current for state in codebase.data.states()] == [True])
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert notices.said == []
     # And it is followed as before.
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
-    live.close()
+    end(tending)
 
 
 def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_path):
@@ -229,7 +237,7 @@ def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_pa
     second.mkdir()
     (second / "a.py").write_text("def heron(): pass\n")
     codebase.index([second], reporter=Silent(), embed=False)
-    codebase.data.close()  # so that nothing of it is remembered
+    codebase.data.rest()  # so that nothing of it is remembered
     damage(codebase.paths.db)
     codebase.index([second], reporter=Silent(), embed=False)
     eventually(lambda: all(state.is_current for state in live.states()))
@@ -247,23 +255,22 @@ def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, r
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
 
 
-def test_a_watch_that_cannot_begin_is_begun_by_the_next_index(codebase, root, monkeypatch):
+def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypatch):
     started = Watch.start
 
     def fail(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
+    monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
     monkeypatch.setattr(Watch, "start", fail)
     codebase.index([root], reporter=Silent(), embed=False)
-    live = Live(codebase.data, clock=system_clock)
-    live.start()
-    eventually(lambda: "can't start new thread" in "".join(s.error for s in live.states()))
-    assert not live.wait_fresh(timeout_ms=10_000)  # at once: nobody is there to answer
+    tending = tended(codebase)
+    eventually(lambda: "can't start new thread" in str(codebase.status().last_failure))
+    assert not codebase.data.wait_fresh(timeout_ms=10_000)
     monkeypatch.setattr(Watch, "start", started)
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
-    codebase.index([root], reporter=Silent(), embed=False)
-    assert files_with(codebase, "zebra") == {"pkg/new.py"}
-    live.close()
+    eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+    end(tending)
 
 
 def damage(db: Path) -> None:

@@ -1,0 +1,382 @@
+"""One database derived from files: what callers ask of it. Its `Owner` changes it.
+
+What its sources are, and how their files become rows, is told by the one that makes a `Database`:
+the codebase, and every agent's memory. A database that is missing, damaged or of an older schema
+is made again by what needs it first, which says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import wait
+from contextlib import suppress
+from typing import TypeVar, cast
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import (
+    DiskFull,
+    ModelError,
+    NotFound,
+    PathRefused,
+    StoreBusy,
+    StoreCorrupt,
+    StoreReadOnly,
+)
+from memory_sidecar.flows.document import Stopped
+from memory_sidecar.flows.source import Builder, SourceFlow, remove_state
+from memory_sidecar.flows.vectors import known_vectors
+from memory_sidecar.index.activity import Activity
+from memory_sidecar.index.embedding import Embedding
+from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.indexing import IndexReport, index_sources, processors, require_files
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.reading import Readings
+from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.store_file import S, StoreFile
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.sources.registry import Source
+from memory_sidecar.sqlite import damage_of
+from memory_sidecar.store.report import (
+    source_names,
+)
+
+STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
+INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
+LOST_PATIENCE_S = 10.0  # of a question, with rows that are being made again
+AT_ONCE = 64  # new texts that a caller may wait for, which takes a second or two
+
+CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull)  # which is no reason not to read
+
+T = TypeVar("T")
+
+
+class Database(Readings[S]):
+    """The database at `paths.db`. Opened when first used; safe to use from several threads."""
+
+    def __init__(
+        self,
+        paths: StorePaths,
+        *,
+        store: type[S],
+        sources: Callable[[], Sequence[Source]],
+        builder: Callable[[Source], Builder],
+        models: Models,
+        clock: Clock,
+        remedy: str,
+    ) -> None:
+        """As `Readings`; `builder` makes rows of the files of a source."""
+        file = StoreFile(paths.db, store, clock=clock)
+        super().__init__(file, sources=sources, models=models, remedy=remedy)
+        self.paths = paths
+        self._builder = builder
+        self._embedding = Embedding(self._file, models)
+        self.owner = Owner(
+            self._file,
+            self._make_lock(),
+            flow=self._make_flow,
+            embedding=self._embedding,
+            clock=clock,
+        )
+
+    @property
+    def activity(self) -> Activity:
+        """What is going on, for `status`."""
+        return self.owner.activity
+
+    def close(self, *, until_s: float = math.inf) -> bool:
+        """End what is under way, until `until_s`; whether it has ended."""
+        has_ended = self.owner.close(until_s=until_s)
+        if has_ended:
+            self._file.close()
+        return has_ended
+
+    def rest(self) -> None:
+        """Give idle connections back; the next use opens new ones."""
+        self._file.rest()
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back, too; the next query reads them again."""
+        self._file.unload()
+
+    # Writing
+
+    def update(
+        self,
+        sources: Sequence[Source],
+        reporter: Reporter,
+        *,
+        full: bool = False,
+        embed: bool = True,
+    ) -> IndexReport:
+        """Bring the rows of `sources`, and of sources whose rows were lost, in line with the files.
+
+        `full` reads unchanged files too; `embed=False` leaves vectors for later. The rows of a
+        source that is not there stay; it takes all of them to be absent for an error.
+        """
+        return self._ask(
+            lambda said: self._update(self._with_lost(sources, said), said, full=full, embed=embed),
+            reporter,
+            patience_s=INDEX_PATIENCE_S,
+        )
+
+    def take_up(
+        self,
+        source: Source,
+        under: Collection[str],
+        reporter: Reporter,
+        *,
+        first: Callable[[Reporter], None],
+        is_done: Callable[[], bool],
+    ) -> bool:
+        """Index files that the caller just wrote, `first` having been called; whether it was done.
+
+        Returns with their vectors, unless there is no model or much to embed. Another process that
+        holds the lock may do it instead: `is_done` tells.
+        """
+
+        def work(said: Reporter) -> bool:
+            first(said)
+            refreshed = self.owner.refresh(source, said, urgency=Urgency.SHORT, under=under)
+            if refreshed.notice:
+                said.notice(refreshed.notice)
+            with suppress(ModelError):
+                if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
+                    self.owner.embed(said, urgency=Urgency.SHORT)
+            return True
+
+        try:
+            self.owner.ask(
+                work,
+                reporter,
+                urgency=Urgency.SHORT,
+                patience_s=STORE_PATIENCE_S,
+                is_needless=is_done,
+            )
+        except (StoreBusy, Stopped) as error:
+            reporter.notice(f"written, but not indexed yet: {error}")
+            return False
+        self.follow(source)
+        self.owner.embed_soon()
+        return True
+
+    def catch_up(self, sources: Sequence[Source], reporter: Reporter) -> None:
+        """Look for what changed while no process watched, unless another process writes."""
+
+        def work(said: Reporter) -> None:
+            for source in sources:
+                with suppress(NotFound, PathRefused):  # what is indexed of it stays
+                    self.owner.refresh(source, said, urgency=Urgency.SHORT)
+            with suppress(ModelError):
+                if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
+                    self.owner.embed(said, urgency=Urgency.SHORT)
+
+        with suppress(*CANNOT_WRITE):
+            self.owner.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
+
+    def count(self, work: Callable[[], None], *, wait_s: float) -> None:
+        """Have the owner do `work`, which is short; waits for `wait_s` at most."""
+        if not self.is_tended:
+            with suppress(*CANNOT_WRITE):
+                self.owner.ask(lambda _: work(), Silent(), urgency=Urgency.SHORT, patience_s=0.0)
+            return
+        with suppress(*CANNOT_WRITE, Stopped):
+            done = self.owner.ask_soon(work, urgency=Urgency.SHORT, key="count")
+            if wait([done], timeout=wait_s).done:
+                done.result()
+
+    def rebuild(
+        self, sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
+    ) -> IndexReport:
+        """Derive the rows of `sources` again from their files; those that are there stay till then.
+
+        `all_of_it` forgets what is of no source any more, and sets a damaged database aside.
+        """
+        for source in sources:
+            if not self._builder(source).believes_empty:
+                require_files(source)
+
+        def work(said: Reporter) -> IndexReport:
+            if all_of_it:
+                self._require_sound()
+            for source in sources:
+                self._forget_state(source)
+            if all_of_it:
+                self._forget_all_but(sources)
+            return self._update(self._with_lost(sources, said), said, embed=True)
+
+        return self._ask(work, reporter, patience_s=INDEX_PATIENCE_S)
+
+    def forget(self, source: Source, *, reporter: Reporter) -> None:
+        """Remove everything derived from `source`, and watch it no longer."""
+        self.owner.unfollow(source.name)
+
+        def work(_: Reporter) -> None:
+            self._forget_state(source)
+            if self.paths.db.exists():
+                self.open().forget_source(source.name)
+
+        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+
+    def other_writer(self) -> str:
+        """Which other process may change the database at this moment, "" for none."""
+        if self.owner.loop.is_running:
+            return ""
+        lock = self._make_lock()
+        if not lock.acquire():
+            return lock.holder()
+        lock.release()
+        return ""
+
+    # Watching
+
+    @property
+    def is_tended(self) -> bool:
+        """Whether this process watches the sources."""
+        return self.owner.loop.is_tended
+
+    def follow(self, source: Source) -> None:
+        """Watch `source` from now on, where this process watches."""
+        self.owner.follow(source)
+
+    def states(self) -> list[LiveState]:
+        """Of every watched source."""
+        return self.owner.states()
+
+    def unseen(self) -> set[str]:
+        """The watched sources whose files this process has not looked at yet."""
+        if not self.is_tended:
+            return set()
+        seen = {state.name for state in self.states() if state.refreshed_at or state.error}
+        return {source.name for source in self.sources()} - seen
+
+    def wait_fresh(self, *, timeout_ms: int) -> bool:
+        """A barrier: whether every save before this call is indexed within `timeout_ms`.
+
+        Asks the disk, not the watch, whose events may still be on their way.
+        """
+        sources = self.sources()
+        for source in sources:
+            self.owner.follow(source)
+        asked = [
+            self.owner.ask_soon(
+                lambda source=source: self.owner.refresh(  # type: ignore[misc]
+                    source, Silent(), urgency=Urgency.ASKED, recheck=True
+                ),
+                urgency=Urgency.ASKED,
+                key=f"recheck {source.name}",
+            )
+            for source in sources
+        ]
+        done, late = wait(asked, timeout=timeout_ms / 1000)
+        return not late and all(each.exception() is None for each in done)
+
+    # Reading
+
+    def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
+        def work(_: Reporter) -> None:
+            if unless_after in (None, self._file.beginnings):
+                self.owner.start_over()
+
+        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        if self.is_tended:
+            self.wait_fresh(timeout_ms=int(1000 * LOST_PATIENCE_S))
+
+    def _make_lost(
+        self,
+        known: Collection[str],
+        lost: Sequence[Source],
+        reporter: Reporter,
+        *,
+        wanted: Collection[str],
+    ) -> None:
+        for source in lost:
+            self.follow(source)
+        if self.is_tended and set(known).intersection(wanted or known):
+            return
+
+        def work(said: Reporter) -> None:
+            with self.open().reading() as connection:  # another caller may have done it
+                _, still_lost = self._known_and_lost(connection, lost, Silent())
+            if still_lost:
+                self._update(still_lost, said, embed=not self.is_tended)
+
+        try:
+            self.owner.ask(
+                work,
+                reporter,
+                urgency=Urgency.ASKED,
+                patience_s=LOST_PATIENCE_S,
+                wait_s=LOST_PATIENCE_S if self.is_tended else math.inf,
+            )
+        except (StoreBusy, Stopped, TimeoutError) as error:
+            reporter.notice(f"{error}: answering from what is indexed")
+
+    # How
+
+    def _ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
+        try:
+            done = self.owner.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
+        except Stopped as error:
+            raise NotFound(
+                f"ended early: {error}; what is committed stays",
+                hint="run it again, or see `memory-sidecar source list`",
+            ) from error
+        return cast("T", done)  # not needless, as it cannot be
+
+    def _update(
+        self, sources: Sequence[Source], reporter: Reporter, *, full: bool = False, embed: bool
+    ) -> IndexReport:
+        return index_sources(
+            self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed
+        )
+
+    def _make_lock(self) -> WriterLock:
+        return WriterLock(self.paths.writer_lock, data_dir=self.paths.db.parent)
+
+    def _make_flow(self, source: Source, between: Callable[[], None]) -> SourceFlow:
+        known = None
+        if self.models.problem is None:
+            self._embedding.adopt_model()  # before the first vector comes
+            known = known_vectors(self.models.cache, self.models.files.sha256)
+        return SourceFlow(
+            source,
+            builder=self._builder(source),
+            store=self.open(),
+            state=self.paths.flow_state(source.name),
+            known_vectors=known or (lambda _texts: {}),
+            threads=2 * processors(),  # some of them wait for other processes
+            give_way=self.models.gate.pass_through,
+            between=between,
+        )
+
+    def _forget_state(self, source: Source) -> None:
+        """The next pass over `source` derives every row again."""
+        remove_state(self.paths.flow_state(source.name))
+
+    def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
+        """`asked`, and the lost ones besides; those that are watched are seen to by themselves."""
+        names = {source.name for source in asked}
+        others = [source for source in self.sources() if source.name not in names]
+        with self.open().reading() as connection:
+            _, lost = self._known_and_lost(connection, others, reporter)
+        for source in (*asked, *lost):
+            self.follow(source)
+        return list(asked) if self.is_tended else [*asked, *lost]
+
+    def _require_sound(self) -> None:
+        """Raises StoreCorrupt."""
+        self.open()
+        if damage := damage_of(self.paths.db):
+            raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
+
+    def _forget_all_but(self, sources: Collection[Source]) -> None:
+        """Remove the rows of what is no source any more."""
+        store, kept = self.open(), {source.name for source in sources}
+        with store.reading() as connection:
+            gone = [name for name in source_names(connection) if name not in kept]
+        for name in gone:
+            store.forget_source(name)

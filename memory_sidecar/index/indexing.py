@@ -1,0 +1,135 @@
+"""One `index`: every source in turn, then their vectors, and what its caller is told of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_sidecar.errors import NotFound, PathRefused, SidecarError
+from memory_sidecar.flows.source import Refreshed
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.model import FileStatus
+from memory_sidecar.sources.registry import Source
+from memory_sidecar.sqlite import named_errors
+from memory_sidecar.store.derived import DerivedStore
+from memory_sidecar.store.report import ListedFile, count_pending, count_rows, list_files
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What one `index` did."""
+
+    sources: tuple[str, ...]
+    sources_absent: tuple[str, ...]  # of these, left as they were because they are not there
+    files_total: int
+    files_processed: int
+    files_deleted: int
+    chunks_indexed: int
+    chunks_deleted: int
+    chunks_total: int  # of the whole database
+    vectors_embedded: int
+    vectors_pending: int
+    files_skipped: tuple[ListedFile, ...]
+    files_failed: tuple[ListedFile, ...]
+    folders_unreadable: tuple[str, ...]
+    seconds: float
+
+
+def index_sources(
+    owner: Owner[Any],
+    store: DerivedStore,
+    models: Models,
+    sources: Sequence[Source],
+    reporter: Reporter,
+    *,
+    full: bool,
+    embed: bool,
+) -> IndexReport:
+    """Bring `sources` in line with their files, as `Database.update`; in the owner's thread."""
+    started = time.monotonic()
+    problem = models.problem
+    if problem is None:
+        store.adopt_model(models.files.sha256)
+    passes: list[Refreshed] = []
+    absent: dict[str, SidecarError] = {}
+    for source in sources:
+        try:
+            refreshed = owner.refresh(source, reporter, urgency=Urgency.ASKED, full=full)
+        except (NotFound, PathRefused) as error:
+            absent[source.name] = error
+            continue
+        passes.append(refreshed)
+        if refreshed.notice:
+            reporter.notice(refreshed.notice)
+    if absent and not passes:
+        raise next(iter(absent.values()))
+    for why in absent.values():
+        reporter.notice(f"{why.message}: its index stays as it was; {why.hint}")
+    embedded = 0
+    if problem is not None:
+        reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
+    elif embed:
+        wanted = [source.name for source in sources] or None
+        embedded = owner.embed(reporter, urgency=Urgency.ASKED, sources=wanted)
+    return _report_of(
+        store,
+        sources,
+        passes,
+        absent=absent,
+        embedded=embedded,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _report_of(
+    store: DerivedStore,
+    sources: Sequence[Source],
+    passes: Sequence[Refreshed],
+    *,
+    absent: Collection[str],
+    embedded: int,
+    seconds: float,
+) -> IndexReport:
+    """The report of `passes` over `sources`, those that are `absent` left out."""
+    names = {source.name for source in sources}
+    with store.reading() as connection:
+        skipped = list_files(connection, FileStatus.SKIPPED)
+        failed = list_files(connection, FileStatus.FAILED)
+        return IndexReport(
+            sources=tuple(source.name for source in sources),
+            sources_absent=tuple(absent),
+            files_total=sum(p.files_total for p in passes),
+            files_processed=sum(p.files_processed for p in passes),
+            files_deleted=sum(p.files_deleted for p in passes),
+            chunks_indexed=sum(p.chunks_indexed for p in passes),
+            chunks_deleted=sum(p.chunks_deleted for p in passes),
+            chunks_total=count_rows(connection, store.SCHEMA.corpora),
+            vectors_embedded=embedded,
+            vectors_pending=count_pending(connection, store.SCHEMA.corpora),
+            files_skipped=tuple(f for f in skipped if f.source in names),
+            files_failed=tuple(f for f in failed if f.source in names),
+            folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
+            seconds=seconds,
+        )
+
+
+def processors() -> int:
+    """How many to keep busy."""
+    return min(os.cpu_count() or 1, 8)
+
+
+def require_files(source: Source) -> None:
+    """Raises NotFound: what cannot be made again must not be thrown away."""
+    with named_errors(source.root):
+        if not source.root.is_dir() or not any(source.root.iterdir()):
+            raise NotFound(
+                f"{source.root} is not there or empty, so nothing was rebuilt",
+                hint="mount its disk again, rebuild the others by --source, or `memory-sidecar "
+                f"source remove {source.name}`",
+            )

@@ -1,0 +1,59 @@
+"""Which process may change a database: the one that holds its lock, and says so in the lock file.
+
+The system takes the lock back when its holder dies, however that happens.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from memory_sidecar.sqlite import named_errors
+
+MAX_NOTE_BYTES = 4096
+
+
+class WriterLock:
+    """The lock at `path`. Never waits: the caller decides how often, and how long, to try."""
+
+    def __init__(self, path: Path, *, data_dir: Path) -> None:
+        """`data_dir` is told to those who find the lock held by this process."""
+        self._path = path
+        self._note = f"process {os.getpid()}, data directory {data_dir}"
+        self._file = FileLock(path, thread_local=False)
+
+    def acquire(self) -> bool:
+        """Whether this process holds the lock now. Raises StoreReadOnly, DiskFull, StoreError."""
+        with named_errors(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._file.acquire(timeout=0)
+            except Timeout:
+                return False
+        with suppress(OSError):  # it holds without a note, too
+            self._write_note(self._note)
+        return True
+
+    def release(self) -> None:
+        with suppress(OSError):
+            self._write_note("")
+        self._file.release()
+
+    def holder(self) -> str:
+        """Which process holds the lock, as people read it."""
+        with suppress(OSError), self._path.open("rb") as file:
+            note = file.read(MAX_NOTE_BYTES).decode("utf-8", "replace")
+            if note:
+                return note
+        return "another process"
+
+    def _write_note(self, note: str) -> None:
+        flags = os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(self._path, flags)
+        try:
+            os.write(descriptor, note.encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,276 @@
+"""One thread at a time, under the writer's lock: what callers ask for first, then what is due.
+
+The thread is there while there is something to do: in a daemon one of its own, else that of the
+caller, who then does what other callers ask as well. No wait here is without an end: patience with
+another process that holds the lock is limited, and closing ends everything.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+from memory_sidecar.errors import StoreBusy
+from memory_sidecar.flows.document import Stopped
+from memory_sidecar.flows.engine import BEAT_S
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.relay import Relay
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.requests import Request, Requests, Urgency
+
+LOCK_POLL_S = 0.05
+LOCK_RETRY_S = 1.0  # where no caller waits
+RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
+
+T = TypeVar("T")
+
+
+class BackOff:
+    """How long to pause after one failure after the other."""
+
+    def __init__(self) -> None:
+        self._pause_s = 0.0
+
+    def next_s(self) -> float:
+        self._pause_s = min(max(self._pause_s * 2, RETRY_FIRST_S), RETRY_LONGEST_S)
+        return self._pause_s
+
+    def reset(self) -> None:
+        self._pause_s = 0.0
+
+
+class Loop:
+    """Serves requests, and does by itself what is due. Thread-safe."""
+
+    def __init__(
+        self,
+        lock: WriterLock,
+        *,
+        name: str,
+        due_s: Callable[[], float],
+        do_due: Callable[[], None],
+        note: Callable[[Exception], None],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures."""
+        self.problem = ""  # why nothing can be done at the moment
+        self.is_closing = threading.Event()
+        self._lock = lock
+        self._name = name
+        self._due_s = due_s
+        self._do_due = do_due
+        self._note = note
+        self._now_s = now_s
+        self._queue = Requests()
+        self._state = threading.Lock()  # of who runs
+        self._runner: threading.Thread | None = None
+        self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
+        self._tell: Callable[[], None] = lambda: None
+        self._back_off = BackOff()
+        self._not_before_s = 0.0  # for what no caller waits for
+
+    # Asking
+
+    def ask(
+        self,
+        work: Callable[[Reporter], T],
+        reporter: Reporter,
+        *,
+        urgency: Urgency,
+        patience_s: float,
+        wait_s: float = math.inf,
+        is_needless: Callable[[], bool] = lambda: False,
+    ) -> T | None:
+        """Have `work` done in its turn and return what it returns; raises what it raises.
+
+        Waits for `patience_s` for another process that holds the lock, then raises StoreBusy;
+        returns None as soon as it `is_needless`. TimeoutError after `wait_s`, or what `reporter`
+        raises, ends the waiting, not the work, unless it is this thread that does it. Raises
+        Stopped when the loop is closed.
+        """
+        if self._runner is threading.current_thread():
+            return work(reporter)
+        relay = Relay()
+        patience_until_s = self._now_s() + patience_s
+        request = Request(lambda: work(relay), urgency, patience_until_s, is_needless)
+        try:
+            self._put(request, lambda: relay.tell(reporter))
+            has_said, until_s = False, self._now_s() + wait_s
+            while not wait([request.done], timeout=BEAT_S).done and self._now_s() < until_s:
+                relay.tell(reporter)
+                if self.problem and not has_said:
+                    has_said = True
+                    reporter.notice(f"waiting: {self.problem}")
+        except BaseException:
+            request.done.cancel()
+            raise
+        relay.tell(reporter)
+        if not request.done.done():
+            raise TimeoutError(f"not done after {wait_s:.0f} s")
+        result: T | None = request.done.result()
+        return result
+
+    def ask_soon(self, work: Callable[[], Any], *, urgency: Urgency, key: str) -> Future[Any]:
+        """As `ask`, for a caller that need not wait. Fails while another process has the lock.
+
+        One of several that wait under the same `key` is enough.
+        """
+        return self._put(Request(work, urgency, self._now_s(), key=key), lambda: None)
+
+    def tell(self) -> None:
+        """Where the caller's own thread runs the loop: tell that caller what was heard."""
+        self._tell()
+
+    # Running
+
+    @property
+    def is_tended(self) -> bool:
+        return self._wake is not None
+
+    def tend(self, wake: Callable[[], None]) -> None:
+        """From now on run in threads; `wake` is called where `due_s` may have become another."""
+        self._wake = wake
+
+    @property
+    def is_running(self) -> bool:
+        return self._runner is not None
+
+    @property
+    def due_s(self) -> float:
+        """When to `begin` next; infinite while it runs, since it sees to that itself."""
+        if self._runner is not None or self.is_closing.is_set():
+            return math.inf
+        return max(self._due_s(), self._not_before_s)
+
+    def begin(self) -> None:
+        """Do in a thread what is due."""
+        with self._state:
+            if not self.is_closing.is_set():
+                self._begin()
+
+    def stop(self) -> None:
+        """End soon. Who waits is told."""
+        self.is_closing.set()
+
+    def close(self, *, until_s: float) -> bool:
+        """`stop`, and wait until `until_s`; whether it has ended. It can be used again then."""
+        self.stop()
+        runner = self._runner
+        if runner is not None and runner is not threading.current_thread():
+            runner.join(min(max(until_s - self._now_s(), 0.0), threading.TIMEOUT_MAX))
+            if runner.is_alive():
+                return False
+        self._queue.end_all(_closed())
+        self._wake = None
+        self.is_closing.clear()
+        return True
+
+    def serve(self, *, before: Urgency) -> bool:
+        """Do what is asked for and more urgent than `before`; whether there was any.
+
+        For what runs here and takes long, between two slices of it.
+        """
+        has_served = False
+        while not self.is_closing.is_set() and (request := self._queue.take(before=before)):
+            request.run()
+            has_served = True
+        return has_served
+
+    def _put(self, request: Request, tell: Callable[[], None]) -> Future[Any]:
+        with self._state:
+            if self.is_closing.is_set():
+                raise _closed()
+            request = self._queue.put(request)
+            is_mine = self._wake is None and self._runner is None
+            if is_mine:
+                self._runner = threading.current_thread()
+            elif self._wake is not None:
+                self._begin()
+        if is_mine:
+            self._tell = tell
+            try:
+                self._run()
+            finally:
+                self._tell = lambda: None
+        return request.done
+
+    def _begin(self) -> None:
+        if self._runner is None:
+            self._runner = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._runner.start()
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over():
+                try:
+                    self._take_turns()
+                except Exception as error:
+                    self._fail(error)
+                    self._queue.end_all(error)
+        except BaseException as error:
+            self._queue.end_all(error)
+            with self._state:
+                self._runner = None
+            raise
+        wake = self._wake
+        if wake is not None:
+            wake()
+
+    def _is_over(self) -> bool:
+        with self._state:
+            if self.is_closing.is_set():
+                self._queue.end_all(_closed())
+            elif self._queue or self._is_due():
+                return False
+            self._runner = None
+            return True
+
+    def _is_due(self) -> bool:
+        now_s = self._now_s()
+        return self._wake is not None and max(self._due_s(), self._not_before_s) <= now_s
+
+    def _take_turns(self) -> None:
+        while not self._lock.acquire():
+            self.problem = f"{self._lock.holder()} holds the writer's lock of {self._name}"
+            if self.is_closing.is_set():
+                return
+            hint = "wait for it to finish, or see `memory-sidecar status`"
+            self._queue.end_impatient(self._now_s(), StoreBusy(self.problem, hint=hint))
+            if not self._queue:
+                self._not_before_s = self._now_s() + LOCK_RETRY_S
+                return
+            self._tell()
+            self.is_closing.wait(LOCK_POLL_S)
+        self.problem = ""
+        try:
+            while not self.is_closing.is_set() and self._turn():
+                pass
+        finally:
+            self._lock.release()
+
+    def _turn(self) -> bool:
+        """Do the most urgent thing; False when nothing is to be done now."""
+        if self.serve(before=Urgency.ITSELF):
+            return True
+        if not self._is_due():
+            return False
+        try:
+            self._do_due()
+            self._back_off.reset()
+        except Stopped:
+            pass
+        except Exception as error:  # the loop must outlive whatever one turn meets
+            self._fail(error)
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        self._not_before_s = self._now_s() + self._back_off.next_s()
+        self._note(error)
+
+
+def _closed() -> Stopped:
+    return Stopped("the database is being closed")

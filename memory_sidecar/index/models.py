@@ -1,0 +1,82 @@
+"""The models and the vector cache, each made when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from memory_sidecar.embedding.cache import VectorCache
+from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.reranker import Reranker
+from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
+from memory_sidecar.errors import ModelError
+from memory_sidecar.settings import Settings
+
+
+class Models:
+    """What embeds, for every database of one data directory."""
+
+    def __init__(self, settings: Settings, *, cache: Path) -> None:
+        self._settings = settings
+        self.cache = VectorCache(cache)
+        self._lock = threading.Lock()  # a second embedder would be a second model in memory
+        self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+        self.gate = QueryGate()  # closed around a query: nothing is indexed meanwhile
+        self._has_sought_reranker = False
+
+    @property
+    def files(self) -> ModelFiles:
+        """Raises ModelMissing, ModelCorrupt."""
+        return find_model(self._settings)
+
+    @property
+    def embedder(self) -> Embedder:
+        """Raises ModelMissing, ModelCorrupt."""
+        with self._lock:
+            files = self.files  # every time, so that all who ask are told what is there now
+            if self._embedder is None or self._embedder.files != files:
+                self._embedder = Embedder(
+                    files, threads=self._settings.embed_threads, gate=self.gate
+                )
+            return self._embedder
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The cross-encoder; `None` where there is none. Raises ModelCorrupt."""
+        with self._lock:
+            if not self._has_sought_reranker:
+                files = find_reranker()
+                self._reranker = Reranker(files, gate=self.gate) if files else None
+                self._has_sought_reranker = True
+            return self._reranker
+
+    @property
+    def problem(self) -> ModelError | None:
+        """Why there is no model to embed with; `None` when there is one."""
+        try:
+            _ = self.files
+        except ModelError as error:
+            return error
+        return None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the model takes memory now."""
+        with self._lock:
+            return self._embedder is not None and self._embedder.is_loaded
+
+    def unload(self, *, unused_for_s: float) -> bool:
+        """Give the model's memory back if it was not used for so long; whether there was any."""
+        with self._lock:
+            loaded = [m for m in (self._embedder, self._reranker) if m is not None and m.is_loaded]
+        if not loaded or any(time.monotonic() - m.used_at < unused_for_s for m in loaded):
+            return False
+        for model in loaded:
+            model.unload()
+        return True
+
+    def close(self) -> None:
+        self.cache.close()

@@ -1,0 +1,370 @@
+"""The owner of a database: all that changes it. From the watch to the vector, top-down.
+
+    the watch hears of a file ──▶ `Followed`: a deadline ──┐
+    a caller asks for something ──▶ its queue ─────────────┤
+                                                           ▼
+        `Loop`: one thread at a time, which holds the writer's lock
+            scan     disk → differences              } `SourceFlow.refresh`, in slices of files
+            apply    differences → rows and words    }
+            embed    rows → vectors, in slices of texts
+
+What a caller waits for comes before what the owner does by itself; between two slices of one it
+does the other. In a daemon `Tending` has the loop begin when a deadline has come. Readers never
+come here: they open a snapshot.
+
+What fails for a while (a full disk, a busy file, a lock in other hands) is tried again after a
+pause that grows, and `status` says so; a caller who waits is given the error instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+from memory_sidecar.clock import Clock
+from memory_sidecar.errors import ModelError, SidecarError, StoreCorrupt
+from memory_sidecar.flows.document import Stopped
+from memory_sidecar.flows.source import Refreshed, SourceFlow
+from memory_sidecar.index.activity import DATABASE, VECTORS, Activity, Failure
+from memory_sidecar.index.embedding import Embedding
+from memory_sidecar.index.followed import Followed, LiveState
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.loop import Loop
+from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.store_file import S, StoreFile
+from memory_sidecar.sources.recheck import folders_of
+from memory_sidecar.sources.registry import Source
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class Owner(Generic[S]):
+    """Changes the database in `file`."""
+
+    def __init__(
+        self,
+        file: StoreFile[S],
+        lock: WriterLock,
+        *,
+        flow: Callable[[Source, Callable[[], None]], SourceFlow],
+        embedding: Embedding[S],
+        clock: Clock,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`flow` makes that of a source, given what to call between the slices of a pass."""
+        self.activity = Activity()
+        self.loop = Loop(
+            lock,
+            name=file.path.name,
+            due_s=self._due_s,
+            do_due=self._do_due,
+            note=self.note,
+            now_s=now_s,
+        )
+        self._file = file
+        self._flow = flow
+        self._embedding = embedding
+        self._clock = clock
+        self._now_s = now_s
+        self._state = threading.Lock()  # of the next two
+        self._followed: dict[str, Followed] = {}
+        self._under_way: dict[str, SourceFlow] = {}
+        self._seen: set[str] = set()  # sources that were scanned as a whole
+        self._has_pending = True  # rows may wait for vectors
+        self._wake: Callable[[], None] = lambda: None
+
+    # For any thread
+
+    def ask(
+        self,
+        work: Callable[[Reporter], T],
+        reporter: Reporter,
+        *,
+        urgency: Urgency,
+        patience_s: float,
+        wait_s: float = math.inf,
+        is_needless: Callable[[], bool] = lambda: False,
+    ) -> T | None:
+        """As `Loop.ask`. Where the database turns out to be damaged it is begun anew."""
+        return self.loop.ask(
+            lambda relay: self._recovering(lambda: work(relay), relay),
+            reporter,
+            urgency=urgency,
+            patience_s=patience_s,
+            wait_s=wait_s,
+            is_needless=is_needless,
+        )
+
+    def ask_soon(self, work: Callable[[], Any], *, urgency: Urgency, key: str) -> Future[Any]:
+        """As `Loop.ask_soon`."""
+        return self.loop.ask_soon(
+            lambda: self._recovering(work, Silent()), urgency=urgency, key=key
+        )
+
+    def tend(self, wake: Callable[[], None]) -> None:
+        """Work in threads from now on; `wake` is called when a deadline may have come nearer."""
+        self._wake = wake
+        self.loop.tend(wake)
+
+    def follow(self, source: Source) -> None:
+        """Watch `source` from now on; nothing changes if it is watched already, as it is now."""
+        with self._state:
+            before = self._followed.get(source.name)
+            is_new = before is None or before.source != source
+            if not self.loop.is_tended or self.loop.is_closing.is_set() or not is_new:
+                return
+            self._followed[source.name] = Followed(source, now_s=self._now_s, on_due=self._wake)
+        if before is not None:
+            before.close()
+        self._wake()
+
+    def unfollow(self, name: str) -> None:
+        """Watch the source called `name` no longer, and end a pass over it."""
+        with self._state:
+            followed, flow = self._followed.pop(name, None), self._under_way.get(name)
+        if flow is not None:
+            flow.stop()
+        if followed is not None:
+            followed.close()
+        self.activity.went_well(name)
+
+    def followed(self) -> list[Followed]:
+        with self._state:
+            return list(self._followed.values())
+
+    def states(self) -> list[LiveState]:
+        """Of every watched source."""
+        return [each.state(self.activity.files(each.source.name)) for each in self.followed()]
+
+    def embed_soon(self) -> None:
+        """Give the rows that wait for vectors theirs, without being waited for."""
+        self._has_pending = True
+        self._wake()
+
+    def note(self, error: Exception, what: str = DATABASE) -> None:
+        """Have `status` tell of `error`, until that goes well, and the log once."""
+        expected = isinstance(error, SidecarError)
+        told = f"{what}: " if what not in (DATABASE, VECTORS) else ""
+        message = f"{told}{error}" if str(error) else f"{told}{type(error).__name__}"
+        self._say(what, message, error=None if expected else error)
+
+    def stop(self) -> None:
+        """End soon; what is committed stays."""
+        self.loop.stop()
+        with self._state:
+            flows = list(self._under_way.values())
+        for flow in flows:
+            flow.stop()
+
+    def close(self, *, until_s: float = math.inf) -> bool:
+        """`stop`, and wait for the end until `until_s`; whether it came. It can be used again."""
+        self.stop()
+        has_ended = self.loop.close(until_s=until_s)
+        for each in self.followed():
+            self.unfollow(each.source.name)
+        if has_ended:
+            self._seen.clear()
+        return has_ended
+
+    # What work may call, in the thread that runs the loop
+
+    def refresh(
+        self,
+        source: Source,
+        reporter: Reporter,
+        *,
+        urgency: Urgency,
+        under: Collection[str] | None = None,
+        full: bool = False,
+        recheck: bool = False,
+    ) -> Refreshed:
+        """Scan `source` and apply what changed, as `SourceFlow.refresh`.
+
+        A part is enough only after the whole has been seen by this process.
+        """
+        part = under if source.name in self._seen or source.name in self._under_way else None
+
+        def look() -> Refreshed:
+            return self._pass_over(
+                source,
+                reporter,
+                urgency,
+                under=part,
+                changed=under,
+                full=full,
+                recheck=recheck,
+            )
+
+        followed = self._followed.get(source.name)
+        if part is not None or followed is None or followed.source != source:
+            return look()
+        followed.begin(self._known_folders(source), everything=True)
+        return self._told(followed, look, None)
+
+    def embed(
+        self, reporter: Reporter, *, urgency: Urgency, sources: Collection[str] | None = None
+    ) -> int:
+        """Give the rows of `sources`, or all, their vectors; returns how many got one."""
+        done = before = 0
+        for done, total in self._embedding.slices(sources, stop=self.loop.is_closing):
+            self.activity.vectors.add(done - before)
+            before = done
+            reporter.progress("vectors", done, total)
+            self.loop.tell()
+            self.loop.serve(before=urgency)
+        if self.loop.is_closing.is_set():
+            raise Stopped("the database is being closed")
+        return done
+
+    def start_over(self) -> None:
+        """Begin a new database, and look at all files again."""
+        self._file.start_over()
+        self._seen.clear()
+        self._has_pending = True
+        with self._state:
+            flows = list(self._under_way.values())
+        for flow in flows:  # they write to the one that was set aside
+            flow.stop()
+        for each in self.followed():
+            each.rescan_soon()
+
+    # What is due
+
+    def _due_s(self) -> float:
+        due_s = min((each.due_s for each in self.followed()), default=math.inf)
+        return 0.0 if self._has_pending and due_s < math.inf else due_s
+
+    def _do_due(self) -> None:
+        self._recovering(self._catch_up, Silent())
+        self.activity.went_well(DATABASE)
+
+    def _catch_up(self) -> None:
+        """Look at the source that is due first, or else embed."""
+        followed = min(self.followed(), key=lambda each: each.due_s)
+        if followed.due_s > self._now_s():
+            self._embed_some()
+            return
+        is_first = followed.refreshed_at is None
+        settled = followed.begin(self._known_folders(followed.source), everything=is_first)
+        under = None if settled.everything else settled.paths
+
+        def look() -> Refreshed:
+            return self._pass_over(
+                followed.source, Silent(), Urgency.ITSELF, under=under, recheck=is_first
+            )
+
+        try:
+            self._told(followed, look, under)
+        except (Stopped, StoreCorrupt):
+            raise
+        except Exception as error:  # it has its own deadline for the next try
+            self.note(error, followed.source.name)
+
+    def _embed_some(self) -> None:
+        """Until a source is due, or nothing waits for a vector."""
+        try:
+            before = 0
+            for done, _ in self._embedding.slices(None, stop=self.loop.is_closing):
+                self.activity.vectors.add(done - before)
+                before = done
+                self.loop.serve(before=Urgency.ITSELF)
+                if any(each.due_s <= self._now_s() for each in self.followed()):
+                    return
+        except ModelError as error:
+            self._say(VECTORS, error.message)
+        else:
+            self.activity.went_well(VECTORS)
+        self._has_pending = False
+
+    # How
+
+    def _pass_over(
+        self,
+        source: Source,
+        reporter: Reporter,
+        urgency: Urgency,
+        *,
+        under: Collection[str] | None,
+        changed: Collection[str] | None = None,
+        full: bool = False,
+        recheck: bool = False,
+    ) -> Refreshed:
+        def progress(done: int, total: int) -> None:
+            reporter.progress("files", done, total)
+            self.loop.tell()
+
+        around = self._under_way.get(source.name)
+        if around is not None:  # this comes between two slices of it
+            refreshed = around.refresh(
+                under=under, changed=changed, full=full, recheck=recheck, progress=progress
+            )
+            if under is None:
+                around.stop()  # what it has left to do is done
+            return refreshed
+        flow = self._flow(source, lambda: self._serve_between(urgency))
+        with self._state:
+            self._under_way[source.name] = flow
+        if self.loop.is_closing.is_set():
+            flow.stop()
+        try:
+            with self.activity.indexing(source.name) as report:
+
+                def both(done: int, total: int) -> None:
+                    report(done, total)
+                    progress(done, total)
+
+                refreshed = flow.refresh(
+                    under=under, changed=changed, full=full, recheck=recheck, progress=both
+                )
+        finally:
+            with self._state:
+                del self._under_way[source.name]
+            flow.close()
+        if under is None:
+            self._seen.add(source.name)
+        if refreshed.chunks_indexed:
+            self._has_pending = True
+        return refreshed
+
+    def _serve_between(self, urgency: Urgency) -> None:
+        self.loop.serve(before=urgency)
+
+    def _told(
+        self, followed: Followed, look: Callable[[], Refreshed], under: Collection[str] | None
+    ) -> Refreshed:
+        """`look` at the files, and have `followed` and `status` know what came of it."""
+        refreshed = followed.told(look, under, clock=self._clock)
+        self.activity.went_well(followed.source.name)
+        return refreshed
+
+    def _known_folders(self, source: Source) -> Callable[[], set[str]]:
+        """The folders that hold files of `source`, as its last scan left them; "" is its root."""
+        return lambda: {"", *folders_of(self._file.open().paths(source.name))}
+
+    def _recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
+        """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
+        try:
+            return work()
+        except StoreCorrupt as error:
+            if not error.is_of(self._file.path):
+                raise
+            notice = f"{error.message}: making it again"
+            _log.warning("%s", notice)
+            reporter.notice(notice)
+            self.start_over()
+            return work()
+
+    def _say(self, what: str, message: str, *, error: Exception | None = None) -> None:
+        """Remember what goes wrong with `what`, and log it once."""
+        last = self.activity.last_failure
+        if last is None or not last.message.endswith(message):
+            _log.warning("%s: %s", self._file.path.stem, message, exc_info=error)
+        self.activity.failed(what, Failure(self._clock(), message))

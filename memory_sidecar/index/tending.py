@@ -1,0 +1,164 @@
+"""One thread that looks after all databases of a process while no call does.
+
+It has an owner begin when something is due there, notices what no event tells (another folder in
+the place of a root, changes in folders that cannot be watched), and gives back what idles:
+connections, the memory of vectors and models, and what the allocator kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from memory_sidecar.errors import SidecarError
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.resident import return_free
+
+BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
+LOOK_EVERY_S = 1.0
+FOLLOW_EVERY_S = 5.0  # tried, while what is registered cannot be read
+MAX_AT_ONCE = 3  # owners that begin by themselves; callers have theirs begin besides
+REST_AFTER_S = 30.0  # unused, a database gives its connections back
+UNLOAD_AFTER_S = 300.0  # unused, the memory of its vectors, too
+
+_log = logging.getLogger(__name__)
+
+
+class Tending:
+    """Tends the databases it is given, from `start` to `close`."""
+
+    def __init__(
+        self,
+        *,
+        begin: threading.Event | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Waits a moment for `begin`; what callers ask for is done before."""
+        self._begin = begin
+        self._now_s = now_s
+        self._databases: list[Database[Any]] = []
+        self._unfollowed: list[Database[Any]] = []
+        self._chores: list[_Chore] = []
+        self._lock = threading.Lock()  # of the databases
+        self._woken = threading.Event()
+        self._is_closed = False
+        self._has_worked = False
+        self._is_new = False
+        self._thread = threading.Thread(target=self._run, name="tending", daemon=True)
+
+    def tend(self, database: Database[Any]) -> None:
+        """Watch its sources from now on, and do in threads what it has to do."""
+        with self._lock:
+            if self._is_closed or database in self._databases:
+                return
+            self._databases.append(database)
+            self._unfollowed.append(database)
+            self._is_new = True
+        database.owner.tend(self.wake)
+        self.wake()
+
+    def every(self, seconds: float, work: Callable[[], object]) -> None:
+        """Do `work`, which takes milliseconds, every so many seconds. Before `start`."""
+        self._chores.append(_Chore(seconds, work, self._now_s() + seconds))
+
+    def start(self) -> None:
+        self.every(LOOK_EVERY_S, self._look)
+        self.every(FOLLOW_EVERY_S, self._follow)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something may be due earlier than it was. Any thread may call this."""
+        self._woken.set()
+
+    def close(self, *, until_s: float) -> None:
+        """End all owners, until `until_s` at the latest; what they have committed stays."""
+        with self._lock:
+            self._is_closed = True
+            databases = list(self._databases)
+        self.wake()
+        for database in databases:
+            database.owner.stop()
+        for database in databases:
+            if not database.close(until_s=until_s):
+                _log.warning("%s was left in the middle of something", database.paths.db)
+        if self._thread.is_alive():
+            self._thread.join(max(until_s - self._now_s(), 0.0))
+
+    def _run(self) -> None:
+        if self._begin is not None:
+            self._begin.wait(BEGIN_AT_LATEST_S)
+        while not self._is_closed:
+            due_s = min((chore.due_s for chore in self._chores), default=math.inf)
+            try:
+                if self._is_new:
+                    self._is_new = False
+                    self._follow()
+                due_s = min(due_s, self._begin_what_is_due())
+                self._do_chores()
+            except Exception:  # it must outlive whatever one database meets
+                _log.exception("tending goes on")
+            self._woken.wait(max(due_s - self._now_s(), 0.0))
+            self._woken.clear()
+
+    def _begin_what_is_due(self) -> float:
+        """Have owners begin; returns when the next one is due, if none wakes us before."""
+        now_s = self._now_s()
+        loops = [database.owner.loop for database in self._all()]
+        running = sum(loop.is_running for loop in loops)
+        self._has_worked |= running > 0
+        next_s = math.inf
+        for due_s, loop in sorted(((loop.due_s, loop) for loop in loops), key=lambda each: each[0]):
+            if due_s > now_s:
+                next_s = min(next_s, due_s)
+            elif running < MAX_AT_ONCE:
+                loop.begin()
+                running += 1
+        return next_s
+
+    def _do_chores(self) -> None:
+        for chore in self._chores:
+            if self._now_s() >= chore.due_s:
+                chore.due_s = self._now_s() + chore.seconds
+                chore.work()
+
+    def _follow(self) -> None:
+        """What is registered, of the databases that came since it was last possible."""
+        with self._lock:
+            unfollowed, self._unfollowed = self._unfollowed, []
+        for database in unfollowed:
+            try:
+                for source in database.sources():
+                    database.follow(source)
+            except (SidecarError, OSError) as error:
+                database.owner.note(error)
+                self._unfollowed.append(database)
+
+    def _look(self) -> None:
+        """At roots, and at what idles."""
+        databases = self._all()
+        for database in databases:
+            for followed in database.owner.followed():
+                followed.look()
+            unused_s = self._now_s() - database.used_at_s
+            if unused_s >= REST_AFTER_S:
+                database.rest()
+            if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * LOOK_EVERY_S:
+                database.unload()
+        if self._has_worked and not any(each.owner.loop.is_running for each in databases):
+            self._has_worked = False
+            return_free()  # of every file a little was in memory
+
+    def _all(self) -> list[Database[Any]]:
+        with self._lock:
+            return list(self._databases)
+
+
+class _Chore:
+    def __init__(self, seconds: float, work: Callable[[], object], due_s: float) -> None:
+        self.seconds = seconds
+        self.work = work
+        self.due_s = due_s

@@ -1,0 +1,120 @@
+"""One owner for each database: behind links, beside other daemons, and for very many agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.index.lock import WriterLock
+from tests.e2e.home import Home
+
+AGENTS = 40
+MAX_DESCRIPTORS = 128
+
+
+def store(home: Home, text: str, agent: str, *options: object) -> str:
+    done = home.call("store", text, "--agent", agent, "--category", "c", *options)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def memories(home: Home, agent: str, *options: object) -> list[str]:
+    done = home.call("list", "--agent", agent, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return sorted(Path(row["path"]).stem for row in json.loads(done.stdout))
+
+
+def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home: Home) -> None:
+    home.data_dir.mkdir()
+    link = home.folder / "link"
+    link.symlink_to(home.data_dir)
+    database = Path("knowledge", "A.sqlite")
+    store(home, "first", "A", "--db", link / database)
+    store(home, "second", "A", "--db", home.data_dir / database)
+    assert memories(home, "A", "--db", link / database) == ["first", "second"]
+    (home.folder / "src").mkdir()
+    (home.folder / "src" / "a.py").write_text("def zebra(): pass\n")
+    for _ in range(2):
+        done = home.call("index", "src", "--db", link / "codebase.sqlite", "--wait", "keyword")
+        assert done.returncode == 0, done.stderr
+
+
+def test_two_daemons_write_to_one_agent(home: Home, runtime_dir: Path) -> None:
+    other = Home(home.folder / "other", runtime_dir)
+    other.folder.mkdir()
+    database = home.data_dir / "knowledge" / "A.sqlite"
+    for number in range(4):
+        writer = (home, other)[number % 2]
+        store(writer, f"text-{number}", "A", "--db", database)
+        assert memories(writer, "A", "--db", database) == [f"text-{n}" for n in range(number + 1)]
+    assert other.call("stop").returncode == 0
+
+
+def test_reads_answer_and_writes_tell_who_holds_the_lock(home: Home) -> None:
+    store(home, "before", "A")
+    lock = home.data_dir / "knowledge" / ".state" / "A" / "writer.lock"
+    holder = WriterLock(lock, data_dir=Path("/elsewhere"))
+    while not holder.acquire():
+        time.sleep(0.01)
+    assert memories(home, "A") == ["before"]
+    assert home.call("get", "c/before", "--agent", "A").returncode == 0
+    said = store(home, "meanwhile", "A")
+    assert f"process {os.getpid()}, data directory /elsewhere holds the writer's lock" in said
+    assert "written, but not indexed yet" in said
+    started = time.monotonic()
+    assert home.call("stop").returncode == 0
+    assert time.monotonic() - started < 10
+    holder.release()
+    assert memories(home, "A") == ["before", "meanwhile"]
+
+
+def test_a_wrong_database_is_refused_and_spoils_nothing(home: Home) -> None:
+    database = home.data_dir / "knowledge" / "bob.sqlite"
+    done = home.call("store", "a", "--agent", "alice", "--category", "c", "--db", database)
+    assert done.returncode == 2
+    assert "is the database of 'bob', not of 'alice'" in done.stderr
+    store(home, "b", "bob")
+    for file in database.parent.glob("bob.sqlite*"):
+        file.unlink()
+    store(home, "c", "bob")
+    assert memories(home, "bob") == ["b", "c"]
+
+
+def test_a_truncated_state_of_the_engine_is_made_again(home: Home) -> None:
+    store(home, "before", "A")
+    state = home.data_dir / "knowledge" / ".state" / "A"
+    os.truncate(state / "memories" / "cocoindex" / "mdb" / "data.mdb", 10_000)
+    pid = home.pid
+    assert "state of memories is broken" in store(home, "after", "A")
+    assert (home.pid, memories(home, "A")) == (pid, ["after", "before"])
+    assert (state / "memories.broken").is_dir()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+def test_very_many_agents_take_few_threads_and_descriptors(home: Home) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    home.sources()  # so that the daemon, whose limit it is, runs
+    resource.prlimit(home.pid, resource.RLIMIT_NOFILE, (MAX_DESCRIPTORS, most))
+    for number in range(AGENTS):
+        store(home, f"text-{number}", f"a{number}")
+    for number in range(0, AGENTS, 3):
+        assert memories(home, f"a{number}") == [f"text-{number}"]
+    process = Path("/proc", str(home.pid))
+    assert len(list((process / "task").iterdir())) <= 40
+    descriptors = [str(each.readlink()) for each in (process / "fd").iterdir()]
+    assert len([each for each in descriptors if "inotify" in each]) <= 1
+
+
+def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home: Home) -> None:
+    root = home.add_source()
+    assert home.call("index", root, "--wait", "keyword").returncode == 0
+    assert home.call("stop").returncode == 0
+    done = home.call("search", "total", "--db", home.data_dir / "codebase.sqlite")
+    assert "shop is being compared with its files: answering from before" in done.stderr
+    assert "cart.py" in done.stdout

@@ -1,0 +1,63 @@
+"""Who holds the writer's lock, in this process and in others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.index.lock import WriterLock
+
+HOLD = """
+import sys
+from pathlib import Path
+from memory_sidecar.index.lock import WriterLock
+lock = WriterLock(Path(sys.argv[1]), data_dir=Path("/their/data"))
+print(lock.acquire(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "writer.lock"
+
+
+def test_one_holds_it_and_others_are_told_who(path):
+    ours, theirs = (WriterLock(path, data_dir=Path(f"/data{n}")) for n in range(2))
+    assert ours.acquire()
+    assert not theirs.acquire()
+    assert theirs.holder() == f"process {os.getpid()}, data directory /data0"
+    ours.release()
+    assert theirs.acquire()
+    theirs.release()
+    assert ours.holder() == "another process"
+
+
+def test_a_killed_holder_holds_it_no_longer(path):
+    lock = WriterLock(path, data_dir=Path("/ours"))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"True\n"
+        assert not lock.acquire()
+        assert lock.holder() == f"process {holder.pid}, data directory /their/data"
+        holder.kill()
+        holder.wait()
+    assert lock.acquire()
+    lock.release()
+
+
+def test_a_link_in_its_place_is_not_written_through(path, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("precious")
+    path.parent.mkdir()
+    path.symlink_to(other)
+    lock = WriterLock(path, data_dir=tmp_path)
+    with pytest.raises(Exception, match=r"writer\.lock"):
+        lock.acquire()
+    assert other.read_text() == "precious"

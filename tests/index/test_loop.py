@@ -1,0 +1,268 @@
+"""The loop of an owner: what comes first, how long it waits, what it tries again. No real clock."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.errors import StoreBusy, StoreError
+from memory_sidecar.flows.document import Stopped
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.loop import RETRY_FIRST_S, Loop
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.index.requests import Urgency
+from tests.conftest import Notices
+
+DEADLINE_S = 20.0
+
+
+class Clock:
+    now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Due:
+    """Something that is due at a time, and what happens then."""
+
+    def __init__(self) -> None:
+        self.at_s = math.inf
+        self.does: Callable[[], None] = lambda: None
+        self.done = 0
+
+    def due_s(self) -> float:
+        return self.at_s
+
+    def do(self) -> None:
+        self.at_s = math.inf
+        self.done += 1
+        self.does()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def due() -> Due:
+    return Due()
+
+
+@pytest.fixture
+def failures() -> list[Exception]:
+    return []
+
+
+@pytest.fixture
+def make_loop(tmp_path, clock, due, failures):
+    def make() -> Loop:
+        return Loop(
+            WriterLock(tmp_path / "writer.lock", data_dir=tmp_path),
+            name="a database",
+            due_s=due.due_s,
+            do_due=due.do,
+            note=failures.append,
+            now_s=clock,
+        )
+
+    return make
+
+
+@pytest.fixture
+def loop(make_loop) -> Loop:
+    made: Loop = make_loop()
+    return made
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.005)
+
+
+def ask(loop: Loop, work, urgency=Urgency.ASKED, patience_s=0.0, **options):
+    return loop.ask(
+        lambda _: work(), options.pop("reporter", Silent()), urgency=urgency,
+        patience_s=patience_s, **options,
+    )  # fmt: skip
+
+
+def test_without_tending_the_caller_does_it(loop):
+    assert ask(loop, threading.current_thread) is threading.current_thread()
+    assert not loop.is_running
+
+
+def test_tended_a_thread_does_it_and_ends(loop):
+    loop.tend(lambda: None)
+    assert ask(loop, threading.current_thread) is not threading.current_thread()
+    eventually(lambda: not loop.is_running)
+
+
+def test_what_fails_is_raised_and_the_next_one_is_done(loop):
+    def fail() -> None:
+        raise StoreError("no luck")
+
+    for tended in (False, True):
+        if tended:
+            loop.tend(lambda: None)
+        with pytest.raises(StoreError, match="no luck"):
+            ask(loop, fail)
+        assert ask(loop, lambda: 1) == 1
+
+
+def test_work_may_ask_for_more(loop):
+    assert ask(loop, lambda: ask(loop, lambda: 7)) == 7
+
+
+def test_what_is_short_comes_before_what_takes_long_and_between_its_slices(loop):
+    order: list[str] = []
+    started, go_on = threading.Event(), threading.Event()
+
+    def take_long() -> None:
+        started.set()
+        assert go_on.wait(DEADLINE_S)
+        for number in range(3):
+            order.append(f"slice {number}")
+            loop.serve(before=Urgency.ASKED)
+
+    loop.tend(lambda: None)
+    first = loop.ask_soon(take_long, urgency=Urgency.ASKED, key="long")
+    assert started.wait(DEADLINE_S)
+    asked = loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.ASKED, key="asked")
+    short = loop.ask_soon(lambda: order.append("short"), urgency=Urgency.SHORT, key="short")
+    go_on.set()
+    for future in (first, asked, short):
+        future.result(DEADLINE_S)
+    assert order == ["slice 0", "short", "slice 1", "slice 2", "asked"]
+
+
+def test_many_callers_of_one_key_are_answered_by_one(loop):
+    done: list[int] = []
+    release = threading.Event()
+    loop.tend(lambda: None)
+    loop.ask_soon(release.wait, urgency=Urgency.ASKED, key="")
+    eventually(lambda: not loop._queue)
+    futures = {
+        id(loop.ask_soon(lambda: done.append(1), urgency=Urgency.SHORT, key="count"))
+        for _ in range(6)
+    }
+    release.set()
+    eventually(lambda: not loop.is_running)
+    assert (len(futures), done) == (1, [1])
+
+
+def test_in_other_hands_patience_ends_with_the_name_of_the_holder(make_loop, tmp_path, clock):
+    holder = WriterLock(tmp_path / "writer.lock", data_dir=Path("/theirs"))
+    assert holder.acquire()
+    for is_tended in (False, True):
+        loop = make_loop()
+        if is_tended:
+            loop.tend(lambda: None)
+        with pytest.raises(StoreBusy, match="data directory /theirs"):
+            ask(loop, lambda: 1)
+        eventually(lambda: not loop.is_running)  # noqa: B023  called at once
+    holder.release()
+
+
+def test_who_waits_is_told_for_whom_and_gets_its_turn(loop, tmp_path):
+    holder = WriterLock(tmp_path / "writer.lock", data_dir=Path("/theirs"))
+    assert holder.acquire()
+    notices = Notices()
+    loop.tend(lambda: None)
+    answers: list[int | None] = []
+    caller = threading.Thread(
+        target=lambda: answers.append(ask(loop, lambda: 1, patience_s=60.0, reporter=notices))
+    )
+    caller.start()
+    eventually(lambda: notices.has("/theirs"))
+    holder.release()
+    caller.join(DEADLINE_S)
+    assert answers == [1]
+
+
+def test_what_another_process_has_done_is_not_waited_for(loop, tmp_path):
+    holder = WriterLock(tmp_path / "writer.lock", data_dir=tmp_path)
+    assert holder.acquire()
+    assert ask(loop, pytest.fail, patience_s=60.0, is_needless=lambda: True) is None
+    holder.release()
+
+
+def test_what_is_due_is_done_and_a_failure_is_tried_again_after_a_pause(loop, clock, due, failures):
+    def fail() -> None:
+        due.at_s = clock.now_s  # it is due all the time
+        raise StoreError("the disk is full")
+
+    woken = threading.Semaphore(0)
+    loop.tend(woken.release)
+    due.does = fail
+    due.at_s = clock.now_s
+    pauses = []
+    for _ in range(8):
+        loop.begin()
+        assert woken.acquire(timeout=DEADLINE_S)
+        pauses.append(loop.due_s - clock.now_s)
+        clock.now_s = loop.due_s
+    assert pauses == [RETRY_FIRST_S * factor for factor in (1, 2, 4, 8, 16, 32, 60, 60)]
+    assert [str(failure) for failure in failures] == ["the disk is full"] * 8
+    due.does = lambda: None
+    loop.begin()
+    assert woken.acquire(timeout=DEADLINE_S)
+    assert (due.done, loop.due_s) == (9, math.inf)
+
+
+def test_a_caller_need_not_wait_for_the_pause(loop, clock, due):
+    loop.tend(lambda: None)
+    due.at_s, due.does = clock.now_s, lambda: (_ for _ in ()).throw(StoreError("no"))
+    loop.begin()
+    eventually(lambda: not loop.is_running)
+    assert ask(loop, lambda: 1) == 1
+
+
+def test_closing_ends_every_wait(loop, tmp_path):
+    holder = WriterLock(tmp_path / "writer.lock", data_dir=tmp_path)
+    assert holder.acquire()
+    loop.tend(lambda: None)
+    errors: list[Exception] = []
+
+    def call() -> None:
+        try:
+            ask(loop, pytest.fail, patience_s=math.inf)
+        except Stopped as error:
+            errors.append(error)
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    eventually(lambda: len(loop._queue._waiting) == 3)
+    assert loop.close(until_s=math.inf)
+    for caller in callers:
+        caller.join(DEADLINE_S)
+    assert len(errors) == 3
+    holder.release()
+
+
+def test_closing_waits_for_what_hangs_no_longer_than_it_may(loop, clock):
+    release = threading.Event()
+    loop.tend(lambda: None)
+    hanging = loop.ask_soon(release.wait, urgency=Urgency.SHORT, key="")
+    eventually(hanging.running)
+    assert not loop.close(until_s=clock.now_s)
+    release.set()
+    assert loop.close(until_s=math.inf)
+
+
+def test_a_caller_waits_no_longer_than_it_wants(loop, clock):
+    release = threading.Event()
+    loop.tend(lambda: None)
+    with pytest.raises(TimeoutError):
+        ask(loop, release.wait, wait_s=0.0)
+    release.set()
+    assert loop.close(until_s=math.inf)
