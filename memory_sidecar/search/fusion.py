@@ -1,8 +1,8 @@
 """How much a chunk answers a question: one number from both arms and what its path tells.
 
-    relevance = cosine + w · s / (s + 15) + max(0.15 · p, 0.35 · n) - 0.2 for each kind of aside
+    relevance = cosine + w · s / (s + 20) + max(0.15 · p, 0.35 · n) - 0.2 for each kind of aside
                 + 0.01 · ln(candidates in its file)
-    s   BM25 of the chunk                          w   0.3, or 0.4 if the question quotes code
+    s   BM25 of the chunk                          w   0.2, or 0.4 if the question quotes code
     p   share of the question's words, by idf, that stand in the path
     n   share of its words that the name of the file or of its folder begins with, or that begin it
 
@@ -26,7 +26,7 @@ from memory_sidecar.store.keyword import STOPWORDS, plain_words
 Floats = npt.NDArray[np.float32]
 
 BM25_HALF = 20.0  # the BM25 that gives half of the keyword share
-KEYWORD_WEIGHT = 0.3
+KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.35
