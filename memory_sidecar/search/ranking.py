@@ -2,7 +2,8 @@
 
 `search.fusion` tells what relevance is made of. As a score it lies in 0…1: 0.75 for a full match;
 what other chunks lend on top never reaches 0.9. That is where the chunks begin that the query
-names, in their own order.
+names, in their own order. Of the chunks of one file each further one counts less, so that the first
+ranks show several files.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ import numpy.typing as npt
 
 from memory_sidecar.model import Explanation
 from memory_sidecar.search.explain import explained
-from memory_sidecar.search.fusion import PATH_WEIGHT, Question
+from memory_sidecar.search.fusion import NAME_WEIGHT, SIZE_WEIGHT, Question
 from memory_sidecar.store.directory import ChunkFile, FileNumbers, Mask
 from memory_sidecar.store.vectors import Ids
 
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
 FILE_CHUNKS = 4
 NAMED_FROM = 0.9  # the scores that only named chunks have
-COMMON_RANK = 50  # the candidate whose relevance is the common level
+COMMON_RANK = 30  # the candidate whose relevance is the common level
+FURTHER_CHUNK = 0.85  # the share of its score that each further chunk of a file keeps
+FURTHER_CHUNKS = 3  # after which it is the same for all
 
 Scores = npt.NDArray[np.float64]
 
@@ -120,7 +123,7 @@ def rank_hybrid(
     at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
     located = at_path[candidates.file_numbers]
     boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
-    full = (1.0 if known.any() else 0.0) + question.keyword_weight + PATH_WEIGHT
+    full = (1.0 if known.any() else 0.0) + question.keyword_weight + NAME_WEIGHT
     share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
     lifted = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
     steps = {
@@ -128,15 +131,18 @@ def rank_hybrid(
         "exact_path": np.where(located & ~defines, lifted, 0.0),
     }
     scores: Scores = NAMED_FROM * share + sum(steps.values())
-    return Ranked(scores, summands, boosts, steps)
+    rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
+    steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
+    return Ranked(scores + steps["further_chunk"], summands, boosts, steps)
 
 
 def _boosts_of_files(
     candidates: Candidates, question: Question, coverage: Callable[[str], float]
 ) -> dict[str, Scores]:
     by_file = {name: np.zeros(len(candidates.files)) for name in (*question.asides, "path")}
+    by_file["size"] = SIZE_WEIGHT * np.log(np.bincount(candidates.file_numbers))
     for number, file in enumerate(candidates.files):
-        by_file["path"][number] = PATH_WEIGHT * coverage(file.path)
+        by_file["path"][number] = question.path_boost(file.path, coverage(file.path))
         for kind, penalty in question.penalties(file.path).items():
             by_file[kind][number] = penalty
     return {name: values[candidates.file_numbers] for name, values in by_file.items()}
@@ -152,13 +158,21 @@ def _lent_within_files(relevance: Scores, file_numbers: FileNumbers) -> Scores:
     if not len(relevance):
         return lent
     common = np.sort(relevance)[-min(COMMON_RANK, len(relevance))]
-    order = np.lexsort((-relevance, file_numbers))  # file by file, the best first
-    starts = np.flatnonzero(np.diff(file_numbers[order], prepend=-1))
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    above = np.maximum(relevance[order] - common, 0.0)
+    rank = _ranks_within_files(relevance, file_numbers)
+    above = np.maximum(relevance - common, 0.0)
     above[(rank == 0) | (rank > FILE_CHUNKS)] = 0.0
-    lent[order[starts]] = FILE_SHARE * np.add.reduceat(above, starts)
+    best = rank == 0
+    lent[best] = FILE_SHARE * np.bincount(file_numbers, above)[file_numbers[best]]
     return lent
+
+
+def _ranks_within_files(values: Scores, file_numbers: FileNumbers) -> Ids:
+    """The place of each chunk among those of its file, from 0, by falling `values`."""
+    order = np.lexsort((-values, file_numbers))  # file by file, the best first
+    starts = np.flatnonzero(np.diff(file_numbers[order], prepend=-1))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return ranks
 
 
 def _of_row(values: Mapping[str, Scores], row: int) -> dict[str, float]:

@@ -160,6 +160,11 @@ def _tokens(connection: Connection, name: str, arguments: list[str], text: str) 
     return list(tokens)
 
 
+def plain_words(text: str) -> list[str]:
+    """The words of `text` in lower case, identifiers taken apart, in order."""
+    return [part.lower() for part in _PART.findall(_humps_apart(text))]
+
+
 @lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
 def _humps_apart(word: str) -> str:
     return _CAMEL_HUMP.sub(" ", word)
@@ -169,7 +174,7 @@ def _words_of(text: str) -> tuple[list[str], list[str]]:
     words: dict[str, None] = {}
     phrases: dict[str, None] = {}
     for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
-        parts = [part.lower() for part in _PART.findall(_humps_apart(word))]
+        parts = plain_words(word)
         for part in parts:
             if characters := _UNSPACED.findall(part):
                 pairs = pairwise(characters)

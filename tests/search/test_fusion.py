@@ -9,6 +9,8 @@ from memory_sidecar.search.fusion import (
     BM25_HALF,
     KEYWORD_WEIGHT,
     KEYWORD_WEIGHT_QUOTED,
+    NAME_WEIGHT,
+    PATH_WEIGHT,
     Question,
     keyword_share,
 )
@@ -55,3 +57,29 @@ def test_an_example_in_the_docs_loses_twice():
 @pytest.mark.parametrize("path", ["src/contest.py", "latest/api.py", "attestation.go"])
 def test_names_that_only_contain_test_are_none(path):
     assert not Question.of("totals").penalties(path)
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "share"),
+    [
+        (
+            "saving models to disk",
+            "src/models/disk.py",
+            2 / 3,
+        ),  # folder and file; "to" tells nothing
+        ("how is it compiled", "tool/compile.c", 1.0),
+        ("bash completions", "bash_completionsV2.go", 1.0),
+        ("session cookies", "lib/session/cookie.ex", 1.0),
+        ("type of a runtime", "lib/utils/kindOf.ts", 0.0),
+        ("store", "src/types/store/index.ts", 1.0),
+        ("of it", "of.py", 0.0),
+    ],
+)
+def test_names_of_file_and_folder_match_words_by_their_beginnings(question, path, share):
+    assert Question.of(question).name_share(path) == pytest.approx(share)
+
+
+def test_the_better_of_path_and_name_counts():
+    question = Question.of("cookie")
+    assert question.path_boost("cookie.py", 1.0) == NAME_WEIGHT
+    assert question.path_boost("cookie/store/base.py", 1.0) == PATH_WEIGHT

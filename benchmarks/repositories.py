@@ -1,0 +1,142 @@
+"""Measures how well code search ranks whole repositories: python benchmarks/repositories.py SET
+
+A set is a folder with repositories.json (name, GitHub repository, revision, the folder that is
+indexed, what other systems reached there) and queries.jsonl (question, category, relevant files).
+Each repository is cloned once, or taken from `--checkouts`, indexed by the real index and asked by
+the real search. As published: the first ten chunks are ranked, a relevant file gains at the rank of
+its first chunk; the mean over repositories of the means over questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from judged_sets import read_lines
+from machine import describe_machine
+from retrieval import write_report
+from trees import cache_folder
+
+from memory_sidecar.clock import system_clock
+from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.handlers.models import Models
+from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.model import CodeQuery, SearchMode
+from memory_sidecar.paths import StorePaths
+from memory_sidecar.settings import Settings
+
+CUT = 10
+TOP_CHUNKS = 50  # so that the first ten files are among them
+
+Row = dict[str, float]  # NDCG@10 by repository, or by category
+
+
+def main() -> None:
+    options = _options()
+    repositories = json.loads((options.set / "repositories.json").read_text(encoding="utf-8"))
+    queries = list(read_lines(options.set / "queries.jsonl"))
+    options.cache.mkdir(parents=True, exist_ok=True)
+    models = Models(Settings(), cache=options.cache / "embeddings.sqlite")
+    chunks: dict[str, Row] = {mode: {} for mode in SearchMode}
+    files: dict[str, Row] = {mode: {} for mode in SearchMode}
+    categories: dict[str, list[float]] = defaultdict(list)
+    for repository in repositories:
+        name = repository["name"]
+        asked = [query for query in queries if query["repository"] == name]
+        tree = checkout(repository, options.checkouts or options.cache / "checkouts")
+        with tempfile.TemporaryDirectory(prefix="memory-sidecar-repositories-") as scratch:
+            paths = StorePaths(Path(scratch, "codebase.sqlite"))
+            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
+            codebase.index([tree / repository["root"]], reporter=Silent())
+            for mode in SearchMode:
+                rankings = [ranking(codebase, query["text"], mode) for query in asked]
+                found = [
+                    (relevant(query), each) for query, each in zip(asked, rankings, strict=True)
+                ]
+                by_chunk = [ndcg(wanted, each) for wanted, each in found]
+                chunks[mode][name] = fmean(by_chunk)
+                files[mode][name] = fmean(ndcg(w, list(dict.fromkeys(each))) for w, each in found)
+                if mode is SearchMode.HYBRID:
+                    for query, score in zip(asked, by_chunk, strict=True):
+                        categories[query["category"]].append(score)
+            codebase.close()
+        best = max(repository["published_ndcg10"].values(), default=math.nan)
+        print(f"{name:16}", *(f"{chunks[mode][name]:8.3f}" for mode in SearchMode), f"{best:8.3f}")
+    models.close()
+    report = {
+        "set": options.set.name,
+        "queries": len(queries),
+        "ndcg@10": {mode: _rounded(row) for mode, row in chunks.items()},
+        "ndcg@10_over_files": {mode: _rounded(row) for mode, row in files.items()},
+        "hybrid_by_category": {name: round(fmean(all_), 4) for name, all_ in categories.items()},
+        "machine": describe_machine(),
+    }
+    print(json.dumps({key: report[key] for key in ("ndcg@10", "hybrid_by_category")}, indent=1))
+    if not options.no_results:
+        write_report(report)
+
+
+def ranking(codebase: Codebase, text: str, mode: SearchMode) -> list[str]:
+    """The file of each of the best chunks, the best first."""
+    query = CodeQuery(text, top_k=TOP_CHUNKS, mode=mode)
+    return [hit.filename for hit in codebase.search(query, reporter=Silent())]
+
+
+def relevant(query: dict[str, Any]) -> list[str]:
+    """Paths of the relevant files; some are given with the lines."""
+    found = (each if isinstance(each, str) else each["path"] for each in query["relevant"])
+    return list(dict.fromkeys(found))
+
+
+def ndcg(wanted: Sequence[str], found: Sequence[str]) -> float:
+    """Each of `wanted` gains once, at the rank of the first of the ten that is it."""
+    gain = sum(
+        next((_discount(rank) for rank, path in enumerate(found[:CUT], 1) if _is(path, each)), 0.0)
+        for each in wanted
+    )
+    return gain / sum(_discount(rank) for rank in range(1, min(CUT, len(wanted)) + 1))
+
+
+def checkout(repository: dict[str, Any], folder: Path) -> Path:
+    """The tree of that repository at its revision, cloned if it is not in `folder`."""
+    target = folder / str(repository["name"])
+    if not target.is_dir():
+        url = f"https://github.com/{repository['repository']}"
+        clone = ["git", "clone", "--quiet", "--no-checkout", url, str(target)]
+        subprocess.run(clone, check=True)
+        switch = ["git", "-C", str(target), "checkout", "--quiet", repository["revision"]]
+        subprocess.run(switch, check=True)
+    return target
+
+
+def _is(path: str, wanted: str) -> bool:
+    return path == wanted or path.endswith("/" + wanted) or wanted.endswith("/" + path)
+
+
+def _discount(rank: int) -> float:
+    return 1 / math.log2(rank + 1)
+
+
+def _rounded(row: Row) -> Row:
+    return {name: round(value, 4) for name, value in (("mean", fmean(row.values())), *row.items())}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("set", type=Path, metavar="SET")
+    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
+    parser.add_argument("--no-results", action="store_true", help="print only")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
