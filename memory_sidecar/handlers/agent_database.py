@@ -17,11 +17,11 @@ from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
 from memory_sidecar.flows.source import Builder
-from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.read_counter import ReadCounter
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import Connection

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
 from memory_sidecar.model import SearchMode
 from memory_sidecar.search.memory_hit import Shown
