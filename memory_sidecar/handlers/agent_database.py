@@ -187,8 +187,8 @@ class AgentDatabase:
         self._require_own(reporter)
         if not self._has_looked and not self.data.is_tended:
             self.data.complete(reporter)
-            self.data.catch_up([*self.sources(), *self._removed()], reporter)
-        self._has_looked = True
+            sources = [*self.sources(), *self._removed()]
+            self._has_looked = self.data.catch_up(sources, reporter)
         if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being compared with its files: answering from before")
         self.reads.catch_up()
