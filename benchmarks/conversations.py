@@ -21,9 +21,9 @@ from metrics import Judged, mean_metrics
 
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import DataDir
 from memory_sidecar.session_model import TIERS, SessionQuery

@@ -26,7 +26,7 @@ from machine import describe_machine
 from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.handlers.grep import GrepQuery, grep
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.sources.registry import Registry
 from memory_sidecar.sources.walk import walk
 

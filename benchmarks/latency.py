@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.store.codebase import CodeStore
 

@@ -27,9 +27,9 @@ from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import Memories
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.handlers.watching import Watching
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.model import SearchMode

@@ -21,8 +21,8 @@ from tokenizers import Tokenizer
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.flows.vectors import SLICE_TEXTS, embed_slice
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.store.codebase import CodeStore
 
 _TURN_CHUNKS = 128  # about four seconds

@@ -27,8 +27,8 @@ from trees import cache_folder
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import Settings

@@ -32,8 +32,8 @@ from turns_as_memories import measure_memories, print_memories
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter, Silent
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.settings import load_settings

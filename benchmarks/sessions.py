@@ -22,9 +22,9 @@ from figures import Results
 from machine import describe_machine
 
 from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.model import SearchMode
 from memory_sidecar.session_model import TIERS, SessionFilter, SessionQuery
 from memory_sidecar.store.keyword import STOPWORDS

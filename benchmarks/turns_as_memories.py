@@ -18,8 +18,8 @@ from metrics import Judged, mean_metrics
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memory_model import MemoryQuery
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import DataDir

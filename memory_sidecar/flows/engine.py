@@ -32,7 +32,6 @@ from memory_sidecar.priority import INDEXING, go_behind
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
 BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
-_SLICE = 1024  # changes handed to CocoIndex at once
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -258,18 +257,15 @@ async def _send(
     batch: Batch,
     is_stopped: threading.Event,
 ) -> None:
-    async def update(file: SourceFile) -> None:
-        await (await subscriber.update(file.path, file)).ready()
-
-    async def delete(path: str) -> None:
-        await (await subscriber.delete(path)).ready()
-
-    changes = [*map(delete, batch.gone), *map(update, batch.changed)]
-    while changes and not is_stopped.is_set():
-        await asyncio.gather(*changes[:_SLICE])
-        del changes[:_SLICE]
-    for unsent in changes:
-        unsent.close()
+    # One after the other: CocoIndex keeps a thread busy for each call that is awaited, and works on
+    # what was sent at once all the same.
+    sent = [await subscriber.delete(path) for path in batch.gone]
+    for file in batch.changed:
+        if is_stopped.is_set():
+            break
+        sent.append(await subscriber.update(file.path, file))
+    for each in sent:
+        await each.ready()
 
 
 @coco.fn

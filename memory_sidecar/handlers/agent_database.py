@@ -17,11 +17,11 @@ from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
 from memory_sidecar.flows.source import Builder
-from memory_sidecar.handlers.models import Models
 from memory_sidecar.handlers.read_counter import ReadCounter
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import Connection
@@ -187,8 +187,8 @@ class AgentDatabase:
         self._require_own(reporter)
         if not self._has_looked and not self.data.is_tended:
             self.data.complete(reporter)
-            self.data.catch_up([*self.sources(), *self._removed()], reporter)
-        self._has_looked = True
+            sources = [*self.sources(), *self._removed()]
+            self._has_looked = self.data.catch_up(sources, reporter)
         if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being compared with its files: answering from before")
         self.reads.catch_up()

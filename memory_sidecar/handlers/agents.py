@@ -18,8 +18,8 @@ from memory_sidecar.errors import (
     UsageError,
 )
 from memory_sidecar.handlers.agent_database import AgentDatabase
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memory_model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths

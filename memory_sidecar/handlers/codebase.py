@@ -12,12 +12,12 @@ from shlex import quote
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.flows.codebase import CodeBuilder
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.index.activity import Failure
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport, processors
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.model import CodeHit, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths
 from memory_sidecar.search.code import search_code

@@ -32,14 +32,14 @@ from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.settings import load_settings
 from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
 
 if TYPE_CHECKING:  # only a look for atoms to merge needs vectors, and the libraries for these
     from memory_sidecar.context.survey import Embed
     from memory_sidecar.embedding.embedder import Vectors
-    from memory_sidecar.handlers.models import Models
+    from memory_sidecar.index.models import Models
 
 ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
 EMBED_AT_ONCE = 512  # texts between two reports of progress

@@ -16,7 +16,7 @@ from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_
 from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.context import Context
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.sources.debounce import Gathering, Settled
 from memory_sidecar.sources.watch import Watch
 

@@ -10,8 +10,8 @@ from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.handlers.doctor_agents import examine_agents, repair_agents
 from memory_sidecar.handlers.doctor_index import examine_index
 from memory_sidecar.handlers.finding import Finding
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.sqlite import sqlite_version
 
 

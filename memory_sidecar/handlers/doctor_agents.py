@@ -12,8 +12,8 @@ from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.doctor_index import examine_index
 from memory_sidecar.handlers.finding import Finding
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.model import FileStatus
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.memory_health import (

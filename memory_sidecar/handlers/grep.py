@@ -12,7 +12,7 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 from memory_sidecar.errors import NotFound, UsageError
 from memory_sidecar.grep.files import GrepHit, guess_language, search_file
 from memory_sidecar.grep.finder import LANGUAGES, Finder
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.model import SourceFile
 from memory_sidecar.sources.registry import Registry
 from memory_sidecar.sources.walk import walk

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.errors import MemvidFailed, UsageError
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.handlers.sessions import Saved, Sessions
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.sessions.journal import Entry, entry_document
 from memory_sidecar.sessions.memvid import Memvid
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memory_sidecar.clock import Clock
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memory_model import address, parse_address

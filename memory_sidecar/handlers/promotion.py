@@ -21,8 +21,8 @@ from memory_sidecar.errors import NotFound, SecretRefused
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import NEAR_DUPLICATE, Memories
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.sessions import Saved, Sessions
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.session_model import Outcome, Session, Summary
 from memory_sidecar.sessions.extract import extract_summary

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memory_sidecar.clock import Clock, system_clock
 from memory_sidecar.errors import UsageError
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.models import Models
+from memory_sidecar.index.models import Models
 from memory_sidecar.paths import (
     KNOWLEDGE,
     SHARED,

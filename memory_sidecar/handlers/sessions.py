@@ -24,7 +24,7 @@ from memory_sidecar.errors import (
     UsageError,
 )
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.archive import batch_name
 from memory_sidecar.model import SearchMode
 from memory_sidecar.search.sessions import search_sessions

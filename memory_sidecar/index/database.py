@@ -163,8 +163,8 @@ class Database(Readings[S]):
         self.owner.embed_soon()
         return True
 
-    def catch_up(self, sources: Sequence[Source], reporter: Reporter) -> None:
-        """Look for what changed while no process watched, unless another process writes."""
+    def catch_up(self, sources: Sequence[Source], reporter: Reporter) -> bool:
+        """Look for what changed while no process watched; False while another process writes."""
 
         def work(said: Reporter) -> None:
             for source in sources:
@@ -174,8 +174,11 @@ class Database(Readings[S]):
                 if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
                     self.owner.embed(said, urgency=Urgency.SHORT)
 
-        with suppress(*CANNOT_WRITE):
+        try:
             self.owner.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
+        except CANNOT_WRITE:
+            return False
+        return True
 
     def count(self, work: Callable[[], None], *, wait_s: float) -> None:
         """Have the owner do `work`, which is short; waits for `wait_s` at most."""

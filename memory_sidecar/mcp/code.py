@@ -12,7 +12,7 @@ from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.errors import NoIndex, UsageError
 from memory_sidecar.handlers.files import read_file as read_source_file
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.tool import Arguments, Result

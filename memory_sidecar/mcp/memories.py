@@ -11,7 +11,7 @@ from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import NoIndex
 from memory_sidecar.handlers.categories import Categories
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import (
     MemoryHead,

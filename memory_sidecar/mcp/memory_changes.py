@@ -8,7 +8,7 @@ from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import Memories
 from memory_sidecar.handlers.memories import Remembered as Change
-from memory_sidecar.handlers.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import DATA, quoted_line
 from memory_sidecar.mcp.tool import Arguments, Result

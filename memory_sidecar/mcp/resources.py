@@ -11,7 +11,7 @@ import mcp_types as types
 from memory_sidecar.credentials import mask_credentials
 from memory_sidecar.errors import NoIndex, NotFound, one_line
 from memory_sidecar.handlers.files import read_file
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.memory_shapes import marked, shown_summary, text_of, told
 from memory_sidecar.mcp.paging import cursor_at, offset_of

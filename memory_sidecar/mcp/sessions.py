@@ -9,8 +9,8 @@ from pydantic import Field
 from memory_sidecar.clock import iso_utc, system_clock
 from memory_sidecar.errors import NoIndex
 from memory_sidecar.handlers.promotion import Promoter
-from memory_sidecar.handlers.reporter import Reporter
 from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.moments import past_moment

@@ -46,8 +46,8 @@ TASKS = (
     "- id: T-2\n  text: Count the tills\n  status: done\n  priority: low\n"
 )
 _DERIVED = re.compile(
-    r"\.sqlite|\.lock$|/\.locks/|/cocoindex/|/in_flight$|/state_id$|/state/(daemon|requests)"
-    r"|\.sidecar-tmp-|/crashes\.json$|^/ballast$"
+    r"\.sqlite|\.lock$|/\.locks/|/\.state/[^/]+/[^/]+/|/state/codebase/[^/]+/"
+    r"|/state/(daemon|requests)|\.sidecar-tmp-|^/ballast$"
 )
 _VOLATILE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{8}T\d{6}\.\d{3}Z|\d{4}-\d\d(-\d\d)?|[0-9a-f]{12,}"

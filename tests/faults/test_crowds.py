@@ -20,7 +20,7 @@ from pathlib import Path
 from memory_sidecar.clock import system_clock
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.handlers.memories import Memories
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.memories.draft import Draft
 

@@ -13,7 +13,7 @@ from memory_sidecar.flows.engine_state import (
     UncleanEnds,
     check_state,
 )
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from tests.conftest import write_memory
 
 

@@ -20,7 +20,7 @@ from memory_sidecar.errors import (
     UsageError,
 )
 from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending
 from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.model import SearchMode

@@ -13,8 +13,8 @@ import pytest
 from memory_sidecar.flows import codebase as code_flow
 from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.flows.sessions import SessionBuilder
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memory_model import MemoryList, MemoryQuery
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.session_model import SessionQuery

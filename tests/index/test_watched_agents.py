@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.handlers.watching import Watching
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memory_model import MemoryList
 from memory_sidecar.paths import DataDir
 from memory_sidecar.settings import Settings

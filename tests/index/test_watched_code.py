@@ -13,9 +13,9 @@ import pytest
 from memory_sidecar.clock import system_clock
 from memory_sidecar.disk.opening import Tree
 from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.models import Models
-from memory_sidecar.handlers.reporter import Reporter, Silent
 from memory_sidecar.index import loop
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.tending import Tending
 from memory_sidecar.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.paths import StorePaths

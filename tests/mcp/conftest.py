@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.paths import DataDir
 from memory_sidecar.settings import Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
 from memory_sidecar.model import CodeQuery, SearchMode
 from memory_sidecar.session_model import SessionQuery

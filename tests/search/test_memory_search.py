@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from memory_sidecar.handlers.reporter import Silent
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
 from memory_sidecar.model import SearchMode
 from memory_sidecar.search.memory_hit import Shown
@@ -97,20 +98,22 @@ def test_what_is_outdated_hides_and_is_found_like_all_else_when_asked_for(search
 
 
 def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
-    make_agent, folder, data_dir, notices, monkeypatch
+    make_agent, folder, data_dir, notices
 ):
     write_memory(folder, "mine.md", PAGES["cycle"])
     write_memory(data_dir / "knowledge" / "shared", "theirs.md", PAGES["queue"])
     agent = make_agent()
+    shared = agent.shared
+    shared.data.update(shared.sources(), notices, embed=False)
+    other_process = WriterLock(shared.paths.writer_lock, data_dir=data_dir)
+    assert other_process.acquire()  # so that the query cannot embed them
     asked = MemoryQuery(text="a dependency cycle in payment, not a queue")
-    with monkeypatch.context() as patch:
-        patch.setattr(agent.shared.data, "embed", lambda *_, **__: 0)
-        waiting = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    waiting = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    other_process.release()
     assert notices.has("vectors 0 % done")
     assert waiting["theirs.md"].explanation.cosine is None
     assert waiting["mine.md"].score > waiting["theirs.md"].score
     notices.said.clear()
-    agent.shared.data.embed(notices)
     done = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
     assert notices.said == []
     assert done["mine.md"].score == waiting["mine.md"].score
