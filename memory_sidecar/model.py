@@ -38,6 +38,7 @@ class SourceFile:
     mtime_ns: int
     ctime_ns: int  # catches a file replaced by one with the same size and mtime
     skip_reason: str = ""
+    is_asked_for: bool = False  # even though it may hold secrets
 
     @property
     def stamp(self) -> Stamp:

@@ -22,10 +22,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.disk.opening import Tree
+from memory_sidecar.disk.opening import FileRefused, Tree
+from memory_sidecar.errors import PathRefused
 from memory_sidecar.locate import locate
 
 OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
@@ -87,6 +89,20 @@ class AgentPaths(StorePaths):
     def sessions(self) -> Path:
         return self.db.parent.parent / "episodic" / self.agent
 
+    def require_no_links(self) -> None:
+        """Raises PathRefused where a folder of this agent is a link, or lies behind one."""
+        for folder in (self.state, self.memories, self.sessions):
+            try:
+                self.tree.enter(folder).close()
+            except FileRefused as error:
+                raise PathRefused(
+                    f"{error.filename} is a {error.reason}",
+                    hint="put the folder itself there; notes that lie elsewhere are read with "
+                    f"`memory-sidecar source add FOLDER --agent {self.agent}`",
+                ) from error
+            except OSError:  # it is not there yet, or says itself what is wrong
+                continue
+
     @property
     def archive(self) -> Path:
         return self.db.parent.parent / "archive" / self.agent
@@ -119,6 +135,18 @@ class DataDir:
     @property
     def knowledge(self) -> Path:
         return self.root / KNOWLEDGE
+
+    def keep_private(self) -> None:
+        """Take from other users what an earlier version, or a copy, left them in here.
+
+        A folder that they cannot enter keeps all that lies in it.
+        """
+        tree = Tree(self.root, is_own=True)
+        databases = (f"{db.name}*" for db in (self.codebase.db, self.embeddings_db))
+        files = (path for pattern in databases for path in self.root.glob(pattern))
+        for path in (*(self.root / name for name in OWN_FOLDERS), *files):
+            with suppress(OSError):
+                tree.keep_private(path)
 
     def agent(self, name: str) -> AgentPaths:
         """`name` must have been checked: it becomes part of paths."""

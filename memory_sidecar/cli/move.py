@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_agent
+from memory_sidecar.cli.options import allow_secrets_option, with_agent
 from memory_sidecar.cli.store import memories_of, print_remembered, remembered_json
 
 
@@ -35,8 +35,13 @@ def move(call: Call, *, agent: str, path: str, to: str) -> None:
 @click.argument("path")
 @click.option("--category", metavar="C", help="Where to; its own category otherwise.")
 @click.option("--move", "moves", is_flag=True, help="Take it from the agent's own memories.")
+@allow_secrets_option
 @with_agent
-def share(call: Call, *, agent: str, path: str, category: str | None, moves: bool) -> None:
+def share(
+    call: Call, *, agent: str, path: str, category: str | None, moves: bool, allow_secrets: bool
+) -> None:
     """Let all agents read the memory at PATH: a copy goes to `shared`, saying whose it was."""
-    remembered = memories_of(call, agent).share(path, category=category, moves=moves)
+    remembered = memories_of(call, agent).share(
+        path, category=category, moves=moves, allow_secrets=allow_secrets
+    )
     print_remembered(call, remembered, "shared" if remembered.written.is_new else "shared already:")

@@ -13,8 +13,11 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call, with_help
 from memory_sidecar.daemon.address import socket_paths
+from memory_sidecar.disk.atomic import replace_file
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import NotFound, SidecarError
 from memory_sidecar.paths import find_data_dir
+from memory_sidecar.sqlite import named_errors
 
 NAME = "memory-sidecar"
 UNITS = (f"{NAME}.socket", f"{NAME}.service")
@@ -38,11 +41,12 @@ def install(call: Call) -> None:
             "XDG_RUNTIME_DIR to /run/user/UID; elsewhere, start `memory-sidecar serve --replace`",
         )
     folder = _unit_folder(call)
-    folder.mkdir(parents=True, exist_ok=True)
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
-    data_dir.mkdir(parents=True, exist_ok=True)
+    with named_errors(data_dir):
+        Tree(data_dir, is_own=True).make()
     for unit, text in render_units(data_dir, call.environ).items():
-        (folder / unit).write_text(text, "utf-8")
+        with named_errors(folder / unit):
+            replace_file(Tree(folder), unit, text.encode())
     for command in (("daemon-reload",), ("enable", "--now", *UNITS)):
         told = _systemctl(call, *command)
         if told.returncode:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.link import Link, find
@@ -54,8 +55,10 @@ def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
 
 
 def is_locked(path: str) -> bool:
-    """Whether any process holds the lock `path`."""
+    """Whether any process holds the lock `path`. Makes none."""
     lock = FileLock(path)
+    if not Path(path).exists():
+        return False
     try:
         return not lock.acquire()
     except OSError:  # there is no such folder

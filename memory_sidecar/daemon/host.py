@@ -27,6 +27,7 @@ from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import FileLock
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
+from memory_sidecar.disk.opening import Tree
 
 IN_PLACE_CHECK_S = 5.0
 _IDLE = frozenset({"MainThread", "end"})  # threads that keep nothing from ending
@@ -39,7 +40,7 @@ def take_lock(data_dir: str) -> FileLock | None:
 
     Raises OSError where no lock can be made.
     """
-    Path(data_dir, "state").mkdir(parents=True, exist_ok=True)
+    Tree(data_dir, is_own=True).make("state")
     lock = FileLock(state_file(data_dir, "daemon.lock"))
     if lock.acquire() and lock.is_in_place:
         with suppress(OSError):  # the disk is full: then it has no name

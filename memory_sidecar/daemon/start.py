@@ -12,12 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from memory_sidecar.daemon.address import SAFELY, state_file
 from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.lock import FileLock
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import DaemonUnreachable
 
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 12.0  # one ends, an older one was faster, and its end
@@ -26,6 +26,7 @@ EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be
 _SAY_AFTER_S = 1.0
 _POLL_S = 0.01
 _SHOWN_LOG_LINES = 3
+_SHOWN_LOG_BYTES = 8192
 
 
 def start_daemon(
@@ -41,7 +42,7 @@ def start_daemon(
     began = time.monotonic()
     has_said = False
     try:
-        Path(data_dir, "state").mkdir(parents=True, exist_ok=True)
+        Tree(data_dir, is_own=True).make("state")
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
             link = _reach_current(data_dir, environ)
             if link is not None:
@@ -105,11 +106,13 @@ def _open_log(path: str) -> int:
 
 
 def _end_of_log(data_dir: str, process: subprocess.Popen[bytes] | None) -> str:
-    path = Path(state_file(data_dir, "daemon.log"))
+    path = state_file(data_dir, "daemon.log")
     status = process.poll() if process is not None else None
     ended = f"it ended with status {status}; " if status else ""
     try:
-        lines = path.read_text("utf-8", errors="replace").splitlines()[-_SHOWN_LOG_LINES:]
+        with os.fdopen(Tree(data_dir, is_own=True).open(path), "rb") as log:
+            log.seek(max(os.fstat(log.fileno()).st_size - _SHOWN_LOG_BYTES, 0))
+            lines = log.read().decode("utf-8", "replace").splitlines()[-_SHOWN_LOG_LINES:]
     except OSError:
         lines = []
     return f"{ended}--no-daemon works without; its log {path} ends: {' | '.join(lines)}"

@@ -95,6 +95,17 @@ class Tree:
                 folder = folder.make(name) if make else folder.below(name)
         return folder
 
+    def keep_private(self, path: StrPath) -> None:
+        """Take from other users what they may do at `path`, where a file or folder of ours is."""
+        folder, name = self.enter_above(path)
+        with folder:
+            status = folder.status(name)
+            if status is None or os.name == "nt" or status.st_uid != os.geteuid():
+                return
+            if status.st_mode & 0o077 and not stat.S_ISLNK(status.st_mode):
+                mode = stat.S_IMODE(status.st_mode) & 0o700
+                os.chmod(folder.at(name), mode, dir_fd=folder.fd)
+
     def make(self, path: StrPath = "") -> None:
         """Make the folder at `path`, and those above it, unless they are there."""
         self.enter(path, make=True).close()

@@ -40,7 +40,10 @@ class AgentDatabase:
         self.paths = paths
         self.name = paths.agent
         self.registry = Registry(
-            paths.registry, reserved=RESERVED_NAMES, data_dirs=[paths.db.parent.parent]
+            paths.registry,
+            reserved=RESERVED_NAMES,
+            data_dirs=[paths.db.parent.parent],
+            tree=paths.tree,
         )
         self.data = Database(
             paths,
@@ -77,7 +80,11 @@ class AgentDatabase:
             return 0.0
 
     def sources(self) -> list[Source]:
-        """What its database is derived from: its own folder, and what is registered besides."""
+        """What its database is derived from: its own folders, and what is registered besides.
+
+        Raises PathRefused where one of its own is a link.
+        """
+        self.paths.require_no_links()
         own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
         found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
         return found + self.registry.all()
@@ -95,9 +102,8 @@ class AgentDatabase:
     def _builder(self, source: Source) -> Builder:
         if source.name == SESSIONS:
             return SessionBuilder(source)
-        # Its own folder lies beside its database: both are there, or neither is. A link may lead to
-        # another disk.
-        is_beside = source.name == OWN_DIRECTORY and not self.paths.memories.is_symlink()
+        # Its own folder lies beside its database: both are there, or neither is.
+        is_beside = source.name == OWN_DIRECTORY
         return MemoryBuilder(
             source, agent=self.name, believes_empty=is_beside, is_unfilled=is_unfilled
         )
@@ -203,16 +209,17 @@ class AgentDatabase:
             yield Source(OWN_DIRECTORY, known.root)
 
     def _require_own(self, reporter: Reporter) -> None:
-        """Raises UsageError for a database that holds the memories of another agent.
+        """Raises UsageError for a database of another agent, PathRefused behind a link.
 
         One that by its name is this agent's is made again: all in it is derived.
         """
+        self.paths.require_no_links()
         if self._is_own:
             return
         own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
         for name, folder in own.items():
             known = self.data.open().source_state(name)
-            # The data directory may have moved since, and a folder may be a link.
+            # The data directory may have moved since.
             if not known or known.root.name == self.name or known.root == folder.resolve():
                 continue
             problem = f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s"

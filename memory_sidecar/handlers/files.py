@@ -70,10 +70,10 @@ def _read(source: Source, relative: str, max_file_bytes: int, *, is_indexed: boo
     """The text of a file of `source`; `None` where it is not there or ignored.
 
     Only of a file that is indexed it is known that no rule ignores it. To ask the rules can take as
-    long as a scan of the source.
+    long as a scan of the source; they are asked too where the source asks for files with secrets.
     """
     file: SourceFile | None = SourceFile(relative, 0, 0, 0)
-    if not is_indexed:
+    if not is_indexed or any(glob.startswith("!") for glob in source.excludes):
         scan = walk(
             source.root, max_file_bytes=max_file_bytes, excludes=source.excludes, under=[relative]
         )

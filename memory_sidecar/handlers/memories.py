@@ -134,10 +134,17 @@ class Memories:
         written = Written(moved.file, False, moved.changed)
         return moved, replace(self._remembered(directory.name, written), near=())
 
-    def share(self, path: str, *, category: str | None = None, moves: bool = False) -> Remembered:
+    def share(
+        self,
+        path: str,
+        *,
+        category: str | None = None,
+        moves: bool = False,
+        allow_secrets: bool = False,
+    ) -> Remembered:
         """Give all agents the memory at `path`; `moves` takes it away here.
 
-        Raises NotFound, and Conflict where another shared memory has its name.
+        Raises NotFound, SecretRefused, and Conflict where another shared memory has its name.
         """
         shared = self._agent.shared
         if shared is None:
@@ -151,6 +158,7 @@ class Memories:
             agent=self._agent.name,
             now_ms=self._files.now(),
             category=category,
+            allow_secrets=allow_secrets,
         )
         remembered = there._remembered(OWN_DIRECTORY, written)
         if moves:

@@ -44,6 +44,7 @@ class Services:
         self._agents: dict[AgentPaths, Agent] = {}
         self.on_agent_use: Callable[[Agent], None] = lambda _agent: None
         self._lock = threading.Lock()
+        data_dir.keep_private()
 
     @classmethod
     def find(cls, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
@@ -53,7 +54,7 @@ class Services:
 
     def codebase(self, db: Path | None = None) -> Codebase:
         """The codebase in the database `db`, or in the data directory's own."""
-        paths = StorePaths(_real(db or self.data_dir.codebase.db))
+        paths = StorePaths(self._place(db or self.data_dir.codebase.db))
         with self._lock:
             if paths.db not in self._codebases:
                 self._codebases[paths.db] = Codebase(
@@ -71,7 +72,7 @@ class Services:
         Raises UsageError for what is no agent's name.
         """
         check_agent(name)
-        paths = AgentPaths(_real(db or self.data_dir.agent(name).db), name)
+        paths = AgentPaths(self._place(db or self.data_dir.agent(name).db), name)
         _require_name_of(paths)
         with self._lock:
             shared = self._agent(paths.shared, None) if name != SHARED else None
@@ -83,6 +84,18 @@ class Services:
         names = {path.stem for path in knowledge.glob("*.sqlite")}
         names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}
         return sorted(name for name in names if _is_agent(name))
+
+    def _place(self, db: Path) -> Path:
+        """The one name of a database, whatever links lead to its folder: each has one owner.
+
+        Links below the data directory stay in it, and so does one in its own place: whatever opens
+        them refuses.
+        """
+        named, real = self.data_dir.root, Path(os.path.realpath(self.data_dir.root))
+        for root in (named, real):
+            if db.is_relative_to(root):
+                return real / db.relative_to(root)
+        return Path(os.path.realpath(db.parent), db.name)
 
     def _opened(self) -> list[Codebase | Agent]:
         return [*self._codebases.values(), *self._agents.values()]
@@ -122,11 +135,6 @@ class Services:
         self._codebases.clear()
         self._agents.clear()
         self.models.close()
-
-
-def _real(db: Path) -> Path:
-    """The one name of a database, whatever links lead to it: there is one owner for each."""
-    return Path(os.path.realpath(db))
 
 
 def _require_name_of(paths: AgentPaths) -> None:

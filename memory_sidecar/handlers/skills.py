@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from memory_sidecar.disk.atomic import replace_file
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, PathRefused
 from memory_sidecar.sources.frontmatter import parse_page
 from memory_sidecar.sqlite import named_errors
 
 FOLDER = Path(__file__).parents[1] / "skills"
 FILE = "SKILL.md"
+MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +34,23 @@ def install_skills(folder: Path, *, force: bool = False) -> list[Skill]:
     """Copy every skill into `folder`, each into one of its own, and return the copies.
 
     Raises Conflict, before anything is written, where a skill of that name says something else,
-    unless `force` is set, and PathRefused where `folder` is a file.
+    unless `force` is set, and PathRefused where `folder` is a file, or holds a link in its place.
     """
     if folder.exists() and not folder.is_dir():
         raise PathRefused(f"{folder} is no folder", hint="for example .claude/skills")
     copies = {skill: folder / skill.name / FILE for skill in all_skills()}
+    tree = Tree(folder)
     for skill, copy in copies.items():
         with named_errors(copy):
-            changed = copy.exists() and copy.read_bytes() != skill.file.read_bytes()
+            try:
+                changed = tree.read(copy, MAX_BYTES) != skill.file.read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                changed = False
         if changed and not force:
             raise Conflict(f"{copy} says something else", hint="--force replaces it")
     for skill, copy in copies.items():
         with named_errors(copy):
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(skill.file.read_bytes())
+            replace_file(tree, copy, skill.file.read_bytes())
     return [replace(skill, file=copy) for skill, copy in copies.items()]
 
 

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 
+from memory_sidecar.errors import SidecarError
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.services import Services
 from memory_sidecar.index.resident import return_free
@@ -40,7 +41,10 @@ class Watching:
         agents = [services.agent(name) for name in services.agent_names()]
         agents.sort(key=lambda agent: -agent.last_changed)
         for agent in agents[:WATCHED_FROM_START]:
-            self.follow(agent)
+            try:
+                self.follow(agent)
+            except SidecarError as error:  # the others are watched, and its next call is told
+                _log.warning("%s is not watched: %s", agent.name, error.message)
         self._tending.start()
 
     def follow(self, agent: Agent) -> None:

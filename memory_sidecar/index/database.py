@@ -338,7 +338,8 @@ class Database(Readings[S]):
         )
 
     def _make_lock(self) -> WriterLock:
-        return WriterLock(self.paths.writer_lock, data_dir=self.paths.db.parent)
+        paths = self.paths
+        return WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
 
     def _make_flow(self, source: Source, between: Callable[[], None]) -> SourceFlow:
         known = None

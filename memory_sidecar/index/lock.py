@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.disk.opening import Tree
 from memory_sidecar.sqlite import named_errors
 
 MAX_NOTE_BYTES = 4096
@@ -19,16 +20,20 @@ MAX_NOTE_BYTES = 4096
 class WriterLock:
     """The lock at `path`. Never waits: the caller decides how often, and how long, to try."""
 
-    def __init__(self, path: Path, *, data_dir: Path) -> None:
-        """`data_dir` is told to those who find the lock held by this process."""
+    def __init__(self, path: Path, *, data_dir: Path, tree: Tree | None = None) -> None:
+        """`data_dir` is told to those who find the lock held by this process.
+
+        It is reached through no link in `tree`, by default its folder.
+        """
         self._path = path
+        self._tree = tree or Tree(path.parent, is_own=True)
         self._note = f"process {os.getpid()}, data directory {data_dir}"
         self._file = FileLock(path, thread_local=False)
 
     def acquire(self) -> bool:
         """Whether this process holds the lock now. Raises StoreReadOnly, DiskFull, StoreError."""
         with named_errors(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._tree.make(self._path.parent)
             try:
                 self._file.acquire(timeout=0)
             except Timeout:

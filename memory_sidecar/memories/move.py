@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memory_sidecar.clock import iso_utc
+from memory_sidecar.credentials import refuse_credentials
 from memory_sidecar.disk.atomic import move_file
 from memory_sidecar.errors import Conflict, NotFound
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.memories.write import Meta, Written, edited
-from memory_sidecar.sources.frontmatter import edit_page
+from memory_sidecar.sources.frontmatter import edit_page, parse_page
 from memory_sidecar.sources.memory_files import category_of, content_hash
 from memory_sidecar.sources.memory_names import (
     MEMORY_SUFFIX,
@@ -63,13 +64,18 @@ def share(
     agent: str,
     now_ms: int,
     category: str | None = None,
+    allow_secrets: bool = False,
 ) -> Written:
     """Put a copy of the agent's memory at `path` into `shared`, which says where it comes from.
 
     Its times, tags and evidence stay; what it supersedes among the agent's own does not. The same
-    text that is there already is that memory.
+    text that is there already is that memory. Raises SecretRefused: a page that was written by hand
+    has not been looked at before.
     """
     file = own.read(check_path(path))
+    if not allow_secrets:
+        page = parse_page(file.text)
+        refuse_credentials({**page.meta, "content": page.body})
     folder = category_of(file.path) if category is None else check_category(category)
     origin = f"{agent}/{file.path}"
     meta: Meta = {

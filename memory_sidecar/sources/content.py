@@ -37,12 +37,15 @@ _GENERATED = re.compile(
 _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
 
 
-def text_or_reason(data: bytes, name: str) -> tuple[str, str]:
-    """The text of `data` and "", or "" and the reason to skip a file of this `name`."""
+def text_or_reason(data: bytes, name: str, *, is_asked_for: bool = False) -> tuple[str, str]:
+    """The text of `data` and "", or "" and the reason to skip a file of this `name`.
+
+    A private key is skipped unless it `is_asked_for`.
+    """
     if not data.strip():
         return "", reasons.EMPTY
     text, reason = _decoded(data)
-    reason = reason or _skip_by_text(text, name)
+    reason = reason or _skip_by_text(text, name, is_asked_for=is_asked_for)
     return ("", reason) if reason else (text, "")
 
 
@@ -77,10 +80,10 @@ def _decoded_leniently(data: bytes) -> tuple[str, str]:
         return data.decode("latin-1"), ""
 
 
-def _skip_by_text(text: str, name: str) -> str:
+def _skip_by_text(text: str, name: str, *, is_asked_for: bool) -> str:
     if not text.strip():
         return reasons.EMPTY
-    if _PRIVATE_KEY.match(text):
+    if not is_asked_for and _PRIVATE_KEY.match(text):
         return reasons.SECRETS
     if _is_generated(text[:PROBE_BYTES]):
         return reasons.GENERATED

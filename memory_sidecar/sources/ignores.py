@@ -107,7 +107,7 @@ class IgnoreRules:
 
         What lies in the source itself cannot ask for that.
         """
-        return self._asked_for.match_file(path)
+        return len(self._asked_for) > 0 and self._asked_for.match_file(path)
 
     def _builder(self, start: str) -> ignore.WalkBuilder:
         return (

@@ -59,5 +59,5 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> ReadResul
     except OSError as error:
         return ReadFailed(error.strerror or str(error))
     content_hash = hashlib.sha256(data).hexdigest()
-    text, reason = text_or_reason(data, file.path)
+    text, reason = text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
     return ReadSkipped(reason, content_hash) if reason else TextRead(text, content_hash)

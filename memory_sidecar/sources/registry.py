@@ -64,13 +64,15 @@ class Registry:
         *,
         reserved: frozenset[str] = frozenset(),
         data_dirs: Sequence[Path] = (),
+        tree: Tree | None = None,
     ) -> None:
         """`reserved` are names, in lower case, that no source may have.
 
-        What lies in `data_dirs`, our own data, can be no source.
+        What lies in `data_dirs`, our own data, can be no source. The file is reached through no
+        link in `tree`, by default what lies above the folder of states.
         """
         self._path = path
-        self._tree = Tree(path.parents[2], is_own=True)  # above the folder of states
+        self._tree = tree or Tree(path.parents[2], is_own=True)
         self._reserved = RESERVED | reserved
         self._data_dirs = data_dirs
 

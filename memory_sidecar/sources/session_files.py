@@ -119,10 +119,10 @@ class SessionFiles:
     def changing(self, lock: Path) -> Iterator[None]:
         """Keep others who take `lock` from changing session files meanwhile. Raises StoreBusy.
 
-        It does not lie with the files, which are watched.
+        It lies in the tree `data`, and not with the files, which are watched.
         """
         with named_errors(lock):
-            os.close(Tree(lock.parent, is_own=True).open(lock.name, os.O_RDWR | os.O_CREAT))
+            os.close(self._tree.open(lock, os.O_RDWR | os.O_CREAT))
             held = FileLock(lock, timeout=LOCK_TIMEOUT_S)
             try:
                 held.acquire()

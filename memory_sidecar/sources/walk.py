@@ -122,6 +122,7 @@ class _Collector:
                 mtime_ns=status.st_mtime_ns,
                 ctime_ns=status.st_ctime_ns,
                 skip_reason=self._skip_reason(path, relative, status, is_utf8=is_utf8),
+                is_asked_for=is_utf8 and self._asked_for(relative),
             )
         )
 

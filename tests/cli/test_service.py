@@ -55,6 +55,19 @@ def left(config: Path) -> list[Path]:
     return [path for path in config.rglob("*") if not path.is_dir()]
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_are_not_written_through_a_link(
+    run: Callable[[str], Run], config: Path, tmp_path: Path, unit: str
+) -> None:
+    folder = config / "systemd" / "user"
+    folder.mkdir(parents=True)
+    (folder / unit).symlink_to(tmp_path / "victim")
+    done = run("nothing")("install")
+    assert done.status == 2
+    assert "not a regular file" in done.err
+    assert not (tmp_path / "victim").exists()
+
+
 def test_units_are_written_started_shown_and_removed(
     run: Callable[[str], Run], config: Path
 ) -> None:

@@ -116,6 +116,17 @@ def test_our_own_files_are_for_the_user_alone(tmp_path: Path, umask: int) -> Non
     assert (mode("other/x"), mode("other/x/log")) == (0o777 & ~umask, 0o666 & ~umask)
 
 
+def test_what_others_could_enter_is_closed_to_them_and_no_link_is_followed(top: Path) -> None:
+    (top / "folder").chmod(0o2775)
+    (top / "folder/a.md").chmod(0o664)
+    (top / "link").symlink_to("folder/a.md")
+    tree = Tree(top, is_own=True)
+    for path in ("folder", "nothing", "link"):
+        tree.keep_private(path)
+    modes = [stat.S_IMODE((top / path).stat().st_mode) for path in ("folder", "folder/a.md")]
+    assert modes == [0o700, 0o664]
+
+
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs to give files away")
 def test_another_users_file_is_refused_where_all_are_our_own(top: Path) -> None:
     os.chown(top / "folder/a.md", 4321, -1)

@@ -233,15 +233,18 @@ def test_a_database_belongs_to_one_agent(make_agent, folder, data_dir):
     assert paths(make_agent()) == ["one.md"]
 
 
-def test_its_folder_may_be_a_link(make_agent, folder, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    folder.parent.mkdir(parents=True)
-    folder.symlink_to(tmp_path / "elsewhere")
-    write_memory(folder, "one.md", "The first.")
-    assert paths(make_agent()) == ["one.md"]
-    assert paths(make_agent()) == ["one.md"]
-    (tmp_path / "elsewhere").rename(tmp_path / "unmounted")
-    assert paths(make_agent()) == ["one.md"]
+@pytest.mark.parametrize(
+    "name", ["knowledge", "knowledge/architect", "knowledge/.state", "episodic/architect"]
+)
+def test_none_of_its_folders_may_be_a_link(make_agent, data_dir, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    write_memory(elsewhere, "one.md", "The first.")
+    (data_dir / name).parent.mkdir(parents=True, exist_ok=True)
+    (data_dir / name).symlink_to(elsewhere)
+    for ask in (paths, lambda agent: agent.rebuild(reporter=Silent())):
+        with pytest.raises(PathRefused, match="symbolic link"):
+            ask(make_agent())
+    assert [file.name for file in elsewhere.rglob("*")] == ["one.md"]
 
 
 def test_reads_are_counted_and_outlast_the_database(make_agent, folder, data_dir):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.errors import Conflict, NotFound, PathRefused, SecretRefused, UsageError
 from memory_sidecar.handlers.agents import Agent
 from memory_sidecar.handlers.categories import Categories
 from memory_sidecar.handlers.knowledge import KnowledgeFiles
@@ -187,6 +187,19 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     knowledge.memories().remove(third.path)
     again = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
     assert again.near == ()
+
+
+def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge):
+    path = knowledge.store("Use SQLite.", "decision")
+    file = knowledge.memories()._files.own.root / path
+    key = "ghp" + "_" + "k7Zq2Wm9Xv4Rb1Tn8Ls5Yd3Hf6Jc0PgAeUo9"
+    for field, line in (("token", f"token: {key}\n---\nUse SQLite."), ("content", f"---\n{key}")):
+        file.write_text(f"---\n{line}\n")
+        with pytest.raises(SecretRefused, match=f"^{field}.*GitHub"):
+            knowledge.memories().share(path)
+    assert not (knowledge.data_dir / "knowledge" / "shared").exists()
+    shared = knowledge.memories().share(path, allow_secrets=True)
+    assert (shared.agent, shared.written.is_new) == ("shared", True)
 
 
 def test_shared_memories_are_read_by_all_and_own_ones_by_nobody_else(knowledge):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -106,6 +107,18 @@ def test_a_skill_that_was_changed_is_not_lost(tmp_path):
     assert not (tmp_path / "embedding").exists()
     install_skills(tmp_path, force=True)
     assert mine.read_bytes() == SKILLS["indexing"].file.read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs links")
+@pytest.mark.parametrize("link", ["indexing", "indexing/SKILL.md"])
+def test_a_skill_is_not_written_through_a_link(tmp_path, link):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "skills" / link).parent.mkdir(parents=True)
+    (tmp_path / "skills" / link).symlink_to(tmp_path / "victim" / "new", target_is_directory=True)
+    for force in (False, True):
+        with pytest.raises(PathRefused, match=r"symbolic link|not a regular file"):
+            install_skills(tmp_path / "skills", force=force)
+    assert list((tmp_path / "victim").iterdir()) == []
 
 
 def test_a_file_is_no_place_for_skills(tmp_path):

@@ -103,6 +103,9 @@ def _programs(clone: Path, outside: Outside) -> None:
     program.chmod(0o755)
     for name in ("git", "memvid", "qmd", "systemctl", "python", "sh", "cat"):
         shutil.copy2(program, clone / name)
+    (clone / "skills" / "embedding").mkdir(parents=True)
+    (clone / "skills" / "embedding" / "SKILL.md").symlink_to(outside.folder / "made-by-skills")
+    (clone / "skills" / "indexing").symlink_to(outside.home)
     for name in ("json", "numpy", "tomllib", "sitecustomize", "usercustomize", "memory_sidecar"):
         (clone / f"{name}.py").write_text(MODULE.format(canary=str(outside.canary)))
 
@@ -157,6 +160,13 @@ def _data_directory(data: Path, outside: Outside) -> None:
     )
     os.mkfifo(knowledge / AGENT / "pitfall" / "pipe.md")
     (data / "episodic" / AGENT / "2026-01").symlink_to(outside.home)
+
+
+def lead_out(data: Path, name: str, outside: Outside) -> None:
+    """Put a link in the place of what is called `name` in a data directory."""
+    away = outside.folder / "away"
+    (data / name).rename(away)
+    (data / name).symlink_to(away)
 
 
 def _files(clone: Path, outside: Outside) -> None:

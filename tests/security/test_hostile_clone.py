@@ -16,7 +16,7 @@ import pytest
 from memory_sidecar.cli.main import every_command
 from tests.mcp.host import Host
 from tests.security.conftest import PRIVATE, Scene
-from tests.security.hostile_clone import AGENT, KEY, SECRET, fingerprint
+from tests.security.hostile_clone import AGENT, KEY, SECRET, fingerprint, lead_out
 
 HIDDEN = (SECRET, KEY, PRIVATE)
 MAX_RESIDENT_KB = 900_000
@@ -204,6 +204,23 @@ def test_nor_if_the_user_names_its_data_directory(scene: Scene, registries: str)
     tried = ("index", "store", "query", "get", "prune", "restore", "status", "reindex", "stop")
     for command, arguments, stdin in CALLS:
         if command in tried or command.startswith("session"):
+            scene.call(*command.split(), *arguments, "--data-dir", "data/memory", stdin=stdin)
+    assert scene.harm == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("state", "state/codebase", "knowledge", "knowledge/.state"),
+        *(f"knowledge/{AGENT}", f"knowledge/.state/{AGENT}", f"episodic/{AGENT}"),
+    ],
+)
+def test_nor_if_one_of_its_folders_leads_out_of_it(scene: Scene, name: str) -> None:
+    lead_out(scene.clone / "data" / "memory", name, scene.outside)
+    scene.before = fingerprint(scene.outside.folder)
+    for command, arguments, stdin in CALLS:
+        if command in ("index", "store", "query", "prune", "session save", "reindex", "stop"):
             scene.call(*command.split(), *arguments, "--data-dir", "data/memory", stdin=stdin)
     assert scene.harm == []
 

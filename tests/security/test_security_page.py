@@ -43,6 +43,19 @@ Relative paths
 Names in a list
     sources/test_registry.py::test_a_broken_file_is_named_and_never_overwritten
     sources/test_registry.py::test_a_file_of_another_user_is_not_believed
+No folder or database of ours
+    handlers/test_agents.py::test_none_of_its_folders_may_be_a_link
+    handlers/test_services.py::test_a_link_in_the_place_of_a_database_is_refused
+    security/test_hostile_clone.py::test_nor_if_one_of_its_folders_leads_out_of_it
+Where the data directory itself lies
+    e2e/test_owners.py::test_a_database_behind_a_link_has_the_owner_of_the_real_one
+    handlers/test_agents.py::test_a_registered_directory_is_read_and_left_alone
+Your memories, sessions
+    e2e/test_private_files.py::test_every_command_closes_the_data_directory_to_others
+    handlers/test_services.py::test_what_others_could_read_is_closed_to_them
+Skills and units
+    handlers/test_skills.py::test_a_skill_is_not_written_through_a_link
+    cli/test_service.py::test_units_are_not_written_through_a_link
 What is derived
     flows/test_remove_state.py::test_a_link_on_the_way_is_not_followed
 The data directory, your home

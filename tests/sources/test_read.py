@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from memory_sidecar.sources.read import (
     TextRead,
     read_text,
 )
+from memory_sidecar.sources.walk import walk
 
 LIMIT = 1 << 20
 
@@ -124,6 +126,16 @@ def test_a_private_key_is_left_out_whatever_its_file_is_called(root: Path) -> No
     assert reason(read_bytes(root, key.encode(), path="deploy.txt")) == "may hold secrets"
     about = f"A key begins with {key}"
     assert reason(read_bytes(root, about.encode(), path="notes.md")) == ""
+
+
+def test_a_private_key_that_the_source_asks_for_comes_in(root: Path) -> None:
+    key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
+    (root / "id_rsa").write_text(key)
+    for excludes, expected in (((), ReadSkipped), (("!id_rsa",), TextRead)):
+        (file,) = walk(root, max_file_bytes=1000, excludes=excludes).files
+        assert bool(file.skip_reason) is (expected is ReadSkipped)
+        read = read_text(root, replace(file, skip_reason=""), max_file_bytes=1000)
+        assert isinstance(read, expected)
 
 
 @pytest.mark.parametrize(
