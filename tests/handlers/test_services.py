@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.errors import PathRefused
-from memory_sidecar.handlers.reporter import Silent
 from memory_sidecar.handlers.services import Services
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.paths import OWN_FOLDERS, DataDir
 from memory_sidecar.settings import Settings
 
