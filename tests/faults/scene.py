@@ -46,7 +46,7 @@ TASKS = (
     "- id: T-2\n  text: Count the tills\n  status: done\n  priority: low\n"
 )
 _DERIVED = re.compile(
-    r"\.sqlite|\.lock$|/\.locks/|/cocoindex/|/in_flight$|/state_id$|/state/(daemon|requests)"
+    r"\.sqlite|\.lock$|/\.locks/|/cocoindex/|/(in_flight|opened|state_id)$|/state/(daemon|requests)"
     r"|\.sidecar-tmp-|/crashes\.json$|^/ballast$"
 )
 _VOLATILE = re.compile(
