@@ -41,6 +41,8 @@ CACHE_KIB = 64 * 1024  # of a writer, which sorts and merges in it
 READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file as well
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
+_VFS_WITHOUT_LOCKS = "win32-none" if os.name == "nt" else "unix-none"
+_NO_FILES_BESIDE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError)
 
 
 def connect(
@@ -48,20 +50,12 @@ def connect(
 ) -> apsw.Connection:
     """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
 
-    Where nothing can be written it is opened for reading, and what writes raises StoreReadOnly.
-
     Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
     the disk refuses, StoreBusy where another process holds it for longer than the time-out.
     """
-    read_only = read_only or (path.exists() and not os.access(path.parent, os.W_OK))
-    flags = (
-        apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        if read_only
-        else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    )
     with named_errors(path):
         _check_files(path, is_made=not read_only)
-        connection = apsw.Connection(_name_of(path, read_only=read_only), flags=flags)
+        connection = _open_reader(path) if read_only else apsw.Connection(str(path))
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
             connection.enable_load_extension(True)
@@ -81,17 +75,45 @@ def connect(
     return connection
 
 
-def _name_of(path: Path, *, read_only: bool) -> str:
-    """As SQLite takes it.
+def _open_reader(path: Path) -> apsw.Connection:
+    """A connection that reads the last commit, whatever the disk has room for.
 
-    A reader needs files beside the database, which nobody can make on a disk that cannot be
-    written; nor can anyone change the database there.
+    Readers find their way in the log by a file beside it. Where that can be neither made nor used,
+    no other process writes either: the log is then read without it, under no lock, and where there
+    is no log, and none can be made, the database alone. See `may_be_kept`.
     """
-    if not read_only:
-        return str(path)
-    wal = path.with_name(path.name + "-wal")
-    is_fixed = path.exists() and not wal.exists() and not os.access(path.parent, os.W_OK)
-    return path.absolute().as_uri() + ("?immutable=1" if is_fixed else "")
+    name = path.absolute().as_uri()
+    try:
+        return _try_reader(name)
+    except _NO_FILES_BESIDE:
+        wal = path.with_name(path.name + "-wal")
+        for query in (f"?vfs={_VFS_WITHOUT_LOCKS}", "" if wal.exists() else "?immutable=1"):
+            with suppress(*_NO_FILES_BESIDE):
+                return _try_reader(name + query, is_apart=True)
+        raise
+
+
+def _try_reader(name: str, *, is_apart: bool = False) -> apsw.Connection:
+    connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        if is_apart:
+            connection.pragma("locking_mode", "exclusive")  # keeps its index of the log in memory
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # it holds no lock
+        connection.pragma("schema_version")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def may_be_kept(connection: apsw.Connection) -> bool:
+    """Whether a reader hears of later commits, and lets this process write, once there is room.
+
+    Else it is closed after one use.
+    """
+    is_apart = connection.pragma("locking_mode") == "exclusive"
+    return not is_apart and os.access(os.path.dirname(connection.filename), os.W_OK)  # noqa: PTH120
 
 
 def _check_files(path: Path, *, is_made: bool) -> None:
@@ -153,6 +175,8 @@ def _write_ahead(connection: apsw.Connection) -> None:
     Two that do so at once with a new file would wait for each other, so SQLite refuses one of them
     without the wait of the busy time-out: that is left to us.
     """
+    if connection.readonly("main"):  # as SQLite opens, without a word, what cannot be written
+        raise apsw.ReadOnlyError("it can only be read")
     deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:

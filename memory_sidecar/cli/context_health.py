@@ -72,7 +72,8 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
     opened = open_context(call, root)
     projects = chosen_projects(call, opened, project, every=every)
-    found = call.masked(opened.archive(projects) if archive else opened.tasks(projects))
+    listing = opened.archive if archive else opened.tasks
+    found = call.masked(listing(projects, reporter=call.reporter))
     if call.wants_json:
         call.print_json(
             [

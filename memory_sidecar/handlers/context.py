@@ -31,7 +31,7 @@ from memory_sidecar.context.refs import Refs, rotate_log
 from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.credentials import refuse_credentials
-from memory_sidecar.errors import DiskFull, NotFound, SidecarError, UsageError
+from memory_sidecar.errors import DiskFull, NotFound, PageBroken, SidecarError, UsageError
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.settings import load_settings
 from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
@@ -245,15 +245,34 @@ class Context:
             rotated = [rotate_log(project, suffix=suffix) for project in projects]
         return [path for path in rotated if path is not None]
 
-    def tasks(self, projects: Sequence[Project]) -> list[Task]:
-        """In the order of the files. Raises PageBroken."""
-        with _named_errors(self.root.path):
-            return [task for project in projects for task in read_tasks(project)]
+    def tasks(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Task]:
+        """In the order of the files. Raises PageBroken if that of every project is."""
+        return self._of_each(projects, read_tasks, reporter)
 
-    def archive(self, projects: Sequence[Project]) -> list[Task]:
-        """Move every task that is done to its archive. Raises PageBroken."""
-        with _named_errors(self.root.path):
-            return [task for project in projects for task in archive_tasks(project)]
+    def archive(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Task]:
+        """Move every task that is done to its archive. Raises as `tasks`."""
+        return self._of_each(projects, archive_tasks, reporter)
+
+    def _of_each(
+        self,
+        projects: Sequence[Project],
+        work: Callable[[Project], list[Task]],
+        reporter: Reporter,
+    ) -> list[Task]:
+        """A project whose file is broken does not stop the others."""
+        found: list[Task] = []
+        broken: list[PageBroken] = []
+        for project in projects:
+            try:
+                with _named_errors(self.root.path):
+                    found += work(project)
+            except PageBroken as error:
+                broken.append(error)
+        if broken and len(broken) == len(projects):
+            raise broken[0]
+        for each in broken:
+            reporter.notice(f"left out: {each.message}; {each.hint}")
+        return found
 
     def _embed(self, reporter: Reporter) -> Embed | None:
         models = self._models()

@@ -156,7 +156,7 @@ class Database(Readings[S]):
                 patience_s=STORE_PATIENCE_S,
                 is_needless=is_done,
             )
-        except (StoreBusy, Stopped) as error:
+        except (*CANNOT_WRITE, Stopped) as error:  # the files are as they should be
             reporter.notice(f"written, but not indexed yet: {error}")
             return False
         self.follow(source)
@@ -298,7 +298,11 @@ class Database(Readings[S]):
     ) -> None:
         for source in lost:
             self.follow(source)
-        if self.is_tended and set(known).intersection(wanted or known):
+        has_rows = not set(known).isdisjoint(wanted or known)
+        if self.is_tended and has_rows:
+            for state in self.states():
+                if state.error and state.name not in known:
+                    reporter.notice(f"{state.name} cannot be indexed: {state.error}")
             return
 
         def work(said: Reporter) -> None:
@@ -316,6 +320,10 @@ class Database(Readings[S]):
                 wait_s=LOST_PATIENCE_S if self.is_tended else math.inf,
             )
         except (StoreBusy, Stopped, TimeoutError) as error:
+            reporter.notice(f"{error}: answering from what is indexed")
+        except (NotFound, PathRefused, StoreReadOnly, DiskFull) as error:
+            if not has_rows:
+                raise
             reporter.notice(f"{error}: answering from what is indexed")
 
     # How

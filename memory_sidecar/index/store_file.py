@@ -16,7 +16,7 @@ from memory_sidecar.clock import Clock
 from memory_sidecar.errors import StoreCorrupt
 from memory_sidecar.sqlite import named_errors, set_aside
 from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.identity import is_outdated
+from memory_sidecar.store.identity import found_version
 
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 
@@ -68,8 +68,8 @@ class StoreFile(Generic[S]):
                     path=self.path,
                 )
             if self._store is None:
-                self._was_outdated |= is_outdated(self.path, self._type.SCHEMA)
                 self._store = self._type(self.path, clock=self._clock)
+                self._was_outdated |= self._store.was_outdated
             OPEN_FILES.use(self._store)
             return self._store
 
@@ -104,7 +104,7 @@ class StoreFile(Generic[S]):
             self.beginnings += 1
             self._close(keeps_log=True)
             with suppress(StoreCorrupt):
-                is_outdated(self.path, self._type.SCHEMA)
+                found_version(self.path, self._type.SCHEMA)
             if self.path.exists():
                 set_aside(self.path)
 

@@ -27,11 +27,18 @@ from memory_sidecar.sqlite import (
     connect,
     give_back_free_pages,
     integers,
+    may_be_kept,
     snapshot,
     transaction,
 )
 from memory_sidecar.store.corpus import Corpus
-from memory_sidecar.store.identity import Schema, open_current, read_identity, write_identity
+from memory_sidecar.store.identity import (
+    Schema,
+    found_version,
+    open_current,
+    read_identity,
+    write_identity,
+)
 from memory_sidecar.store.vectors import Vector, VectorIndex, raise_vector_version
 
 MAX_IDLE_READERS = 4  # connections kept for the next questions
@@ -155,7 +162,10 @@ class Write:
 
 
 class DerivedStore(ABC):
-    """The database at `path`, made if it is missing. `vectors` has an index for each corpus."""
+    """The database at `path`, made if it is missing. `vectors` has an index for each corpus.
+
+    One that is there is opened without writing: a full disk is no reason not to read it.
+    """
 
     SCHEMA: ClassVar[Schema]
 
@@ -164,7 +174,11 @@ class DerivedStore(ABC):
         self.vectors = {corpus: VectorIndex(corpus) for corpus in self.SCHEMA.corpora}
         self._clock = clock
         self._write_lock = threading.Lock()
-        self._writer: apsw.Connection | None = open_current(path, self.SCHEMA)
+        found = found_version(path, self.SCHEMA)
+        self.was_outdated = found not in (0, self.SCHEMA.version)
+        self._writer: apsw.Connection | None = None
+        if found != self.SCHEMA.version:
+            self._writer = open_current(path, self.SCHEMA)
         self._file = path.stat()
         self._readers: deque[apsw.Connection] = deque()  # the one used last comes first again
 
@@ -242,7 +256,7 @@ class DerivedStore(ABC):
         except BaseException:
             connection.close()
             raise
-        if len(self._readers) < MAX_IDLE_READERS:
+        if len(self._readers) < MAX_IDLE_READERS and may_be_kept(connection):
             self._readers.append(connection)
         else:
             connection.close()

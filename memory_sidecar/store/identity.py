@@ -54,13 +54,13 @@ def open_current(path: Path, schema: Schema) -> apsw.Connection:
     return connection
 
 
-def is_outdated(path: Path, schema: Schema) -> bool:
-    """Whether `open_current` would set `path` aside. Raises as that does."""
+def found_version(path: Path, schema: Schema) -> int:
+    """The version of the schema in `path`, 0 for none. Raises as `open_current`; writes nothing."""
     if not path.exists():
-        return False
+        return 0
     connection = connect(path, read_only=True)
     try:
-        return _version(connection, path, schema) not in (0, schema.version)
+        return _version(connection, path, schema)
     finally:
         connection.close()
 

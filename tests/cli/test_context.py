@@ -281,6 +281,30 @@ def test_tasks_are_listed_and_archived(context, fly):
     assert (fly / "TASKS.yaml").read_text() == "tasks:\n- {id: b, text: Two}  # next\n"
 
 
+@pytest.mark.parametrize("listing", [(), ("--archive",)])
+def test_a_project_whose_tasks_are_no_file_does_not_stop_the_others(context, fly, listing):
+    (fly / "TASKS.yaml").write_text("tasks:\n- {id: a, text: One, status: done}\n")
+    assert context("init", "--project", "linked").status == 0
+    linked = fly.with_name("linked") / "TASKS.yaml"
+    linked.unlink(missing_ok=True)
+    linked.symlink_to(fly / "TASKS.yaml")
+    done = context("tasks", "--all", *listing, "--json")
+    assert (done.status, [task["project"] for task in done.json]) == (0, ["fly"])
+    assert f"left out: {linked}: symbolic link" in done.err
+    alone = context("tasks", "linked", *listing, "--json")
+    assert (alone.status, alone.error["code"]) == (1, "page_broken")
+
+
+def test_a_project_behind_a_link_does_not_stop_the_others(context, fly, tmp_path):
+    fly.rename(tmp_path / "elsewhere")
+    fly.symlink_to(tmp_path / "elsewhere")
+    assert context("init", "--project", "real").status == 0
+    for command in ("tasks", "refs", "regen"):
+        done = context(command, "--all", "--json")
+        assert done.status == 0, done.err
+    assert f"left out: {fly}/TASKS.yaml: symbolic link" in context("tasks", "--all").err
+
+
 def test_a_setting_names_the_root(run, fly, tmp_path):
     (tmp_path / "memory-sidecar.toml").write_text('context_root = "root"\n')
     inside = tmp_path / "deep"

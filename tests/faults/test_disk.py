@@ -7,11 +7,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 
-from memory_sidecar.errors import DiskFull
+from memory_sidecar.errors import DiskFull, StoreReadOnly
+from memory_sidecar.sqlite import connect
+from memory_sidecar.store.codebase import CodeStore
+from memory_sidecar.store.derived import SourceState
 
 NO_CONFIG = {"XDG_CONFIG_HOME": os.devnull}  # that of a test lies where nobody else may look
 
@@ -166,3 +171,70 @@ def test_a_read_only_disk_answers_whatever_only_reads(run, mount):
         done = run(*writing, "--json", *data)
         assert (done.status, done.error["code"]) == (1, "store_read_only")
     assert run("get", path, "--json", *data).status == 0
+
+
+def close(connection: apsw.Connection) -> None:
+    connection.close()
+
+
+def leave(connection: apsw.Connection) -> None:
+    """As the kill of its process does."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.close()
+
+
+def leave_log_alone(connection: apsw.Connection) -> None:
+    path = Path(connection.filename)
+    leave(connection)
+    path.with_name(path.name + "-shm").unlink()
+
+
+@contextmanager
+def full(mount: Path) -> Iterator[None]:
+    ballast = fill(mount, but_kib=0)
+    yield
+    ballast.unlink()
+
+
+@contextmanager
+def read_only(mount: Path) -> Iterator[None]:
+    subprocess.run(["mount", "-o", "remount,ro", mount], check=True)
+    yield
+    subprocess.run(["mount", "-o", "remount,rw", mount], check=True)
+
+
+@pytest.mark.parametrize("without_room", [full, read_only])
+@pytest.mark.parametrize("end", [close, leave, leave_log_alone])
+def test_a_database_is_read_without_room_whatever_its_writer_left(mount, end, without_room):
+    path = mount / "a.sqlite"
+    writer = connect(path)
+    writer.execute("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+    end(writer)
+    with without_room(mount):
+        readers = [connect(path, read_only=True) for _ in range(2)]
+        for reader in readers:
+            assert reader.execute("SELECT x FROM t").get == 1
+        for reader in readers:
+            reader.close()
+    writer = connect(path)
+    assert writer.execute("SELECT count(*) FROM t").get == 1
+    writer.close()
+
+
+@pytest.mark.parametrize("without_room", [full, read_only])
+def test_a_store_goes_on_once_there_is_room(mount, without_room):
+    path = mount / "codebase.sqlite"
+    CodeStore(path, clock=lambda: 1).close()
+    leave(connect(path))
+    with without_room(mount):
+        store = CodeStore(path, clock=lambda: 1)
+        assert store.source_state("src") is None
+        with pytest.raises((DiskFull, StoreReadOnly)):
+            store.begin_source("src", root=mount, state_id="1")
+    other = CodeStore(path, clock=lambda: 1)
+    other.begin_source("src", root=mount, state_id="1")
+    assert store.source_state("src") == SourceState(mount, "1", "", None)
+    store.begin_source("src", root=mount, state_id="2")
+    assert other.source_state("src") == SourceState(mount, "2", "", None)
+    other.close()
+    store.close()

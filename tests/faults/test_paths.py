@@ -85,7 +85,8 @@ def unreadable() -> Iterator[tuple[Path, Path]]:
 
 def test_a_folder_that_may_not_be_read_is_refused(run, unreadable):
     folder, data = unreadable
-    done = run("index", folder, "--data-dir", data, "--json", cwd=data)
+    no_config = {"XDG_CONFIG_HOME": os.devnull}  # that of a test lies where nobody else may look
+    done = run("index", folder, "--data-dir", data, "--json", cwd=data, environ=no_config)
     assert (done.status, done.error["code"]) == (2, "path_refused")
     assert "Permission denied" in done.error["message"]
 

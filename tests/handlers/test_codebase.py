@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from typing import Any
@@ -132,6 +133,29 @@ def test_an_absent_root_does_not_keep_the_others_from_being_indexed(
     assert (report.sources_absent, report.files_processed) == (("project",), 1)
     assert notices.has("is not there: its index stays as it was")
     assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs FIFOs")
+def test_rules_that_cannot_be_followed_keep_their_source_alone_from_being_indexed(
+    codebase, project, notices, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+    os.mkfifo(second / ".gitignore")
+    with pytest.raises(PathRefused, match="cannot be followed"):
+        codebase.index([second], reporter=notices)
+    assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
+    assert notices.has("cannot be followed: not a regular file: answering from what is indexed")
+    with pytest.raises(PathRefused, match="cannot be followed"):
+        files_with(codebase, notices, "okapi", sources=("second",))
+    (second / ".gitignore").unlink()
+    assert files_with(codebase, notices, "okapi", sources=("second",)) == {"a.py"}
+    os.mkfifo(second / ".gitignore")
+    (second / "b.py").write_text("def okapi(): pass\n")
+    report = codebase.index([], reporter=notices)
+    assert report.sources_absent == ("second",)
+    assert files_with(codebase, notices, "okapi", sources=("second",)) == {"a.py"}
 
 
 def test_an_empty_mount_point_wipes_nothing(codebase, project, notices):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 from memory_sidecar.clock import system_clock
 from memory_sidecar.disk.opening import Tree
+from memory_sidecar.errors import PathRefused
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.index import loop
 from memory_sidecar.index.models import Models
@@ -133,6 +135,24 @@ def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
 def last_failure(codebase: Codebase) -> str | None:
     failure = codebase.data.activity.last_failure
     return failure.message if failure else None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs FIFOs")
+def test_rules_that_cannot_be_followed_are_said_and_stop_no_other_source(
+    codebase, live, root, notices
+):
+    second = root.with_name("second")
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+    os.mkfifo(second / ".gitignore")
+    with pytest.raises(PathRefused):
+        codebase.index([second], reporter=Silent())
+    eventually(lambda: live.states()[-1].error != "")
+    assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
+    assert notices.has("second cannot be indexed: ")
+    (second / ".gitignore").unlink()
+    live.owner.followed()[-1].rescan_soon()
+    eventually(lambda: files_with(codebase, "okapi") == {"a.py"})
 
 
 def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(
