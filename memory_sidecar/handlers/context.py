@@ -31,7 +31,14 @@ from memory_sidecar.context.refs import Refs, rotate_log
 from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.credentials import refuse_credentials
-from memory_sidecar.errors import DiskFull, NotFound, PageBroken, SidecarError, UsageError
+from memory_sidecar.errors import (
+    DiskFull,
+    NotFound,
+    PageBroken,
+    SidecarError,
+    StoreReadOnly,
+    UsageError,
+)
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.settings import load_settings
 from memory_sidecar.sources.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
@@ -315,6 +322,10 @@ def _named_errors(root: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(f"no room left at {root}", hint="make room, and do it again") from error
+        if error.errno == errno.EROFS:
+            raise StoreReadOnly(
+                f"{root} lies on a disk that may only be read", hint="mount it for writing"
+            ) from error
         raise SidecarError(
             f"{error.filename or root}: {error.strerror or error}", hint="check its permissions"
         ) from error
