@@ -15,7 +15,8 @@ from memory_sidecar.sources.ignores import valid_excludes
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan, walk
 
-_many = threading.Lock()  # one source at a time has processes; a few saved files wait for none
+_many = threading.RLock()
+"""Held by the thread that has processes; another one builds without them, and waits for nothing."""
 
 
 class CodeBuilder:
@@ -51,25 +52,24 @@ class CodeBuilder:
 
     @contextmanager
     def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
-        if len(files) < WORTH_PROCESSES:  # maybe in the middle of building many
-            many, self._workers = self._workers, None
-            try:
-                yield
-            finally:
-                self._workers = many
-            return
-        with _many:
-            self._workers = Workers(
-                self._source,
-                files,
-                max_file_bytes=self._settings.max_file_bytes,
-                processes=self._processes,
-            )
-            try:
-                yield
-            finally:
+        around = self._workers  # of the pass that this one came into, if any
+        is_worth = len(files) >= WORTH_PROCESSES and _many.acquire(blocking=False)
+        self._workers = None
+        try:
+            if is_worth:
+                self._workers = Workers(
+                    self._source,
+                    files,
+                    max_file_bytes=self._settings.max_file_bytes,
+                    processes=self._processes,
+                )
+            yield
+        finally:
+            if self._workers is not None:
                 self._workers.close()
-                self._workers = None
+            self._workers = around
+            if is_worth:
+                _many.release()
 
     def build(self, file: SourceFile) -> Document:
         if self._workers is not None:

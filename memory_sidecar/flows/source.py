@@ -147,7 +147,8 @@ class SourceFlow:
     ) -> None:
         """`give_way` is called before each step of a long pass, and may take a moment.
 
-        `between` is called between two slices of a pass, and may `refresh` a part of this source.
+        `between` is called between two slices of a pass, and may `refresh` this source. If that was
+        all of it, the pass that it came into has nothing left to do.
         """
         self.source = source
         self._builder = builder
@@ -162,7 +163,6 @@ class SourceFlow:
         self._unclean_ends = UncleanEnds(state / _OPENED_FILE)
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
-        self._is_under_way = False
         self._pass = _Pass(None, 0)
 
     def refresh(
@@ -206,7 +206,7 @@ class SourceFlow:
         self._require_root_is_itself()
         version = self._builder.version
         made_by = self._made_by()
-        if made_by != version and not self._is_under_way:
+        if made_by != version and not self._pass.is_under_way:
             under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(self.source.name, under=under)
         known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
@@ -218,15 +218,17 @@ class SourceFlow:
         batch = changes(scan, manifest, everything=full or made_by != version)
         total = len(batch.changed) + len(batch.gone)
         around = self._pass  # that this one comes between the slices of, if any
-        self._is_under_way = True
-        done = self._pass = _Pass(progress, total, began_at=self._store.now())
+        done = self._pass = _Pass(
+            progress, total, is_full=full, around=around, began_at=self._store.now()
+        )
         try:
             if batch.changed or batch.gone:
                 self._apply(batch)
         finally:
-            self._pass, self._is_under_way = around, around.total > 0
+            self._pass = around
         if under is None:
             self._store.end_scan(self.source.name, chunker=version)
+            around.overtake(is_full=full)
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),
@@ -298,6 +300,8 @@ class SourceFlow:
                     self._opened_engine().apply(part, beat=self._beat)
                     self._unclean_ends.end()
                     self._between()
+                    if self._pass.is_overtaken:
+                        return
             except BaseException:
                 self._is_ending.set()  # before what builds is taken away
                 raise
@@ -458,10 +462,21 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 class _Pass:
     """Counts of one refresh, from several threads."""
 
-    def __init__(self, progress: Progress | None, total: int, *, began_at: int = 0) -> None:
+    def __init__(
+        self,
+        progress: Progress | None,
+        total: int,
+        *,
+        is_full: bool = False,
+        around: _Pass | None = None,
+        began_at: int = 0,
+    ) -> None:
         self.began_at = began_at  # epoch ms
         self._progress = progress
         self.total = total
+        self.is_overtaken = False  # a later one, of everything, came to its end in between
+        self._is_full = is_full
+        self._around = around
         self._done = 0
         self._lock = threading.Lock()
         self.failures: list[tuple[SourceFile, str]] = []
@@ -469,6 +484,19 @@ class _Pass:
         self.processed = 0
         self.chunks_indexed = 0
         self.chunks_deleted = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._around is not None
+
+    def overtake(self, *, is_full: bool) -> None:
+        """Have this pass, and those that it came into, leave what the later one has done.
+
+        What is to be read again whatever its times say, only one that does so, too, can do.
+        """
+        self.is_overtaken |= is_full or not self._is_full
+        if self._around is not None:
+            self._around.overtake(is_full=is_full)
 
     def count_built(self, file: SourceFile, document: Document) -> None:
         with self._lock:

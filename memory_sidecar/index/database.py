@@ -140,12 +140,12 @@ class Database(Readings[S]):
 
         def work(said: Reporter) -> bool:
             first(said)
-            refreshed = self.owner.refresh(source, said, urgency=Urgency.SHORT, under=under)
+            refreshed = self.owner.refresh(source, said, under=under)
             if refreshed.notice:
                 said.notice(refreshed.notice)
             with suppress(ModelError):
                 if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
-                    self.owner.embed(said, urgency=Urgency.SHORT)
+                    self.owner.embed(said)
             return True
 
         try:
@@ -169,10 +169,10 @@ class Database(Readings[S]):
         def work(said: Reporter) -> None:
             for source in sources:
                 with suppress(NotFound, PathRefused):  # what is indexed of it stays
-                    self.owner.refresh(source, said, urgency=Urgency.SHORT)
+                    self.owner.refresh(source, said)
             with suppress(ModelError):
                 if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
-                    self.owner.embed(said, urgency=Urgency.SHORT)
+                    self.owner.embed(said)
 
         try:
             self.owner.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
@@ -267,9 +267,9 @@ class Database(Readings[S]):
         asked = [
             self.owner.ask_soon(
                 lambda source=source: self.owner.refresh(  # type: ignore[misc]
-                    source, Silent(), urgency=Urgency.ASKED, recheck=True
+                    source, Silent(), recheck=True
                 ),
-                urgency=Urgency.ASKED,
+                urgency=Urgency.BARRIER,
                 key=f"recheck {source.name}",
             )
             for source in sources

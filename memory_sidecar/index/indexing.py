@@ -13,7 +13,6 @@ from memory_sidecar.flows.source import Refreshed
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.index.requests import Urgency
 from memory_sidecar.model import FileStatus
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sqlite import named_errors
@@ -60,7 +59,7 @@ def index_sources(
     absent: dict[str, SidecarError] = {}
     for source in sources:
         try:
-            refreshed = owner.refresh(source, reporter, urgency=Urgency.ASKED, full=full)
+            refreshed = owner.refresh(source, reporter, full=full)
         except (NotFound, PathRefused) as error:
             absent[source.name] = error
             continue
@@ -76,7 +75,7 @@ def index_sources(
         reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
     elif embed:
         wanted = [source.name for source in sources] or None
-        embedded = owner.embed(reporter, urgency=Urgency.ASKED, sources=wanted)
+        embedded = owner.embed(reporter, sources=wanted)
     return _report_of(
         store,
         sources,

@@ -66,6 +66,7 @@ class Loop:
         self._note = note
         self._now_s = now_s
         self._queue = Requests()
+        self._urgency = Urgency.ITSELF  # of what runs
         self._state = threading.Lock()  # of who runs
         self._runner: threading.Thread | None = None
         self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
@@ -169,14 +170,18 @@ class Loop:
         self.is_closing.clear()
         return True
 
-    def serve(self, *, before: Urgency) -> bool:
-        """Do what is asked for and more urgent than `before`; whether there was any.
+    def serve(self) -> bool:
+        """Do what is asked for and more urgent than what runs here; whether there was any.
 
-        For what runs here and takes long, between two slices of it.
+        For what takes long, between two slices of it.
         """
-        has_served = False
-        while not self.is_closing.is_set() and (request := self._queue.take(before=before)):
-            request.run()
+        has_served, around = False, self._urgency
+        while not self.is_closing.is_set() and (request := self._queue.take(before=around)):
+            self._urgency = request.urgency
+            try:
+                request.run()
+            finally:
+                self._urgency = around
             has_served = True
         return has_served
 
@@ -254,7 +259,7 @@ class Loop:
 
     def _turn(self) -> bool:
         """Do the most urgent thing; False when nothing is to be done now."""
-        if self.serve(before=Urgency.ITSELF):
+        if self.serve():
             return True
         if not self._is_due():
             return False

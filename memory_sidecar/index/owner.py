@@ -181,7 +181,6 @@ class Owner(Generic[S]):
         source: Source,
         reporter: Reporter,
         *,
-        urgency: Urgency,
         under: Collection[str] | None = None,
         full: bool = False,
         recheck: bool = False,
@@ -196,7 +195,6 @@ class Owner(Generic[S]):
             return self._pass_over(
                 source,
                 reporter,
-                urgency,
                 under=part,
                 changed=under,
                 full=full,
@@ -209,9 +207,7 @@ class Owner(Generic[S]):
         followed.begin(self._known_folders(source), everything=True)
         return self._told(followed, look, None)
 
-    def embed(
-        self, reporter: Reporter, *, urgency: Urgency, sources: Collection[str] | None = None
-    ) -> int:
+    def embed(self, reporter: Reporter, *, sources: Collection[str] | None = None) -> int:
         """Give the rows of `sources`, or all, their vectors; returns how many got one."""
         done = before = 0
         for done, total in self._embedding.slices(sources, stop=self.loop.is_closing):
@@ -219,7 +215,7 @@ class Owner(Generic[S]):
             before = done
             reporter.progress("vectors", done, total)
             self.loop.tell()
-            self.loop.serve(before=urgency)
+            self.loop.serve()
         if self.loop.is_closing.is_set():
             raise Stopped("the database is being closed")
         return done
@@ -257,9 +253,7 @@ class Owner(Generic[S]):
         under = None if settled.everything else settled.paths
 
         def look() -> Refreshed:
-            return self._pass_over(
-                followed.source, Silent(), Urgency.ITSELF, under=under, recheck=is_first
-            )
+            return self._pass_over(followed.source, Silent(), under=under, recheck=is_first)
 
         try:
             self._told(followed, look, under)
@@ -275,7 +269,7 @@ class Owner(Generic[S]):
             for done, _ in self._embedding.slices(None, stop=self.loop.is_closing):
                 self.activity.vectors.add(done - before)
                 before = done
-                self.loop.serve(before=Urgency.ITSELF)
+                self.loop.serve()
                 if any(each.due_s <= self._now_s() for each in self.followed()):
                     return
         except ModelError as error:
@@ -290,7 +284,6 @@ class Owner(Generic[S]):
         self,
         source: Source,
         reporter: Reporter,
-        urgency: Urgency,
         *,
         under: Collection[str] | None,
         changed: Collection[str] | None = None,
@@ -303,13 +296,10 @@ class Owner(Generic[S]):
 
         around = self._under_way.get(source.name)
         if around is not None:  # this comes between two slices of it
-            refreshed = around.refresh(
+            return around.refresh(
                 under=under, changed=changed, full=full, recheck=recheck, progress=progress
             )
-            if under is None:
-                around.stop()  # what it has left to do is done
-            return refreshed
-        flow = self._flow(source, lambda: self._serve_between(urgency))
+        flow = self._flow(source, self._serve_between)
         with self._state:
             self._under_way[source.name] = flow
         if self.loop.is_closing.is_set():
@@ -334,8 +324,8 @@ class Owner(Generic[S]):
             self._has_pending = True
         return refreshed
 
-    def _serve_between(self, urgency: Urgency) -> None:
-        self.loop.serve(before=urgency)
+    def _serve_between(self) -> None:
+        self.loop.serve()
 
     def _told(
         self, followed: Followed, look: Callable[[], Refreshed], under: Collection[str] | None

@@ -14,8 +14,9 @@ class Urgency(IntEnum):
     """What is done first."""
 
     SHORT = 0  # takes milliseconds, and a caller waits
-    ASKED = 1  # may take long, and a caller waits
-    ITSELF = 2  # no caller waits
+    BARRIER = 1  # brings earlier saves, and a caller waits, with a deadline
+    ASKED = 2  # may take long, and a caller waits
+    ITSELF = 3  # no caller waits
 
 
 @dataclass(eq=False, slots=True)

@@ -16,13 +16,14 @@ from typing import Any
 
 from memory_sidecar.errors import SidecarError
 from memory_sidecar.index.database import Database
-from memory_sidecar.index.resident import return_free
+from memory_sidecar.index.resident import return_free, trim
 
 BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
 LOOK_EVERY_S = 1.0
 FOLLOW_EVERY_S = 5.0  # tried, while what is registered cannot be read
 MAX_AT_ONCE = 3  # owners that begin by themselves; callers have theirs begin besides
 REST_AFTER_S = 30.0  # unused, a database gives its connections back
+TRIM_EVERY_S = 30.0  # where owners work without a pause
 UNLOAD_AFTER_S = 300.0  # unused, the memory of its vectors, too
 
 _log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Tending:
     def start(self) -> None:
         self.every(LOOK_EVERY_S, self._look)
         self.every(FOLLOW_EVERY_S, self._follow)
+        self.every(TRIM_EVERY_S, self._trim)
         self._thread.start()
 
     def wake(self) -> None:
@@ -151,6 +153,10 @@ class Tending:
         if self._has_worked and not any(each.owner.loop.is_running for each in databases):
             self._has_worked = False
             return_free()  # of every file a little was in memory
+
+    def _trim(self) -> None:
+        if self._has_worked:
+            trim()
 
     def _all(self) -> list[Database[Any]]:
         with self._lock:

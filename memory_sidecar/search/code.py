@@ -12,13 +12,14 @@ chunk is read last, of the hits alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
 
 from memory_sidecar.model import Chunk, CodeHit, CodeQuery, SearchMode
 from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.beside import BESIDE
 from memory_sidecar.search.filters import allowed_chunks
 from memory_sidecar.search.fusion import Question, keyword_share
 from memory_sidecar.search.named import Names, named_chunks, names_in
@@ -42,8 +43,6 @@ PATHS_KEPT = 1 << 14
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
-# The vector arm works beside the keyword arm: nearly all of it runs outside of Python's lock.
-_beside = ThreadPoolExecutor(4, thread_name_prefix="question")
 _path_stems: dict[str, frozenset[str]] = {}
 
 
@@ -111,7 +110,7 @@ def _start_scan(
 ) -> Future[tuple[Ids, Floats]]:
     """The vector arm: ids and cosines of all chunks that `connection` sees."""
     # Whoever waits here does so for what was submitted before it, so that one at least goes on.
-    others = [_beside.submit(embed_query, wording) for wording in wordings[1:]]
+    others = [BESIDE.submit(embed_query, wording) for wording in wordings[1:]]
 
     viewing: Future[VectorView] = Future()
 
@@ -119,7 +118,7 @@ def _start_scan(
         vectors = [embed_query(wordings[0]), *(other.result() for other in others)]
         return viewing.result().cosines(np.stack(vectors).mean(axis=0))
 
-    scanning = _beside.submit(scan)
+    scanning = BESIDE.submit(scan)
     try:
         viewing.set_result(index.view(connection))
     except BaseException as error:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from memory_sidecar.memory_model import MemoryQuery
 from memory_sidecar.model import Explanation, SearchMode
 from memory_sidecar.search.arms import Arm, Scores, among
+from memory_sidecar.search.beside import BESIDE
 from memory_sidecar.search.explain import explained
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit, within_budget
@@ -53,7 +54,6 @@ OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer ho
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
-_embedding = ThreadPoolExecutor(2, thread_name_prefix="question")
 # A path or an atom's id. A plain word is neither, even where a memory is called like it.
 _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
 
@@ -120,7 +120,7 @@ class _Search:
         """With what both arms say."""
         embedding: Future[Vector] | None = None
         if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
-            embedding = _embedding.submit(scope.embed_query, query.text)
+            embedding = BESIDE.submit(scope.embed_query, query.text)
         chosen = chosen_chunks(scope.connection, query.filter, now=now)
         words, meaning = _word_arm(query, scope.connection, chosen), Arm.silent()
         if embedding is not None:

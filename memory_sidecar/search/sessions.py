@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memory_sidecar.model import Explanation, SearchMode
 from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.beside import BESIDE
 from memory_sidecar.search.explain import explained
 from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.required import Required
@@ -60,8 +61,6 @@ MAX_ROWS_SCORED = 40_000  # by BM25
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
 
-_pool = ThreadPoolExecutor(4, thread_name_prefix="question")
-
 
 def search_sessions(
     query: SessionQuery,
@@ -81,7 +80,7 @@ def search_sessions(
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        vector = _pool.submit(embed_query, asked.text)
+        vector = BESIDE.submit(embed_query, asked.text)
     searches = []
     for kind in query.kinds:
         required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
@@ -138,7 +137,7 @@ def _scanning(
         return None
     view = index.view(connection)
     # After the question's own vector in the same queue, so that one at least goes on.
-    return _pool.submit(lambda: view.cosines(vector.result()))
+    return BESIDE.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)

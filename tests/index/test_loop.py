@@ -131,7 +131,7 @@ def test_what_is_short_comes_before_what_takes_long_and_between_its_slices(loop)
         assert go_on.wait(DEADLINE_S)
         for number in range(3):
             order.append(f"slice {number}")
-            loop.serve(before=Urgency.ASKED)
+            loop.serve()
 
     loop.tend(lambda: None)
     first = loop.ask_soon(take_long, urgency=Urgency.ASKED, key="long")
@@ -142,6 +142,27 @@ def test_what_is_short_comes_before_what_takes_long_and_between_its_slices(loop)
     for future in (first, asked, short):
         future.result(DEADLINE_S)
     assert order == ["slice 0", "short", "slice 1", "slice 2", "asked"]
+
+
+def test_only_what_is_more_urgent_comes_between_the_slices_of_what_came_between(loop, due):
+    order: list[str] = []
+
+    def barrier() -> None:
+        loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.ASKED, key="asked")
+        loop.ask_soon(lambda: order.append("short"), urgency=Urgency.SHORT, key="short")
+        loop.serve()
+        order.append("barrier")
+
+    def by_itself() -> None:
+        loop.ask_soon(barrier, urgency=Urgency.BARRIER, key="barrier")
+        loop.serve()
+        order.append("by itself")
+
+    due.at_s, due.does = 0.0, by_itself
+    loop.tend(lambda: None)
+    loop.begin()
+    eventually(lambda: not loop.is_running)
+    assert order == ["short", "barrier", "asked", "by itself"]
 
 
 def test_many_callers_of_one_key_are_answered_by_one(loop):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from memory_sidecar.clock import system_clock
 from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import PathRefused
+from memory_sidecar.flows.source import SLICE_FILES
 from memory_sidecar.handlers.codebase import Codebase
 from memory_sidecar.index import loop
 from memory_sidecar.index.models import Models
@@ -291,6 +293,24 @@ def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypa
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
     end(tending)
+
+
+def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
+    codebase, live, root
+):
+    for number in range(3 * SLICE_FILES):
+        (root / f"m{number}.py").write_text(f"def zebra_{number}(): pass\n")
+    passes = codebase.data.activity
+    with ThreadPoolExecutor(2) as pool:
+        indexing = pool.submit(codebase.index, [root], reporter=Silent(), embed=False)
+        eventually(lambda: passes.files("project") is not None)
+        (root / "pkg" / "last.py").write_text("def okapi(): pass\n")
+        waiting = pool.submit(codebase.data.wait_fresh, timeout_ms=int(1000 * DEADLINE_S))
+        eventually(lambda: files_with(codebase, "okapi") == {"pkg/last.py"})
+        assert waiting.result(DEADLINE_S)
+        report = indexing.result(DEADLINE_S)
+    assert report.files_total >= 3 * SLICE_FILES
+    assert codebase.status().sources[0].indexed == 3 * SLICE_FILES + 2
 
 
 def damage(db: Path) -> None:
