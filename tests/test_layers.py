@@ -54,7 +54,17 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the one way in which files are opened and written", ("disk",)),
     (
         "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        ("errors", "visible", "model", "outputs", "strength", "clock", "priority", "cocoindex_env"),
+        (
+            "errors",
+            "visible",
+            "model",
+            "outputs",
+            "strength",
+            "clock",
+            "times",
+            "priority",
+            "cocoindex_env",
+        ),
     ),
 )
 

@@ -18,8 +18,9 @@ from memory_sidecar.outputs import memories as out
 from memory_sidecar.paths import SHARED
 from memory_sidecar.search.memory_hit import title_of
 from memory_sidecar.sources.atoms import AtomKind
-from memory_sidecar.sources.memory_files import parse_time, tags_by_key
+from memory_sidecar.sources.memory_files import tags_by_key
 from memory_sidecar.sources.memory_names import check_category
+from memory_sidecar.times import parse_time
 
 TIME_HELP = "A date, a moment, or so long ago: 7d, 12h, 6mo."
 

@@ -19,7 +19,7 @@ from memory_sidecar.memories.draft import Draft, parse_expiry
 from memory_sidecar.memories.write import Changes
 from memory_sidecar.outputs import memories as out
 from memory_sidecar.sources.memory_files import tags_by_key
-from memory_sidecar.store.agent import OWN_DIRECTORY
+from memory_sidecar.store.memories import OWN_DIRECTORY
 
 EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 

@@ -23,8 +23,7 @@ from memory_sidecar.sources.atoms import (
     text_of,
     texts_of,
 )
-from memory_sidecar.sources.frontmatter import parse_page
-from memory_sidecar.sources.memory_files import MAX_MEMORY_BYTES
+from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES, parse_page
 
 NO_ATOMS = frozenset({INDEX, CORTEX, "README.md"})
 
@@ -147,7 +146,7 @@ def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom |
         wanted = f"{kind.prefix}-NNN.md"
         return Stray(path, "its name is no id", f"call it {wanted}, or move it away")
     try:
-        text = folder.read(file, MAX_MEMORY_BYTES)[0].decode("utf-8")
+        text = folder.read(file, MAX_PAGE_BYTES)[0].decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

@@ -28,9 +28,8 @@ from memory_sidecar.sources.atoms import (
     is_page_path,
     text_of,
 )
-from memory_sidecar.sources.frontmatter import Page, line_breaks, parse_page
+from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
 from memory_sidecar.sources.memory_files import (
-    MAX_MEMORY_BYTES,
     MemoryPage,
     category_of,
     file_hash,
@@ -41,8 +40,8 @@ from memory_sidecar.sources.memory_names import CATEGORY_FILE
 from memory_sidecar.sources.memory_walk import walk_memories
 from memory_sidecar.sources.registry import Source
 from memory_sidecar.sources.walk import Scan
-from memory_sidecar.store.agent import OWN_DIRECTORY
 from memory_sidecar.store.memories import (
+    OWN_DIRECTORY,
     CategoryDocument,
     MemoryChunk,
     MemoryDocument,
@@ -87,7 +86,7 @@ class MemoryBuilder:
         del known  # there are no rules to save
         if self.believes_empty and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
-        scan = walk_memories(self._directory.root, max_file_bytes=MAX_MEMORY_BYTES, under=under)
+        scan = walk_memories(self._directory.root, max_file_bytes=MAX_PAGE_BYTES, under=under)
         files = (
             replace(file, skip_reason=_INDEX_REASON)
             if _GENERATED_INDEX.fullmatch(file.path)
@@ -103,7 +102,7 @@ class MemoryBuilder:
 
     def build(self, file: SourceFile) -> Document:
         try:
-            data = Tree(self._directory.root).read(file.path, MAX_MEMORY_BYTES)
+            data = Tree(self._directory.root).read(file.path, MAX_PAGE_BYTES)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileVanished("deleted while it was being indexed") from error
         except FileRefused as refusal:

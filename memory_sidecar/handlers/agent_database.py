@@ -25,7 +25,8 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.paths import AgentPaths
 from memory_sidecar.sources.registry import Registry, Source
 from memory_sidecar.sqlite import Connection
-from memory_sidecar.store.agent import OWN_DIRECTORY, SESSIONS, AgentStore
+from memory_sidecar.store.agent import SESSIONS, AgentStore
+from memory_sidecar.store.memories import OWN_DIRECTORY
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""

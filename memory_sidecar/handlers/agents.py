@@ -23,9 +23,9 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memory_model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.model import SearchMode
 from memory_sidecar.paths import AgentPaths
+from memory_sidecar.search.arms import Judge
 from memory_sidecar.search.memories import Scope, search_memories
 from memory_sidecar.search.memory_hit import MemoryHit
-from memory_sidecar.search.rerank import Judge
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.agent import AgentStore
 from memory_sidecar.store.memories import MEMORY_CHUNKS

@@ -8,7 +8,7 @@ from memory_sidecar.handlers.knowledge import KnowledgeFiles
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archived
 from memory_sidecar.memories.categories import Described
-from memory_sidecar.store.agent import OWN_DIRECTORY
+from memory_sidecar.store.memories import OWN_DIRECTORY
 from memory_sidecar.store.memory_lookup import CategoryRow, list_categories
 
 

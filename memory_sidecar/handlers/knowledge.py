@@ -11,7 +11,7 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memory_model import address, parse_address
-from memory_sidecar.store.agent import OWN_DIRECTORY
+from memory_sidecar.store.memories import OWN_DIRECTORY
 
 
 class KnowledgeFiles:

@@ -26,8 +26,7 @@ from memory_sidecar.memory_model import (
 from memory_sidecar.sources.access_log import log_move
 from memory_sidecar.sources.memory_files import memory_id
 from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
-from memory_sidecar.store.agent import OWN_DIRECTORY
-from memory_sidecar.store.memories import MEMORY_CHUNKS
+from memory_sidecar.store.memories import MEMORY_CHUNKS, OWN_DIRECTORY
 from memory_sidecar.store.memory_lookup import (
     Neighbour,
     files_naming,

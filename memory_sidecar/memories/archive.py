@@ -17,7 +17,7 @@ from memory_sidecar.disk.atomic import delete_file, move_file, remove_empty_fold
 from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, NotFound
 from memory_sidecar.memories.directory import Directory
-from memory_sidecar.sources.memory_files import MAX_MEMORY_BYTES
+from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
 from memory_sidecar.sqlite import named_errors
 
@@ -111,8 +111,8 @@ class Archive:
         with named_errors(target):
             if directory.tree.status(target) is None:
                 return True
-            there = directory.tree.read(target, MAX_MEMORY_BYTES)
-            return there == self.data.read(self._file(archived), MAX_MEMORY_BYTES)
+            there = directory.tree.read(target, MAX_PAGE_BYTES)
+            return there == self.data.read(self._file(archived), MAX_PAGE_BYTES)
 
     def _file(self, archived: Archived) -> Path:
         return self.root / archived.batch / archived.directory / archived.path

@@ -25,8 +25,8 @@ from memory_sidecar.disk.atomic import (
 )
 from memory_sidecar.disk.opening import Tree
 from memory_sidecar.errors import Conflict, NotFound, PathRefused, StoreBusy
+from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.sources.memory_files import (
-    MAX_MEMORY_BYTES,
     MemoryPage,
     file_hash,
     read_memory,
@@ -117,7 +117,7 @@ class Directory:
             try:
                 folder, name = self.tree.enter_above(file)
                 with folder:
-                    content, status = folder.read(name, MAX_MEMORY_BYTES)
+                    content, status = folder.read(name, MAX_PAGE_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 return None
         mtime_ms = status.st_mtime_ns // 1_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy.typing as npt
 from memory_sidecar.store.vectors import Floats, Ids
 
 Scores = npt.NDArray[np.float64]
+
+Judge = Callable[[str, Sequence[str]], Sequence[float]]
+"""How well each text answers a question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,19 @@ from memory_sidecar.model import Chunk, CodeHit, CodeQuery, SearchMode
 from memory_sidecar.search.arms import Arm, among
 from memory_sidecar.search.beside import BESIDE
 from memory_sidecar.search.filters import allowed_chunks
-from memory_sidecar.search.fusion import Question, keyword_share
+from memory_sidecar.search.fusion import Question
 from memory_sidecar.search.named import Names, named_chunks, names_in
 from memory_sidecar.search.ranking import Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.codebase import CHUNKS, CodeStore
 from memory_sidecar.store.directory import Mask
-from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of, stems_of
+from memory_sidecar.store.keyword import (
+    Keywords,
+    keyword_scores,
+    keyword_share,
+    keywords_of,
+    stems_of,
+)
 from memory_sidecar.store.lookup import StoredChunk, read_chunks, read_symbols
 from memory_sidecar.store.vectors import Floats, Ids, Vector, VectorIndex, VectorView
 

@@ -25,7 +25,6 @@ from memory_sidecar.store.keyword import STOPWORDS, plain_words
 
 Floats = npt.NDArray[np.float32]
 
-BM25_HALF = 20.0  # the BM25 that gives half of the keyword share
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
@@ -151,8 +150,3 @@ def _by_prefix(words: Iterable[str]) -> dict[str, list[str]]:
         if len(word) >= PREFIX_LETTERS and word not in STOPWORDS:
             found.setdefault(word[:PREFIX_LETTERS], []).append(word)
     return found
-
-
-def keyword_share(bm25: Floats) -> Floats:
-    """BM25 (n,) ≥ 0 as a share in 0…1 that saturates."""
-    return (bm25 / (bm25 + BM25_HALF)).astype(np.float32)

@@ -21,15 +21,14 @@ import numpy as np
 
 from memory_sidecar.memory_model import MemoryQuery
 from memory_sidecar.model import Explanation, SearchMode
-from memory_sidecar.search.arms import Arm, Scores, among
+from memory_sidecar.search.arms import Arm, Judge, Scores, among
 from memory_sidecar.search.beside import BESIDE
 from memory_sidecar.search.explain import explained
-from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit, within_budget
-from memory_sidecar.search.rerank import Judge, reranked
+from memory_sidecar.search.rerank import reranked
 from memory_sidecar.sqlite import Connection
-from memory_sidecar.store.agent import AgentStore
-from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of
+from memory_sidecar.store.derived import DerivedStore
+from memory_sidecar.store.keyword import Keywords, keyword_scores, keyword_share, keywords_of
 from memory_sidecar.store.memories import MEMORY_CHUNKS
 from memory_sidecar.store.memory_chunks import (
     ChunkPlace,
@@ -63,7 +62,7 @@ class Scope:
     """One database to search. Without `embed_query` it has no vector arm."""
 
     agent: str
-    store: AgentStore
+    store: DerivedStore
     connection: Connection  # to one commit of it
     embed_query: EmbedQuery | None
 

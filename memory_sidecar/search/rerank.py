@@ -10,13 +10,11 @@ that is what it costs: a budget of time would give other answers on another day.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from memory_sidecar.search.arms import Judge
 from memory_sidecar.search.memory_hit import NAMED_FROM, MemoryHit
-
-Judge = Callable[[str, Sequence[str]], Sequence[float]]
-"""How well each text answers a question."""
 
 MAX_HITS = 10
 PASSAGE_CHARACTERS = 400  # of one, from its beginning

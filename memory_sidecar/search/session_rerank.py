@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_sidecar.search.rerank import Judge
+from memory_sidecar.search.arms import Judge
 from memory_sidecar.session_model import HitKind
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.session_lookup import FoundRow, read_rows

@@ -23,12 +23,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memory_sidecar.model import Explanation, SearchMode
-from memory_sidecar.search.arms import Arm, among
+from memory_sidecar.search.arms import Arm, Judge, among
 from memory_sidecar.search.beside import BESIDE
 from memory_sidecar.search.explain import explained
-from memory_sidecar.search.fusion import keyword_share
 from memory_sidecar.search.required import Required
-from memory_sidecar.search.rerank import Judge
 from memory_sidecar.search.session_ranking import (
     COMMON_RANK,
     COVERAGE_WEIGHT,
@@ -41,7 +39,7 @@ from memory_sidecar.search.session_rerank import MAX_HITS, judged_order
 from memory_sidecar.session_model import HitKind, SessionHead, SessionHit, SessionQuery
 from memory_sidecar.sqlite import Connection
 from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.keyword import Keywords, keyword_scores, keywords_of
+from memory_sidecar.store.keyword import Keywords, keyword_scores, keyword_share, keywords_of
 from memory_sidecar.store.postings import held_words, read_postings
 from memory_sidecar.store.session_lookup import (
     CORPUS_OF,

@@ -20,7 +20,7 @@ from typing import Any
 from memory_sidecar.clock import iso_utc
 from memory_sidecar.disk.opening import Tree
 from memory_sidecar.sources.json_text import BrokenJson, read_json
-from memory_sidecar.sources.memory_files import parse_time
+from memory_sidecar.times import parse_time
 
 MOVED = "move"
 PART_BYTES = 64 << 20  # of a log, read at once

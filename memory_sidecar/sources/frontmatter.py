@@ -21,6 +21,7 @@ from memory_sidecar.sources.yaml_entries import BrokenYaml, Entry, NoMapping, ya
 from memory_sidecar.sources.yaml_simple import simple_mapping
 from memory_sidecar.sources.yaml_text import plain_value, yaml_lines, yaml_value
 
+MAX_PAGE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
 _CLOSING = re.compile(r"[\r\n](---[ \t]*(?:\r\n?|\n|\Z))")
 _LINE_BREAK = re.compile(r"\r\n?|\n")

@@ -21,9 +21,8 @@ from memory_sidecar.store.memories import (
     move_uses,
 )
 
-OWN_DIRECTORY = "memories"
 SESSIONS = "sessions"
-"""The sources that an agent's own folders are; directories registered besides have other names."""
+"""The source that its folder of sessions is; no directory registered besides is called so."""
 
 _LOG_POSITION = "access_log_position"
 

@@ -31,6 +31,7 @@ _WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
 MAX_QUERY_WORDS = 64
+BM25_HALF = 20.0  # the BM25 that gives half of the keyword share
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 
 STOPWORDS = frozenset(
@@ -149,6 +150,11 @@ def keyword_scores(
         (match_expression(keywords.terms), -1 if limit is None else limit),
     ).get
     return np.fromstring(ids, np.int64, sep=","), np.fromstring(scores, np.float32, sep=",")
+
+
+def keyword_share(bm25: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """BM25 (n,) ≥ 0 as a share in 0…1 that saturates."""
+    return (bm25 / (bm25 + BM25_HALF)).astype(np.float32)
 
 
 def _tokens(connection: Connection, name: str, arguments: list[str], text: str) -> list[str]:

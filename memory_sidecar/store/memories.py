@@ -19,6 +19,9 @@ from memory_sidecar.store.corpus import Corpus
 from memory_sidecar.store.derived import Replacement, Write
 from memory_sidecar.store.keyword import index_words
 
+OWN_DIRECTORY = "memories"
+"""The source that an agent's own folder is; directories registered besides have other names."""
+
 MEMORY_CHUNKS = Corpus(
     name="memory_chunk",
     rows="memory_chunks",

@@ -10,7 +10,7 @@ from memory_sidecar.flows.memories import MemoryBuilder
 from memory_sidecar.memory_model import Relation, address, parse_address
 from memory_sidecar.model import FileStatus
 from memory_sidecar.sources.registry import Source
-from memory_sidecar.store.agent import OWN_DIRECTORY
+from memory_sidecar.store.memories import OWN_DIRECTORY
 from tests.conftest import write_memory
 
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from memory_sidecar.search.fusion import (
-    BM25_HALF,
     KEYWORD_WEIGHT,
     KEYWORD_WEIGHT_QUOTED,
     NAME_WEIGHT,
     PATH_WEIGHT,
     Question,
-    keyword_share,
 )
+from memory_sidecar.store.keyword import BM25_HALF, keyword_share
 
 
 def test_keyword_share_saturates_and_keeps_order():

@@ -9,11 +9,11 @@ from memory_sidecar.sources.memory_files import (
     file_hash,
     memory_id,
     memory_slug,
-    parse_time,
     read_memory,
     tags_by_key,
     texts,
 )
+from memory_sidecar.times import parse_time
 
 MARCH_1 = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 
