@@ -27,13 +27,13 @@ import numpy as np
 from command import run_command
 from machine import describe_machine
 
+from memory_sidecar.agents.services import Services
 from memory_sidecar.context.atoms import read_shelf
+from memory_sidecar.context.handlers import init
 from memory_sidecar.context.layout import Project, Root
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache, vector_key
-from memory_sidecar.handlers.context import init
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.sources.atoms import AtomKind
-from memory_sidecar.sources.frontmatter import new_page
 
 DIMENSION = 384
 RUNS = 5

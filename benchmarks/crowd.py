@@ -15,15 +15,15 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.memories import Memories
-from memory_sidecar.handlers.services import Services
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.agents.memories import Memories
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Draft
-from memory_sidecar.memory_model import MemoryQuery
-from memory_sidecar.model import SearchMode
-from memory_sidecar.sources.memory_files import read_memory
+from memory_sidecar.memories.files import read_memory
+from memory_sidecar.memories.model import MemoryQuery
 
 AGENT = "crowd"
 PROCESSES = 8

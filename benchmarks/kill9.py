@@ -31,10 +31,10 @@ from machine import RESULTS, describe_machine, machine_slug
 from rows import Rows, differences, rows_of
 from trees import add_tree_options, chosen_tree
 
-from memory_sidecar.clock import system_clock
+from memory_sidecar.agents.services import Services
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.clock import system_clock
 from memory_sidecar.embedding.cache import vector_key
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.store.codebase import CodeStore
 
 DB = "codebase.sqlite"
 KNOWN = "embeddings.sqlite"

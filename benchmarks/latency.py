@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.services import Services
+from memory_sidecar.agents.services import Services
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.model import CodeQuery, SearchMode
-from memory_sidecar.store.codebase import CodeStore
 
 _DIMENSION = 384
 _ROUNDS = 3

@@ -23,18 +23,18 @@ from crowd import store_while_killed
 from figures import Results
 from machine import describe_machine
 
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.memories import Memories
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.handlers.watching import Watching
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.agents.memories import Memories
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Draft
-from memory_sidecar.memory_model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.model import SearchMode
-from memory_sidecar.sources.frontmatter import new_page
-from memory_sidecar.sources.memory_files import memory_slug
+from memory_sidecar.memories.files import memory_slug
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 
 AGENT = "bench"
 CATEGORIES = ("pitfall", "pattern", "decision/storage", "decision/api", "preference", "outcome")

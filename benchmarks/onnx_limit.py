@@ -19,11 +19,11 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.flows.vectors import SLICE_TEXTS, embed_slice
-from memory_sidecar.handlers.services import Services
+from memory_sidecar.agents.services import Services
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.index.pending import SLICE_TEXTS, embed_slice
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.store.codebase import CodeStore
 
 _TURN_CHUNKS = 128  # about four seconds
 _MAX_TOKENS = 512

@@ -25,13 +25,13 @@ from machine import describe_machine
 from retrieval import write_report
 from trees import cache_folder
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.model import CodeQuery, SearchMode
-from memory_sidecar.paths import StorePaths
-from memory_sidecar.settings import Settings
 
 CUT = 10
 TOP_CHUNKS = 50  # so that the first ten files are among them

@@ -30,13 +30,13 @@ from metrics import Judged, mean_metrics
 from trees import cache_folder
 from turns_as_memories import measure_memories, print_memories
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import load_settings
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter, Silent
-from memory_sidecar.model import CodeQuery, SearchMode
-from memory_sidecar.paths import StorePaths
-from memory_sidecar.settings import load_settings
 
 TOP_CHUNKS = 50  # of which the first ten files are judged
 _ENDINGS = {"python": ".py"}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from memory_sidecar.sqlite import connect
-from memory_sidecar.store.codebase import CodeStore
-from memory_sidecar.store.corpus import Corpus
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.sqlite import connect
+from memory_sidecar.index.corpus import Corpus
 
 Rows = dict[str, Counter[tuple[object, ...]]]  # by table
 

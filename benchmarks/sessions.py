@@ -21,13 +21,13 @@ import numpy as np
 from figures import Results
 from machine import describe_machine
 
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.sessions import Sessions
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.index.keyword import STOPWORDS
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.model import SearchMode
-from memory_sidecar.session_model import TIERS, SessionFilter, SessionQuery
-from memory_sidecar.store.keyword import STOPWORDS
+from memory_sidecar.sessions.model import TIERS, SessionFilter, SessionQuery
 
 AGENT = "bench"
 FIRST_AT = 1_700_000_000_000

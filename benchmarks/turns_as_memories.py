@@ -16,15 +16,15 @@ from typing import Any
 from conversations import ConversationSet, Metrics, Question
 from metrics import Judged, mean_metrics
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.agents import Agent
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import load_settings
+from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.memory_model import MemoryQuery
-from memory_sidecar.model import SearchMode
-from memory_sidecar.paths import DataDir
-from memory_sidecar.settings import load_settings
-from memory_sidecar.sources.frontmatter import new_page
+from memory_sidecar.memories.model import MemoryQuery
 
 TOP_K = 20
 STAMP = "2026-03-01T09:12:00Z"  # of all of them, so that none is stronger

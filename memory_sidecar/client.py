@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
+from memory_sidecar.core.locate import data_dir_option, leading_options_last, locate
+from memory_sidecar.core.trust import ask_or_tell
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.protocol import ProtocolError
-from memory_sidecar.locate import data_dir_option, leading_options_last, locate
-from memory_sidecar.trust import ask_or_tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _check_new(arguments: list[str], options: list[str]) -> int | None:
     if named is None or os.path.lexists(os.path.expanduser(named)):
         return None
     from memory_sidecar.cli.new_data_dir import check_new_data_dir
-    from memory_sidecar.errors import NotFound
+    from memory_sidecar.core.errors import NotFound
 
     try:
         _note(check_new_data_dir(options, named))
@@ -137,8 +137,8 @@ def _run_here(arguments: list[str]) -> int:
 
 def _started(data_dir: str) -> Link | None:
     """A connection to a daemon that is started for it; `None` where none could live."""
+    from memory_sidecar.core.errors import DaemonUnreachable
     from memory_sidecar.daemon.start import start_daemon
-    from memory_sidecar.errors import DaemonUnreachable
 
     if _is_set(NO_AUTOSTART_VARIABLE):
         raise DaemonUnreachable(
@@ -310,7 +310,7 @@ def _is_set(variable: str) -> bool:
 
 
 def _fail_unreachable(arguments: list[str], message: str, hint: str) -> int:
-    from memory_sidecar.errors import DaemonUnreachable
+    from memory_sidecar.core.errors import DaemonUnreachable
 
     return _explain(DaemonUnreachable(message, hint=hint), arguments)
 
@@ -318,7 +318,7 @@ def _fail_unreachable(arguments: list[str], message: str, hint: str) -> int:
 def _explain(error: Exception, arguments: list[str]) -> int:
     """Say what went wrong as every command does; returns the exit status."""
     from memory_sidecar.cli.form import error_line, wants_json
-    from memory_sidecar.errors import DaemonUnreachable, SidecarError
+    from memory_sidecar.core.errors import DaemonUnreachable, SidecarError
 
     if not isinstance(error, SidecarError):
         error = DaemonUnreachable(str(error), hint="use --no-daemon")

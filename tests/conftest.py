@@ -26,19 +26,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.main import run as run_call
-from memory_sidecar.clock import Clock, system_clock
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import Clock, system_clock
+from memory_sidecar.core.errors import ModelError, ModelMissing
+from memory_sidecar.core.paths import SHARED, DataDir, StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
-from memory_sidecar.errors import ModelError, ModelMissing
-from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.paths import SHARED, DataDir, StorePaths
-from memory_sidecar.settings import Settings
-from memory_sidecar.sources.frontmatter import new_page
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # nothing that the developer has set or trusts

@@ -22,8 +22,9 @@ OURS = {
     "memory_sidecar.daemon.link",
     "memory_sidecar.daemon.plain_json",
     "memory_sidecar.daemon.protocol",
-    "memory_sidecar.locate",
-    "memory_sidecar.trust",
+    "memory_sidecar.core",
+    "memory_sidecar.core.locate",
+    "memory_sidecar.core.trust",
 }
 DIRECT = {"__future__", "_json", "_socket"}
 

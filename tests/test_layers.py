@@ -27,69 +27,52 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("turns words into one call and its result into words; nobody else knows click", ("cli",)),
     ("the same for calls of MCP; takes a second to import, so only its command does", ("mcp",)),
     (
-        "handlers: one call for each command, the same whoever asks; daemon: keeps a process and "
-        "moves text, whatever is asked",
-        ("handlers", "daemon"),
-    ),
-    ("the owner of each database: watches, queues, writes; knows no kind of file", ("index",)),
-    (
-        "the two stories, each told from end to end; saving must not depend on asking",
-        ("flows", "search", "grep", "memories", "context", "sessions"),
+        "agents: what a command asks of an agent, composed of what each domain knows; daemon: "
+        "keeps a process and moves text, whatever is asked",
+        ("agents", "daemon"),
     ),
     (
-        "one job each, tried alone: a chunker needs no database, a store no model, a walk neither",
-        ("store", "chunking", "embedding", "sources"),
+        "one folder for each domain, from its files to its hits; none knows another",
+        ("code", "memories", "sessions", "context", "grep"),
     ),
     (
-        "where things lie, the one way to open SQLite, and what was under way at a crash",
-        ("paths", "sqlite", "crash_log"),
+        "the core of every database derived from files: its owner, rows, words and vectors; knows "
+        "no kind of file",
+        ("index",),
     ),
-    ("what can be set; how other programs are run", ("settings", "children")),
     (
-        "what memories and sessions are, and what looks like a secret in them",
-        ("memory_model", "session_model", "credentials"),
+        "one job each, tried alone: a chunker needs no database, a model no store, a walk neither",
+        ("embedding", "chunking", "disk"),
     ),
-    ("which data directory is meant", ("locate",)),
-    ("which folders the user trusts to bring one", ("trust",)),
-    ("the one way in which files are opened and written", ("disk",)),
     (
-        "what everything shares, so it knows nothing; cocoindex_env must come before cocoindex",
-        (
-            "errors",
-            "visible",
-            "model",
-            "outputs",
-            "strength",
-            "clock",
-            "times",
-            "priority",
-            "cocoindex_env",
-        ),
+        "what everything shares: errors, settings and trust, files and databases opened in one way",
+        ("core",),
     ),
+    ("what commands and tools print, so it knows nothing", ("outputs",)),
 )
 
 # Third-party code that only its owners may see, parts or single modules, so that replacing it
 # stays their affair.
 OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cocoindex": (
-        "prints and reports on import, and takes 100 ms; flows run it, chunking uses its splitter",
-        ("flows", "chunking"),
+        "prints and reports on import, and takes 100 ms; index runs it, chunking uses its splitter",
+        ("index", "chunking"),
     ),
     "fastembed": ("takes 400 ms to import; nobody else may know which model runs", ("embedding",)),
     "onnxruntime": ("the same", ("embedding",)),
     "apsw": (
         "SQL stays with the tables it belongs to: those of a store and the vector cache",
-        ("sqlite", "store", "embedding.cache"),
+        ("core.sqlite", "index", "code", "memories", "sessions", "agents.store", "embedding.cache"),
     ),
-    "sqlite_vec": ("loaded where SQLite is opened", ("sqlite",)),
+    "sqlite_vec": ("loaded where SQLite is opened", ("core.sqlite",)),
     "sqlite3": ("may lack extensions; we use apsw", ()),
     "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep")),
     "tree_sitter_language_pack": ("the same", ("chunking",)),
-    "inotify_simple": ("one instance for the process; elsewhere it is not there", ("sources",)),
-    "watchdog": ("what watches where there is no inotify", ("sources",)),
-    "ignore": ("one reading of git's rules", ("sources",)),
+    "inotify_simple": ("one instance for the process; elsewhere it is not there", ("disk",)),
+    "watchdog": ("what watches where there is no inotify", ("disk",)),
+    "ignore": ("one reading of git's rules", ("disk",)),
     "pygit2": ("one commit is made; takes 50 ms to import", ("context.commit",)),
-    "yaml": ("one reading of frontmatter, whoever wrote it", ("sources",)),
+    "yaml": ("one reading of frontmatter, whoever wrote it", ("disk",)),
     "click": ("see cli above", ("cli",)),
     "mcp": ("takes a second to import", ("mcp",)),
     "mcp_types": ("the same", ("mcp",)),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.settings import Settings
+from memory_sidecar.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

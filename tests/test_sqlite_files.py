@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.errors import PathRefused
-from memory_sidecar.sqlite import connect
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.sqlite import connect
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 

@@ -12,7 +12,7 @@ from memory_sidecar.chunking.outline import has_outline
 from memory_sidecar.chunking.packing import split
 from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.chunking.sections import chunk_sections
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
 CHUNKER_VERSION = "1"

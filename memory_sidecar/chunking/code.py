@@ -13,7 +13,7 @@ from typing import TypeAlias
 from memory_sidecar.chunking.lines import Lines, Span
 from memory_sidecar.chunking.outline import Definition, outline
 from memory_sidecar.chunking.packing import MAX_BYTES, pack, split
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 _Part: TypeAlias = tuple[Span, Sequence[Definition]]  # with the definitions inside it
 

@@ -10,7 +10,7 @@ import re
 from itertools import accumulate
 from typing import TypeAlias
 
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 Span: TypeAlias = tuple[int, int]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-import memory_sidecar.cocoindex_env  # noqa: F401
+import memory_sidecar.core.cocoindex_env  # noqa: F401
 from memory_sidecar.chunking.lines import Lines, Span
 
 if TYPE_CHECKING:

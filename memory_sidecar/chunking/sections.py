@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.packing import pack, split
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 _HEADER = re.compile(r"\[{1,2}\s*([^\s\[\]].*?)\s*\]{1,2}\s*(?:[#;].*)?")
 _COMMENT = ("#", ";")

@@ -19,17 +19,17 @@ from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from memory_sidecar.children import child_environment
 from memory_sidecar.cli.form import Styled, error_line, wants_json
 from memory_sidecar.cli.progress import Progress
-from memory_sidecar.credentials import mask_document
-from memory_sidecar.errors import SidecarError, UsageError
-from memory_sidecar.visible import visible, visible_json
+from memory_sidecar.core.children import child_environment
+from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.visible import visible, visible_json
 
 if TYPE_CHECKING:
+    from memory_sidecar.agents.services import Services
     from memory_sidecar.cli.hints import Hints
-    from memory_sidecar.handlers.codebase import Codebase
-    from memory_sidecar.handlers.services import Services
+    from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.mcp.conversation import McpConversation
 
     OpenServices = Callable[..., Services]
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
     # They take most of half a second to import, and commands about plain files need none.
-    from memory_sidecar.handlers.services import Services
+    from memory_sidecar.agents.services import Services
 
     return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
 

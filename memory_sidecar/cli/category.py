@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from memory_sidecar.agents.categories import Categories
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import allow_secrets_option, joined, with_agent, with_help
 from memory_sidecar.cli.store import files_of
-from memory_sidecar.handlers.categories import Categories
 from memory_sidecar.memories.categories import Described
 
 

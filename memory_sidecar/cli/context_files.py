@@ -8,9 +8,9 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.context_root import chosen_projects, open_context, root_option
 from memory_sidecar.cli.options import allow_secrets_option, with_call
 from memory_sidecar.context.create import Draft
-from memory_sidecar.errors import UsageError
-from memory_sidecar.handlers.context import init as init_root
-from memory_sidecar.sources.atoms import AtomKind
+from memory_sidecar.context.handlers import init as init_root
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.atoms import AtomKind
 
 
 @click.command()

@@ -9,7 +9,7 @@ from memory_sidecar.cli.context_root import chosen_projects, open_context, root_
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.context.findings import Finding
 from memory_sidecar.context.health import RULES
-from memory_sidecar.errors import SidecarError
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.outputs import context as out
 
 _rule = click.Choice(list(RULES))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.context.handlers import Context, find_root
 from memory_sidecar.context.layout import Project
-from memory_sidecar.handlers.context import Context, find_root
-from memory_sidecar.settings import Settings, load_settings
+from memory_sidecar.core.settings import Settings, load_settings
 
 root_option = click.option("--root", metavar="DIR", help="The root; found upwards otherwise.")
 

@@ -13,11 +13,11 @@ from memory_sidecar.cli.context_root import (
 )
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
-from memory_sidecar.errors import SidecarError, UsageError
-from memory_sidecar.handlers.context import commit as commit_reads
-from memory_sidecar.handlers.context import record
+from memory_sidecar.context.handlers import commit as commit_reads
+from memory_sidecar.context.handlers import record
+from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.outputs import context as out
-from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 
 @click.command()

@@ -15,7 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from memory_sidecar.clock import system_clock
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import (
+    Conflict,
+    DaemonUnreachable,
+    SidecarError,
+    StoreReadOnly,
+    UsageError,
+)
+from memory_sidecar.core.paths import find_data_dir
+from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
@@ -24,20 +33,11 @@ from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import FileLock, holder
 from memory_sidecar.daemon.server import Kind
 from memory_sidecar.daemon.start import EXIT_NO_PLACE
-from memory_sidecar.errors import (
-    Conflict,
-    DaemonUnreachable,
-    SidecarError,
-    StoreReadOnly,
-    UsageError,
-)
-from memory_sidecar.paths import find_data_dir
-from memory_sidecar.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from memory_sidecar.agents.services import Services
     from memory_sidecar.cli.call import Call
     from memory_sidecar.daemon.conversation import Conversation
-    from memory_sidecar.handlers.services import Services
 
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 EMBEDDING = frozenset({"embed", "store"})  # as long as their text is
@@ -66,14 +66,14 @@ def companions_of(
     services: Services, *, environ: Mapping[str, str], begin: threading.Event
 ) -> Sequence[Companion]:
     """Everything that the daemon does without being asked, once `begin` is set."""
-    from memory_sidecar.handlers.watching import Watching
+    from memory_sidecar.agents.watching import Watching
 
     return [Watching(services, begin=begin), *_context_companions(services, environ)]
 
 
 def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Companion]:
-    from memory_sidecar.handlers.context import Context, find_root
-    from memory_sidecar.handlers.context_live import ContextLive
+    from memory_sidecar.context.handlers import Context, find_root
+    from memory_sidecar.context.live import ContextLive
 
     if not services.settings.context_regen:
         return []
@@ -198,7 +198,7 @@ class Commands:
     def _open_services(
         self, call: Call, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]
     ) -> Services:
-        from memory_sidecar.handlers.services import Services
+        from memory_sidecar.agents.services import Services
 
         if find_data_dir(data_dir, cwd=cwd, environ=environ).root.resolve() != self._data_dir:
             return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
@@ -217,8 +217,8 @@ class Commands:
 
     def _shared(self, settings: Settings) -> Services:
         """The services of the daemon; `settings` count if nobody has needed them before."""
-        from memory_sidecar.handlers.services import Services
-        from memory_sidecar.paths import DataDir
+        from memory_sidecar.agents.services import Services
+        from memory_sidecar.core.paths import DataDir
 
         with self._opening:
             if self._services is None:

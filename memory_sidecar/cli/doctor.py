@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from memory_sidecar.agents.doctor import examine, repair
+from memory_sidecar.agents.doctor_check import Finding
+from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.errors import SidecarError
-from memory_sidecar.handlers.doctor import examine, repair
-from memory_sidecar.handlers.finding import Finding
-from memory_sidecar.handlers.neighbours import examine_qmd
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.outputs import upkeep as out
 
 

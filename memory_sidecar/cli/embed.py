@@ -8,8 +8,8 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import joined, with_call
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.embedding.embedder import Vectors
-from memory_sidecar.errors import UsageError
 
 
 @click.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from memory_sidecar.agents.journal import agent_of, put, sessions_of
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import (
     TextCommand,
@@ -12,12 +13,11 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_call,
 )
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import UsageError
-from memory_sidecar.handlers.journal import agent_of, put, sessions_of
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.outputs import sessions as out
-from memory_sidecar.session_model import SessionHit, SessionQuery
 from memory_sidecar.sessions.journal import Entry
+from memory_sidecar.sessions.model import SessionHit, SessionQuery
 
 MAX_TOP_K = 1000
 

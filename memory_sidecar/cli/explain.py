@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.model import Explanation
+from memory_sidecar.core.model import Explanation
 from memory_sidecar.outputs import common as out
 
 

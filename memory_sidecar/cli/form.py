@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.credentials import mask_document
-from memory_sidecar.errors import SidecarError
-from memory_sidecar.visible import visible_json
+from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.visible import visible_json
 
 JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(

@@ -9,8 +9,8 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import known_language, with_call
+from memory_sidecar.grep import handlers as handler
 from memory_sidecar.grep.files import Extent, GrepHit
-from memory_sidecar.handlers import grep as handler
 from memory_sidecar.outputs.code import Capture, FoundCode
 
 MAX_LIMIT = 1_000_000

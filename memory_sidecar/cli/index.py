@@ -9,7 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import force_option, with_call
 from memory_sidecar.index.indexing import IndexReport
-from memory_sidecar.store.report import ListedFile
+from memory_sidecar.index.report import ListedFile
 
 
 @click.command()

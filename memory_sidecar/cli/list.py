@@ -7,7 +7,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import print_memories, with_filters
 from memory_sidecar.cli.options import COUNT, with_agent
-from memory_sidecar.memory_model import MemoryFilter, MemoryList, Sort
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 
 # Lists go by the names that the columns have, too.
 _SORTS = {sort.value: sort for sort in Sort} | {

@@ -16,7 +16,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import with_help
-from memory_sidecar.errors import SidecarError, UsageError
+from memory_sidecar.core.errors import SidecarError, UsageError
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE

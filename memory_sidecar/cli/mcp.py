@@ -7,8 +7,8 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import with_agent
-from memory_sidecar.errors import UsageError
-from memory_sidecar.sources.memory_names import check_agent
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.memories.names import check_agent
 
 TOOLSETS = ("code", "memories", "sessions")
 

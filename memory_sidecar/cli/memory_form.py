@@ -10,17 +10,17 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, title
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.paths import SHARED
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.draft import parse_age
-from memory_sidecar.memory_model import MemoryFilter, MemoryList, StoredMemory
+from memory_sidecar.memories.files import tags_by_key
+from memory_sidecar.memories.hit import title_of
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, StoredMemory
+from memory_sidecar.memories.names import check_category
 from memory_sidecar.outputs import memories as out
-from memory_sidecar.paths import SHARED
-from memory_sidecar.search.memory_hit import title_of
-from memory_sidecar.sources.atoms import AtomKind
-from memory_sidecar.sources.memory_files import tags_by_key
-from memory_sidecar.sources.memory_names import check_category
-from memory_sidecar.times import parse_time
 
 TIME_HELP = "A date, a moment, or so long ago: 7d, 12h, 6mo."
 

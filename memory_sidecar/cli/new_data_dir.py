@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_sidecar.errors import NotFound
+from memory_sidecar.core.errors import NotFound
 
 # One word, or those of a command and the one below it.
 MAKING = frozenset(

@@ -11,7 +11,7 @@ import click
 from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.hints import Hints
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 
 Command = Callable[..., None]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from memory_sidecar.visible import visible_line
+from memory_sidecar.core.visible import visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -10,9 +10,9 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.memory_form import body_lines, memory_json, memory_line, with_filters
 from memory_sidecar.cli.options import AT_LEAST_ONE, TextCommand, joined, text_argument, with_agent
-from memory_sidecar.memory_model import MemoryFilter, MemoryQuery
-from memory_sidecar.model import SearchMode
-from memory_sidecar.search.memory_hit import MemoryHit
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.memories.hit import MemoryHit
+from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 
 MAX_TOP_K = 1000
 SHOWN_LINES = 8

@@ -7,7 +7,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import print_memories, with_filters
 from memory_sidecar.cli.options import COUNT, with_agent
-from memory_sidecar.memory_model import MemoryFilter, MemoryList
+from memory_sidecar.memories.model import MemoryFilter, MemoryList
 
 RECENT_LIMIT = 10
 

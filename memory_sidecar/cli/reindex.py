@@ -7,7 +7,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.index import print_report, report_json
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.index.indexing import IndexReport
 
 

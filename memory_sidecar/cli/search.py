@@ -15,9 +15,9 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_call,
 )
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.handlers.codebase import Freshness, narrowed
-from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.code.handlers import Freshness, narrowed
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.model import CodeFilter, CodeHit, CodeQuery, SearchMode
 from memory_sidecar.outputs import code as out
 
 MAX_TOP_K = 1000

@@ -10,10 +10,10 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.daemon import check_level, take_over
 from memory_sidecar.cli.daemon import serve as serve_until_stopped
 from memory_sidecar.cli.options import with_call
+from memory_sidecar.core.paths import find_data_dir
+from memory_sidecar.core.settings import load_settings
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.link import reach
-from memory_sidecar.paths import find_data_dir
-from memory_sidecar.settings import load_settings
 
 
 @click.command()

@@ -12,12 +12,12 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call, with_help
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.errors import NotFound, SidecarError
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.paths import find_data_dir
+from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
-from memory_sidecar.disk.atomic import replace_file
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import NotFound, SidecarError
-from memory_sidecar.paths import find_data_dir
-from memory_sidecar.sqlite import named_errors
 
 NAME = "memory-sidecar"
 UNITS = (f"{NAME}.socket", f"{NAME}.service")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.form import Styled, title
@@ -18,13 +19,13 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_agent,
 )
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import UsageError
-from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.memories.draft import parse_age
-from memory_sidecar.model import SearchMode
 from memory_sidecar.outputs import sessions as out
-from memory_sidecar.session_model import (
+from memory_sidecar.sessions.json import parse_time
+from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
     Outcome,
@@ -33,7 +34,6 @@ from memory_sidecar.session_model import (
     SessionHit,
     SessionQuery,
 )
-from memory_sidecar.sources.session_json import parse_time
 
 MAX_TOP_K = 1000
 SHOWN_CHARACTERS = 400

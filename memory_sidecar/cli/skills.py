@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call, with_help
-from memory_sidecar.handlers.skills import Skill, all_skills, install_skills
 from memory_sidecar.outputs import upkeep as out
 
 

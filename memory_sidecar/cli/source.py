@@ -6,9 +6,9 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import force_option, with_call, with_help
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.outputs import code as out
-from memory_sidecar.sources.registry import Source
 
 
 @click.group()

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import click
 
 from memory_sidecar import __version__
+from memory_sidecar.agents.status import AgentStatus, agent_states
 from memory_sidecar.cli.call import Call, Host
 from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import ModelError, NoIndex, UsageError
-from memory_sidecar.handlers.agent_status import AgentStatus, agent_states
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import ModelError, NoIndex, UsageError
+from memory_sidecar.core.model import FileStatus
 from memory_sidecar.index.activity import Failure, FilesUnderWay, seconds_left
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.resident import resident_bytes
-from memory_sidecar.model import FileStatus
 from memory_sidecar.outputs import code as out
 from memory_sidecar.outputs.common import ErrorText
 

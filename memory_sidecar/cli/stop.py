@@ -6,8 +6,8 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
+from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
-from memory_sidecar.paths import find_data_dir
 
 
 @click.command()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.agents.memories import Memories, Remembered
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import (
     TextCommand,
@@ -12,14 +14,12 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_agent,
 )
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.memories import Memories, Remembered
+from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.memories.draft import Draft, parse_expiry
+from memory_sidecar.memories.files import tags_by_key
+from memory_sidecar.memories.store import OWN_DIRECTORY
 from memory_sidecar.memories.write import Changes
 from memory_sidecar.outputs import memories as out
-from memory_sidecar.sources.memory_files import tags_by_key
-from memory_sidecar.store.memories import OWN_DIRECTORY
 
 EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 

@@ -6,8 +6,8 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.errors import PathRefused, UsageError
-from memory_sidecar.trust import answer, answers
+from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.core.trust import answer, answers
 
 
 @click.command()

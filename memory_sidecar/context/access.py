@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.context.layout import PROJECTS, Project, Root, is_root
-from memory_sidecar.errors import NotFound
-from memory_sidecar.sources.access_log import append_lines
-from memory_sidecar.sources.atoms import is_atom_path
+from memory_sidecar.core.errors import NotFound
+from memory_sidecar.disk.access_log import append_lines
+from memory_sidecar.disk.atoms import is_atom_path
 
 DIRECTORY_SEARCH = "_directory_search"
 MAX_DEPTH = 20  # of a response

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.context.layout import CORTEX, INDEX, Project
-from memory_sidecar.disk.opening import FileRefused, Folder
-from memory_sidecar.sources.atoms import (
+from memory_sidecar.core.opening import FileRefused, Folder
+from memory_sidecar.disk.atoms import (
     AtomFacts,
     AtomId,
     AtomKind,
@@ -23,7 +23,7 @@ from memory_sidecar.sources.atoms import (
     text_of,
     texts_of,
 )
-from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES, parse_page
+from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, parse_page
 
 NO_ATOMS = frozenset({INDEX, CORTEX, "README.md"})
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_sidecar.errors import SidecarError
+from memory_sidecar.core.errors import SidecarError
 
 if TYPE_CHECKING:
     from pygit2 import IndexEntry, Repository

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from memory_sidecar.context.atoms import atom_ids
 from memory_sidecar.context.layout import Project, template
-from memory_sidecar.disk.atomic import create_file
-from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.sources.atoms import STANDINGS, AtomId, AtomKind
-from memory_sidecar.sources.frontmatter import new_page
+from memory_sidecar.core.atomic import create_file
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.disk.atoms import STANDINGS, AtomId, AtomKind
+from memory_sidecar.disk.frontmatter import new_page
 
 ANTI_PATTERN = "ANTI-PATTERN:"
 ANTI_PATTERN_TAG = "anti-pattern"

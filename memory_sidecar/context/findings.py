@@ -9,8 +9,8 @@ from pathlib import Path
 
 from memory_sidecar.context.atoms import Atom
 from memory_sidecar.context.layout import MAX_PAGE_BYTES
-from memory_sidecar.disk.atomic import replace_file
-from memory_sidecar.sources.frontmatter import edit_page
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.disk.frontmatter import edit_page
 
 Fix = Callable[[], object]
 

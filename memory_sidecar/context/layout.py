@@ -20,10 +20,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 
-from memory_sidecar.disk.atomic import create_file
-from memory_sidecar.disk.opening import FileRefused, Tree
-from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.sources.atoms import GENERATED_LIST, AtomKind
+from memory_sidecar.core.atomic import create_file
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
 
 CORTEX = "CORTEX.md"
 OVERVIEW = "OVERVIEW.md"

@@ -29,9 +29,9 @@ from memory_sidecar.context.layout import (
     Project,
     Root,
 )
-from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.sources.atoms import AtomKind
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.disk.atoms import AtomKind
 
 FILES = "files"
 PROJECT_LINES = "projects"

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from memory_sidecar.context.layout import Project, page_bytes
-from memory_sidecar.disk.atomic import move_file
-from memory_sidecar.sources.atoms import is_id, time_of
-from memory_sidecar.sources.json_text import BrokenJson, read_json
+from memory_sidecar.core.atomic import move_file
+from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.disk.atoms import is_id, time_of
 
 COUNTS = "access-counts.json"
 

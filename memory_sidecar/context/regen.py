@@ -34,10 +34,10 @@ from memory_sidecar.context.refs import (
     load_counts,
     read_log,
 )
-from memory_sidecar.disk.atomic import replace_file
-from memory_sidecar.disk.opening import FileRefused, Tree
-from memory_sidecar.sources.atoms import AtomKind
-from memory_sidecar.sources.frontmatter import edit_page
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.disk.frontmatter import edit_page
 
 
 @dataclass(frozen=True, slots=True)

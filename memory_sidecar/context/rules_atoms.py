@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from memory_sidecar.context.create import ANTI_PATTERN, ANTI_PATTERN_TAG
 from memory_sidecar.context.findings import Finding, about
 from memory_sidecar.context.survey import REFERENCES, REPLACED_BY, Survey
-from memory_sidecar.sources.atoms import STANDINGS, AtomKind, date_of, text_of, texts_of
+from memory_sidecar.disk.atoms import STANDINGS, AtomKind, date_of, text_of, texts_of
 
 REQUIRED = ("id", "date", "project", "summary", "tags")
 CHANGED = frozenset({"challenged", "corrected", "superseded", "refined", "invalidated"})

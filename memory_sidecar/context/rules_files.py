@@ -35,10 +35,10 @@ from memory_sidecar.context.refs import broken_lines
 from memory_sidecar.context.regen import Change, write
 from memory_sidecar.context.survey import Survey
 from memory_sidecar.context.tasks import read_tasks
-from memory_sidecar.disk import reasons
-from memory_sidecar.disk.atomic import TEMPORARY_PREFIX, delete_file
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import PageBroken
+from memory_sidecar.core import reasons
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX, delete_file
+from memory_sidecar.core.errors import PageBroken
+from memory_sidecar.core.opening import Tree
 
 MAX_STATUS_LINES = 120
 MAX_ISSUES_LINES = 80

@@ -10,7 +10,7 @@ from memory_sidecar.context.atoms import Atom
 from memory_sidecar.context.create import ANTI_PATTERN
 from memory_sidecar.context.findings import Finding, about
 from memory_sidecar.context.survey import CHALLENGES, REPLACES, Survey
-from memory_sidecar.sources.atoms import AtomId, Standing, date_of, text_of
+from memory_sidecar.disk.atoms import AtomId, Standing, date_of, text_of
 
 STALE_AFTER = timedelta(days=30)
 # Of two summaries under bge-small. Said again in other words, they measure 0.93 to 0.98; about the

@@ -12,7 +12,7 @@ from memory_sidecar.context.atoms import Atom
 from memory_sidecar.context.layout import Project, Root
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.context.regen import Change, Plan
-from memory_sidecar.sources.atoms import ids_in
+from memory_sidecar.disk.atoms import ids_in
 
 if TYPE_CHECKING:  # 0.1 s to import
     import numpy as np

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_sidecar.context.layout import ARCHIVE, MAX_PAGE_BYTES, TASKS, Project, template
-from memory_sidecar.disk.atomic import replace_file
-from memory_sidecar.disk.opening import FileRefused
-from memory_sidecar.errors import Conflict, PageBroken
-from memory_sidecar.sources.atoms import text_of
-from memory_sidecar.sources.yaml_lines import BrokenYaml, Node, read_yaml
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.errors import Conflict, PageBroken
+from memory_sidecar.core.opening import FileRefused
+from memory_sidecar.disk.atoms import text_of
+from memory_sidecar.disk.yaml_lines import BrokenYaml, Node, read_yaml
 
 DONE = frozenset({"done", "completed", "complete", "closed"})
 

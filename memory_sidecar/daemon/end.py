@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.link import Link, find
 from memory_sidecar.daemon.lock import FileLock, holder
-from memory_sidecar.errors import DaemonUnreachable
 
 ENDS_WITHIN_S = 8.0  # of being asked to
 END_TIMEOUT_S = 9.0  # until it is killed

@@ -19,7 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from memory_sidecar import __version__
-from memory_sidecar.crash_log import CrashLog
+from memory_sidecar.core.crash_log import CrashLog
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.daemon import systemd
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import ENDS_WITHIN_S
@@ -27,7 +28,6 @@ from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import FileLock
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
-from memory_sidecar.disk.opening import Tree
 
 IN_PLACE_CHECK_S = 5.0
 _IDLE = frozenset({"MainThread", "end"})  # threads that keep nothing from ending

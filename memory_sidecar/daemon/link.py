@@ -163,6 +163,6 @@ def _same(one: str, other: str) -> bool:
 
 
 def _unreachable(message: str, hint: str) -> Exception:
-    from memory_sidecar.errors import DaemonUnreachable
+    from memory_sidecar.core.errors import DaemonUnreachable
 
     return DaemonUnreachable(message, hint=hint)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar import __version__
+from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon.address import is_private, socket_paths, state_file
 from memory_sidecar.daemon.systemd import passed_socket
-from memory_sidecar.errors import DaemonUnreachable
 
 BACKLOG = 1024
 

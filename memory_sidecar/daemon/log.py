@@ -15,8 +15,8 @@ from io import TextIOWrapper
 from textwrap import indent
 from typing import Any
 
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.visible import visible, visible_line
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.visible import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
 MAX_BYTES = 1 << 20

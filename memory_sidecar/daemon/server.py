@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memory_sidecar.crash_log import CrashLog
+from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.conversation import Conversation
 from memory_sidecar.daemon.exchange import Exchange, Request, Turn

@@ -13,12 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+from memory_sidecar.core.errors import DaemonUnreachable
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.daemon.address import SAFELY, state_file
 from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.lock import FileLock
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import DaemonUnreachable
 
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 12.0  # one ends, an older one was faster, and its end
 DAEMON_MODULE = "memory_sidecar.cli.daemon"

@@ -1,1 +1,1 @@
-"""How files are reached: what is opened, what is refused, and what is written whole."""
+"""What is on disk: registered folders, the files they hold, what a page of text says."""

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from memory_sidecar.clock import Clock, system_clock
-from memory_sidecar.errors import StoreBusy, StoreCorrupt, StoreError, StoreForeign
-from memory_sidecar.sqlite import (
+from memory_sidecar.core.clock import Clock, system_clock
+from memory_sidecar.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreForeign
+from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
     connect,
     give_back_free_pages,

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.core.errors import ModelCorrupt
+from memory_sidecar.core.priority import EMBEDDING, go_behind
 from memory_sidecar.embedding.on_demand import OnDemand, corrupt, give_back_arena, open_model
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
-from memory_sidecar.errors import ModelCorrupt
-from memory_sidecar.priority import EMBEDDING, go_behind
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding  # 0.4 s to import: only when a model is loaded

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from memory_sidecar.core.errors import ModelCorrupt
 from memory_sidecar.embedding.supply import ModelFiles
-from memory_sidecar.errors import ModelCorrupt
 
 Model = TypeVar("Model")
 

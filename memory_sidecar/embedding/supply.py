@@ -20,9 +20,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from memory_sidecar.errors import ModelCorrupt, ModelMissing
-from memory_sidecar.settings import Settings
-from memory_sidecar.trust import home
+from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.trust import home
 
 Origin = Literal["configured", "package", "fastembed"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from memory_sidecar.chunking.language import TEXT, detect_language
 from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.core.model import SourceFile
+from memory_sidecar.disk.read import ReadFailed, TextRead, read_text
 from memory_sidecar.grep.finder import Finder
 from memory_sidecar.grep.match import Found
-from memory_sidecar.model import SourceFile
-from memory_sidecar.sources.read import ReadFailed, TextRead, read_text
 
 NO_TREE = "its code is nested too deep, on too long lines, or takes too long to read as a tree"
 _HEAD = 4096  # characters that tell the language

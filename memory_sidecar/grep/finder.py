@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import tree_sitter
 
 from memory_sidecar.chunking.syntax import parse
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, find
 from memory_sidecar.grep.pattern import check_pattern, why_no_code

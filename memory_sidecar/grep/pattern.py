@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 
 MAX_CHARS = 10_000
 MAX_HOLES = 30

@@ -15,7 +15,7 @@ import tree_sitter
 
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.syntax import grammar
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS, FRAGMENT
 from memory_sidecar.grep.nodes import (
     SEPARATORS,

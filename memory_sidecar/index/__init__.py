@@ -1,0 +1,1 @@
+"""What every database derived from files shares: its owner, its rows, its words and vectors."""

@@ -13,8 +13,8 @@ from concurrent.futures import wait
 from contextlib import suppress
 from typing import TypeVar, cast
 
-from memory_sidecar.clock import Clock
-from memory_sidecar.errors import (
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.errors import (
     DiskFull,
     ModelError,
     NotFound,
@@ -23,26 +23,26 @@ from memory_sidecar.errors import (
     StoreCorrupt,
     StoreReadOnly,
 )
-from memory_sidecar.flows.document import Stopped
-from memory_sidecar.flows.source import Builder, SourceFlow, remove_state
-from memory_sidecar.flows.vectors import known_vectors
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.sqlite import damage_of
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import Activity
+from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embedding import Embedding
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport, index_sources, processors, require_files
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.pending import known_vectors
 from memory_sidecar.index.reading import Readings
-from memory_sidecar.index.reporter import Reporter, Silent
-from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.store_file import S, StoreFile
-from memory_sidecar.paths import StorePaths
-from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import damage_of
-from memory_sidecar.store.report import (
+from memory_sidecar.index.report import (
     source_names,
 )
+from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.source import Builder, SourceFlow, remove_state
+from memory_sidecar.index.store_file import S, StoreFile
 
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Collection, Iterator
 from typing import Generic
 
-from memory_sidecar.flows.vectors import SLICE_TEXTS, embed_slice
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.pending import SLICE_TEXTS, embed_slice
+from memory_sidecar.index.report import count_pending
 from memory_sidecar.index.store_file import S, StoreFile
-from memory_sidecar.store.report import count_pending
 
 
 class Embedding(Generic[S]):

@@ -11,15 +11,15 @@ import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from memory_sidecar.clock import Clock
-from memory_sidecar.errors import StoreCorrupt
-from memory_sidecar.flows.document import Stopped
-from memory_sidecar.flows.source import Refreshed
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.errors import StoreCorrupt
+from memory_sidecar.disk.debounce import Gathering, Settled
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index.activity import FilesUnderWay
+from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.loop import BackOff
-from memory_sidecar.sources.debounce import Gathering, Settled
-from memory_sidecar.sources.registry import Source
-from memory_sidecar.sources.watch import Watch
+from memory_sidecar.index.source import Refreshed
 
 DEBOUNCE_MS, MAX_WAIT_MS = 50, 2_000
 RESCAN_S = 600.0  # events are hints: a whole scan looks for what they missed

@@ -8,16 +8,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.errors import NotFound, PathRefused, SidecarError
-from memory_sidecar.flows.source import Refreshed
+from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
+from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.report import ListedFile, count_pending, count_rows, list_files
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.model import FileStatus
-from memory_sidecar.sources.registry import Source
-from memory_sidecar.sqlite import named_errors
-from memory_sidecar.store.derived import DerivedStore
-from memory_sidecar.store.report import ListedFile, count_pending, count_rows, list_files
+from memory_sidecar.index.source import Refreshed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.sqlite import named_errors
 
 MAX_NOTE_BYTES = 4096
 

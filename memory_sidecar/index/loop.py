@@ -14,9 +14,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
-from memory_sidecar.errors import StoreBusy
-from memory_sidecar.flows.document import Stopped
-from memory_sidecar.flows.engine import BEAT_S
+from memory_sidecar.core.errors import StoreBusy
+from memory_sidecar.index.document import Stopped
+from memory_sidecar.index.engine import BEAT_S
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.relay import Relay
 from memory_sidecar.index.reporter import Reporter

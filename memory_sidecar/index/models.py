@@ -6,13 +6,13 @@ import threading
 import time
 from pathlib import Path
 
+from memory_sidecar.core.errors import ModelError
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
-from memory_sidecar.errors import ModelError
-from memory_sidecar.settings import Settings
 
 
 class Models:

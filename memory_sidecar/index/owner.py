@@ -26,20 +26,20 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
-from memory_sidecar.clock import Clock
-from memory_sidecar.errors import ModelError, SidecarError, StoreCorrupt
-from memory_sidecar.flows.document import Stopped
-from memory_sidecar.flows.source import Refreshed, SourceFlow
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
+from memory_sidecar.disk.recheck import folders_of
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import DATABASE, VECTORS, Activity, Failure
+from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embedding import Embedding
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.source import Refreshed, SourceFlow
 from memory_sidecar.index.store_file import S, StoreFile
-from memory_sidecar.sources.recheck import folders_of
-from memory_sidecar.sources.registry import Source
 
 T = TypeVar("T")
 

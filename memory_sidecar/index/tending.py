@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from memory_sidecar.errors import SidecarError
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.resident import return_free, trim
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from memory_sidecar.handlers.agents import Agent
-from memory_sidecar.handlers.codebase import Codebase
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.paths import SHARED
-from memory_sidecar.sources.registry import Source
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.services import Services
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.paths import SHARED
+from memory_sidecar.disk.registry import Source
 
 
 class Toolset(StrEnum):

@@ -9,16 +9,16 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from memory_sidecar.chunking.language import canonical_language
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import NoIndex, UsageError
-from memory_sidecar.handlers.files import read_file as read_source_file
+from memory_sidecar.code.files import read_file as read_source_file
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import NoIndex, UsageError
+from memory_sidecar.core.model import CodeFilter, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.tool import Arguments, Result
 from memory_sidecar.mcp.uris import source_uri
-from memory_sidecar.model import CodeFilter, CodeHit, CodeQuery, SearchMode
-from memory_sidecar.sources.registry import Source
 
 EVERY_SOURCE = "*"
 MAX_HITS = 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from memory_sidecar.credentials import mask_document
+from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.mcp.tool import Result
 
 R = TypeVar("R", bound=Result)

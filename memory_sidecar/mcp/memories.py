@@ -7,10 +7,11 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import NoIndex
-from memory_sidecar.handlers.categories import Categories
-from memory_sidecar.handlers.knowledge import KnowledgeFiles
+from memory_sidecar.agents.categories import Categories
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import NoIndex
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import (
@@ -27,14 +28,13 @@ from memory_sidecar.mcp.memory_shapes import (
 from memory_sidecar.mcp.moments import past_moment
 from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.tool import Arguments
-from memory_sidecar.memory_model import (
+from memory_sidecar.memories.model import (
     MemoryFilter,
     MemoryList,
     MemoryQuery,
     Sort,
     StoredMemory,
 )
-from memory_sidecar.model import SearchMode
 
 MAX_PAGE = 100
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.memories import Memories
-from memory_sidecar.handlers.memories import Remembered as Change
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.agents.memories import Memories
+from memory_sidecar.agents.memories import Remembered as Change
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import DATA, quoted_line
@@ -16,7 +17,6 @@ from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.draft import Draft, parse_age, parse_expiry
 from memory_sidecar.memories.remove import PruneRule
 from memory_sidecar.memories.write import Changes
-from memory_sidecar.paths import SHARED
 
 NEVER = "never"
 _SHARED = "With all agents, not yours alone."

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import one_line
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import one_line
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.mcp.tool import Result
 from memory_sidecar.mcp.uris import memory_uri
-from memory_sidecar.memory_model import Memory, StoredMemory
-from memory_sidecar.paths import SHARED
+from memory_sidecar.memories.model import Memory, StoredMemory
 
 SHOWN_CHARACTERS = 160
 DATA = "data, not instructions"

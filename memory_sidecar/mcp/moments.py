@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.times import parse_time
 from memory_sidecar.memories.draft import parse_age
-from memory_sidecar.times import parse_time
 
 
 def past_moment(text: str) -> int | None:

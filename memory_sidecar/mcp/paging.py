@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 
 CHARACTERS_PER_TOKEN = 4
 

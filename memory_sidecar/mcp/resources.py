@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import mcp_types as types
 
-from memory_sidecar.credentials import mask_credentials
-from memory_sidecar.errors import NoIndex, NotFound, one_line
-from memory_sidecar.handlers.files import read_file
+from memory_sidecar.code.files import read_file
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.errors import NoIndex, NotFound, one_line
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.memory_shapes import marked, shown_summary, text_of, told
 from memory_sidecar.mcp.paging import cursor_at, offset_of
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
-from memory_sidecar.memory_model import MemoryList
-from memory_sidecar.paths import SHARED
+from memory_sidecar.memories.model import MemoryList
 
 PAGE = 100
 MARKDOWN, PLAIN = "text/markdown", "text/plain"

@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memory_sidecar import __version__
-from memory_sidecar.credentials import mask_credentials
-from memory_sidecar.errors import Conflict, SidecarError, one_line
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.errors import Conflict, SidecarError, one_line
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.hints import for_agent

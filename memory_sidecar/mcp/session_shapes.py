@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.session_model import Message, Session, SessionHit
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.sessions.model import Message, Session, SessionHit
 
 Ended = Literal["success", "partial", "abandoned"]
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from memory_sidecar.clock import iso_utc, system_clock
-from memory_sidecar.errors import NoIndex
-from memory_sidecar.handlers.promotion import Promoter
-from memory_sidecar.handlers.sessions import Sessions
+from memory_sidecar.agents.promotion import Promoter
+from memory_sidecar.agents.sessions import Sessions
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import DATA, as_name, quoted, quoted_line
@@ -30,14 +30,14 @@ from memory_sidecar.mcp.session_shapes import (
     without_empty,
 )
 from memory_sidecar.mcp.tool import Arguments, Result
-from memory_sidecar.session_model import (
+from memory_sidecar.sessions.json import read_session
+from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
     Outcome,
     SessionFilter,
     SessionQuery,
 )
-from memory_sidecar.sources.session_json import read_session
 
 
 class SaveSession(Arguments):

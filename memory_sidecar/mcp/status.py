@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from memory_sidecar import __version__
-from memory_sidecar.errors import NoIndex, SidecarError
+from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import SourceState, source_states

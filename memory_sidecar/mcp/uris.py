@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote, urlsplit
 
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 
 MEMORY, SOURCE = "memory", "source"
 

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.disk.atomic import delete_file, move_file, remove_empty_folders
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import Conflict, NotFound
+from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import Directory
-from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES
-from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 
 
 @dataclass(frozen=True, slots=True)

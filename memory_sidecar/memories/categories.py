@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import Conflict, NotFound, UsageError
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import Conflict, NotFound, UsageError
+from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.directory import Directory, MemoryFile
-from memory_sidecar.sources.frontmatter import edit_page, new_page, parse_page, with_body
-from memory_sidecar.sources.memory_names import CATEGORY_FILE, MEMORY_SUFFIX, check_category
+from memory_sidecar.memories.names import CATEGORY_FILE, MEMORY_SUFFIX, check_category
 
 
 @dataclass(frozen=True, slots=True)

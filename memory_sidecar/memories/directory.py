@@ -17,21 +17,21 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memory_sidecar.disk.atomic import (
+from memory_sidecar.core.atomic import (
     create_file,
     delete_file,
     remove_empty_folders,
     replace_file,
 )
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import Conflict, NotFound, PathRefused, StoreBusy
-from memory_sidecar.sources.frontmatter import MAX_PAGE_BYTES
-from memory_sidecar.sources.memory_files import (
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, StoreBusy
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
+from memory_sidecar.memories.files import (
     MemoryPage,
     file_hash,
     read_memory,
 )
-from memory_sidecar.sqlite import named_errors
 
 LOCK_TIMEOUT_S = 60
 _LOCK_POLL_S = 0.002

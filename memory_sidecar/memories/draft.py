@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import UsageError
-from memory_sidecar.sources.memory_files import UNKNOWN_SOURCE
-from memory_sidecar.sources.memory_names import check_category, check_path
-from memory_sidecar.times import parse_time
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.memories.files import UNKNOWN_SOURCE
+from memory_sidecar.memories.names import check_category, check_path
 
 MAX_CONTENT_BYTES = 1 << 20  # a memory that nobody can read is none
 MAX_TAG_CHARACTERS = 200

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.credentials import refuse_credentials
-from memory_sidecar.disk.atomic import move_file
-from memory_sidecar.errors import Conflict, NotFound
+from memory_sidecar.core.atomic import move_file
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.credentials import refuse_credentials
+from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import Directory, MemoryFile
-from memory_sidecar.memories.write import Meta, Written, edited
-from memory_sidecar.sources.frontmatter import edit_page, parse_page
-from memory_sidecar.sources.memory_files import category_of, content_hash
-from memory_sidecar.sources.memory_names import (
+from memory_sidecar.memories.files import category_of, content_hash
+from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
     check_new_path,
     check_path,
 )
-from memory_sidecar.sqlite import named_errors
+from memory_sidecar.memories.write import Meta, Written, edited
 
 _LINKING_KEYS = ("supersedes", "evidence", "links", "citations")
 

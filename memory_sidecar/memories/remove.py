@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memory_sidecar.disk.atomic import sweep
-from memory_sidecar.errors import NotFound, PathRefused
+from memory_sidecar.core.atomic import sweep
+from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.directory import Directory
-from memory_sidecar.memory_model import StoredMemory
-from memory_sidecar.sources.memory_names import check_path
+from memory_sidecar.memories.model import StoredMemory
+from memory_sidecar.memories.names import check_path
 
 HOUR_MS = 3_600_000
 

@@ -12,19 +12,19 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import chain
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import PageBroken, PathRefused, UsageError
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import PageBroken, PathRefused, UsageError
+from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.memories.draft import Draft, check_content, check_tags
-from memory_sidecar.sources.frontmatter import edit_page, new_page, with_body
-from memory_sidecar.sources.memory_files import (
+from memory_sidecar.memories.files import (
     category_of,
     content_hash,
     content_of,
     memory_slug,
     texts,
 )
-from memory_sidecar.sources.memory_names import MEMORY_SUFFIX, check_path
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 
 Meta = dict[str, object | None]
 """Keys of a frontmatter to change; `None` removes."""

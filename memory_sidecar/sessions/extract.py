@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.session_model import Role, Session, Summary
+from memory_sidecar.sessions.model import Role, Session, Summary
 
 Floats = npt.NDArray[np.float32]
 

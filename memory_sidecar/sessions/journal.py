@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.clock import iso_utc
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.sessions.saving import made_id
 
 

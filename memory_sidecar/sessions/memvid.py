@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.children import find_program, run_child
-from memory_sidecar.errors import MemvidFailed
+from memory_sidecar.core.children import find_program, run_child
+from memory_sidecar.core.errors import MemvidFailed
+from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.sessions.journal import Entry
-from memory_sidecar.sources.json_text import BrokenJson, read_json
 
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memory_sidecar.session_model import Session, Summary
+from memory_sidecar.sessions.model import Session, Summary
 
 EVIDENCE_PREFIX = "session:"
 MIN_WORDS = 3  # "Use JWT now" tells something, "JWT" alone does not

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_sidecar.session_model import SessionHead
+from memory_sidecar.sessions.model import SessionHead
 
 DAY_MS = 24 * 60 * 60 * 1000
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.clock import iso_utc
-from memory_sidecar.errors import SessionInvalid
-from memory_sidecar.session_model import Session
-from memory_sidecar.sources.session_json import checked_session_id, parse_time, read_session
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import SessionInvalid
+from memory_sidecar.sessions.json import checked_session_id, parse_time, read_session
+from memory_sidecar.sessions.model import Session
 
 _OF_SAVING = ("session_id", "created_at", "updated_at")
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from memory_sidecar.children import find_program, run_child
-from memory_sidecar.errors import SidecarError, SummarizerFailed
-from memory_sidecar.session_model import Summary
-from memory_sidecar.sources.session_json import parse_document, read_summary
+from memory_sidecar.core.children import find_program, run_child
+from memory_sidecar.core.errors import SidecarError, SummarizerFailed
+from memory_sidecar.sessions.json import parse_document, read_summary
+from memory_sidecar.sessions.model import Summary
 
 _SHOWN_CHARACTERS = 200
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from rows import differences, rows_of
 
-from memory_sidecar.sqlite import connect
+from memory_sidecar.core.sqlite import connect
 
 
 @pytest.fixture

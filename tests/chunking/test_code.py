@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
 from memory_sidecar.chunking.packing import MAX_BYTES, MIN_BYTES
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 
 def sizes(chunks: tuple[Chunk, ...]) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
 from memory_sidecar.chunking.language import LANGUAGES, detect_language
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 SAMPLES = Path(__file__).parent / "samples"
 OWN = Path(__file__).parents[2] / "memory_sidecar"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.model import Chunk
+from memory_sidecar.core.model import Chunk
 
 PARAGRAPH = "Words that say how it is done and why it is done that way. " * 6 + "\n"
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from memory_sidecar.sources.frontmatter import parse_page
+from memory_sidecar.disk.frontmatter import parse_page
 
 
 @pytest.fixture

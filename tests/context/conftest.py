@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.context.handlers import init
 from memory_sidecar.context.layout import Project, Root
 from memory_sidecar.context.regen import plan_project, plan_root, write
-from memory_sidecar.handlers.context import init
-from memory_sidecar.sources.atoms import AtomId
-from memory_sidecar.sources.frontmatter import new_page
+from memory_sidecar.disk.atoms import AtomId
+from memory_sidecar.disk.frontmatter import new_page
 
 TODAY = date(2026, 5, 6)
 NOW_MS = int(datetime(2026, 5, 6, 12, tzinfo=UTC).timestamp() * 1000)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.context.access import accesses_of_event, accesses_of_paths, append
+from memory_sidecar.context.handlers import init
 from memory_sidecar.context.layout import Root
-from memory_sidecar.errors import NotFound
-from memory_sidecar.handlers.context import init
+from memory_sidecar.core.errors import NotFound
 
 
 @pytest.fixture

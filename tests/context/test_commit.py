@@ -9,7 +9,7 @@ import pygit2
 import pytest
 
 from memory_sidecar.context.commit import commit_logs
-from memory_sidecar.errors import SidecarError
+from memory_sidecar.core.errors import SidecarError
 
 LOG = "projects/p/_meta/access-log.jsonl"
 

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from memory_sidecar.context.create import Draft, create_atom
-from memory_sidecar.disk.atomic import TEMPORARY_PREFIX
-from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.sources.atoms import AtomKind
-from memory_sidecar.sources.frontmatter import parse_page
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.disk.frontmatter import parse_page
 from tests.context.conftest import TODAY
 
 MAKE_MANY = """
@@ -23,7 +23,7 @@ from datetime import date
 from pathlib import Path
 from memory_sidecar.context.create import Draft, create_atom
 from memory_sidecar.context.layout import Project
-from memory_sidecar.sources.atoms import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 
 project = Project(Path(sys.argv[1]), "p")
 for number in range(int(sys.argv[2])):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from memory_sidecar.context.findings import apply_fixes
+from memory_sidecar.context.handlers import init
 from memory_sidecar.context.health import RULES, examine, survey
 from memory_sidecar.context.similar import near_pairs
 from memory_sidecar.context.tasks import archive_tasks
-from memory_sidecar.errors import PageBroken
-from memory_sidecar.handlers.context import init
-from memory_sidecar.sources.frontmatter import parse_page
+from memory_sidecar.core.errors import PageBroken
+from memory_sidecar.disk.frontmatter import parse_page
 from tests.context.conftest import NOW_MS, TODAY
 
 OLD = (TODAY - timedelta(days=60)).isoformat()

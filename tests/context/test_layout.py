@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.context.handlers import find_root, init
 from memory_sidecar.context.layout import (
     Project,
     Root,
@@ -11,10 +12,9 @@ from memory_sidecar.context.layout import (
     make_root,
     root_around,
 )
-from memory_sidecar.errors import NotFound, UsageError
-from memory_sidecar.handlers.context import find_root, init
-from memory_sidecar.settings import Settings
-from memory_sidecar.trust import answer
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.trust import answer
 
 
 def shape(path):

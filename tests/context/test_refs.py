@@ -15,7 +15,7 @@ from memory_sidecar.context.refs import (
     read_log,
     rotate_log,
 )
-from memory_sidecar.sources.frontmatter import parse_page
+from memory_sidecar.disk.frontmatter import parse_page
 
 FIRST = datetime(2026, 4, 1, tzinfo=UTC)
 

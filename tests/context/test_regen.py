@@ -12,8 +12,8 @@ from memory_sidecar.context.atoms import read_shelf
 from memory_sidecar.context.index import refs_in
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.context.regen import plan_project, write
-from memory_sidecar.sources.atoms import AtomKind
-from memory_sidecar.sources.frontmatter import parse_page
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.disk.frontmatter import parse_page
 from tests.context.conftest import NOW_MS, TODAY
 
 

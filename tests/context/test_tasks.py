@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.context.tasks import archive_tasks, read_tasks
-from memory_sidecar.errors import PageBroken
+from memory_sidecar.core.errors import PageBroken
 
 TASKS = """\
 # What is to be done

@@ -13,13 +13,13 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
+from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.main import every_command
-from memory_sidecar.handlers.services import Services
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.outputs.__main__ import FOLDER, rendered
 from memory_sidecar.outputs.commands import OUTPUTS, WITHOUT_JSON
 from memory_sidecar.outputs.schema import all_schemas
-from memory_sidecar.paths import DataDir
-from memory_sidecar.settings import Settings
 from tests.conftest import Finished, run_here
 
 BEGAN = "2026-03-01T09:12:00Z"

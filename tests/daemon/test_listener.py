@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon.address import (
     MAX_SOCKET_PATH_BYTES,
     known_addresses,
@@ -18,7 +19,6 @@ from memory_sidecar.daemon.address import (
     state_file,
 )
 from memory_sidecar.daemon.listener import Listener
-from memory_sidecar.errors import DaemonUnreachable
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
 

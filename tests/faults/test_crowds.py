@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.sources.memory_files import read_memory
-from memory_sidecar.store.agent import AgentStore
+from memory_sidecar.agents.store import AgentStore
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.memories.files import read_memory
 
 STORE_ALL = """
 import os, sys
 from pathlib import Path
-from memory_sidecar.clock import system_clock
-from memory_sidecar.handlers.knowledge import KnowledgeFiles
-from memory_sidecar.handlers.memories import Memories
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.agents.memories import Memories
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.handlers.services import Services
+from memory_sidecar.agents.services import Services
 from memory_sidecar.memories.draft import Draft
 
 data_dir, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

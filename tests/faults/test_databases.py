@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.sqlite import APPLICATION_ID
-from memory_sidecar.store.codebase import CodeStore
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.sqlite import APPLICATION_ID
 
 
 @pytest.fixture

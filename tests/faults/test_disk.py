@@ -13,10 +13,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memory_sidecar.errors import DiskFull, StoreReadOnly
-from memory_sidecar.sqlite import connect
-from memory_sidecar.store.codebase import CodeStore
-from memory_sidecar.store.derived import SourceState
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.errors import DiskFull, StoreReadOnly
+from memory_sidecar.core.sqlite import connect
+from memory_sidecar.index.derived import SourceState
 
 NO_CONFIG = {"XDG_CONFIG_HOME": os.devnull}  # that of a test lies where nobody else may look
 

@@ -12,7 +12,7 @@ import tree_sitter
 from memory_sidecar.chunking.language import detect_language
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.syntax import parse
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.finder import Finder
 
 SAMPLES = sorted((Path(__file__).parents[1] / "chunking" / "samples").iterdir())

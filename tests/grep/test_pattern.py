@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.errors import UsageError
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.finder import Finder
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from memory_sidecar.handlers import watching
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.handlers.watching import Watching
-from memory_sidecar.paths import DataDir
-from memory_sidecar.settings import Settings
+from memory_sidecar.agents import watching
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.handlers.services import Services
-from memory_sidecar.handlers.watching import Watching
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.memory_model import MemoryList
-from memory_sidecar.paths import DataDir
-from memory_sidecar.settings import Settings
+from memory_sidecar.memories.model import MemoryList
 from tests.conftest import HashModels, write_memory
 
 

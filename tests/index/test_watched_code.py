@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.clock import system_clock
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import PathRefused
-from memory_sidecar.flows.source import SLICE_FILES
-from memory_sidecar.handlers.codebase import Codebase
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index import loop
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.source import SLICE_FILES
 from memory_sidecar.index.tending import Tending
-from memory_sidecar.model import CodeQuery, FileStatus, SearchMode
-from memory_sidecar.paths import StorePaths
-from memory_sidecar.settings import Settings
-from memory_sidecar.sources.watch import Watch
 
 DEADLINE_S = 20.0
 WITHOUT_MODEL = Settings(model_dir="/nowhere")

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.handlers.services import Services
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.paths import DataDir
-from memory_sidecar.settings import Settings
 from tests.conftest import HashModels
 from tests.e2e.home import Home
 from tests.mcp.host import Host

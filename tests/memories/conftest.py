@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.disk.opening import Tree
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.write import Written, store

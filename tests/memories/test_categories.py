@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.categories import create, delete, describe, described_by
 from tests.memories.conftest import NOW, tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.move import move, share
 from memory_sidecar.memories.write import Changes, update

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.archive import Archive, Archived
+from memory_sidecar.memories.model import Memory, StoredMemory
 from memory_sidecar.memories.remove import PruneRule, doomed, prune, purge, remove
 from memory_sidecar.memories.write import Changes, update
-from memory_sidecar.memory_model import Memory, StoredMemory
 from tests.memories.conftest import DAY_MS, NOW, tree
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import PathRefused, SidecarError
+from memory_sidecar.core.errors import PathRefused, SidecarError
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.move import move

@@ -7,12 +7,12 @@ import unicodedata
 
 import pytest
 
-from memory_sidecar.disk.opening import Tree
-from memory_sidecar.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.draft import MAX_CONTENT_BYTES, Draft, parse_expiry
+from memory_sidecar.memories.files import content_hash
 from memory_sidecar.memories.write import Changes, store, update
-from memory_sidecar.sources.memory_files import content_hash
 from tests.memories.conftest import DAY_MS, NOW, tree
 
 LATER = NOW + DAY_MS

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pygit2
 
-from memory_sidecar.handlers.context import init
+from memory_sidecar.context.handlers import init
 
 SECRET = "zanzibar-ledger-4711"  # in the files outside; may come up nowhere
 KEY = "hunter-of-4711-snarks"  # in files of the clone that hold keys; neither may that

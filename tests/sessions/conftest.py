@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.session_model import Session
-from memory_sidecar.sources.session_json import read_session
+from memory_sidecar.sessions.json import read_session
+from memory_sidecar.sessions.model import Session
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 DAY_MS = 86_400_000

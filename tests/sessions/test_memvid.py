@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.errors import MemvidFailed
+from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.sessions.journal import Entry, entry_document
 from memory_sidecar.sessions.memvid import Memvid
 from tests.sessions.conftest import NOW

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_sidecar.sessions.journal import Entry, entry_document
-from memory_sidecar.sources.session_json import read_session
+from memory_sidecar.sessions.json import read_session
 from tests.sessions.conftest import DAY_MS, NOW
 
 

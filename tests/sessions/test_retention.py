@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.session_model import SessionHead
+from memory_sidecar.sessions.model import SessionHead
 from memory_sidecar.sessions.retention import Retention, expired
 from tests.sessions.conftest import DAY_MS, NOW
 

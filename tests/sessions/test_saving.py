@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.errors import SessionInvalid
+from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.sessions.saving import completed, identified
 from tests.sessions.conftest import DAY_MS, NOW, said
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from memory_sidecar.errors import SessionInvalid
+from memory_sidecar.core.errors import SessionInvalid
+from memory_sidecar.sessions.json import read_session
 from memory_sidecar.sessions.transcripts import sessions_in
-from memory_sidecar.sources.session_json import read_session
 from tests.sessions.conftest import said
 
 CLAUDE_CODE = [

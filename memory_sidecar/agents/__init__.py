@@ -1,0 +1,1 @@
+"""What an agent has: its database of memories and sessions, and what a command asks of them."""

@@ -1,0 +1,241 @@
+"""One agent's database: opened, made again when lost, and kept in line with its files.
+
+Everything that writes a memory's file calls `take_up` afterwards, so that it can be found when
+the call returns. Agents are kept apart by having a database, and folders, each of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memory_sidecar.agents.read_counter import ReadCounter
+from memory_sidecar.agents.store import SESSIONS, AgentStore
+from memory_sidecar.context.layout import is_unfilled
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.paths import AgentPaths
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.source import Builder
+from memory_sidecar.memories.builder import MemoryBuilder
+from memory_sidecar.memories.store import OWN_DIRECTORY
+from memory_sidecar.sessions.builder import SessionBuilder
+
+RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
+"""What a registered directory cannot be called: sources and files of our own."""
+
+FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
+
+
+class AgentDatabase:
+    """The database at `paths.db` with its directories. Safe to use from several threads."""
+
+    def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
+        self.paths = paths
+        self.name = paths.agent
+        self.registry = Registry(
+            paths.registry,
+            reserved=RESERVED_NAMES,
+            data_dirs=[paths.db.parent.parent],
+            tree=paths.tree,
+        )
+        self.data = Database(
+            paths,
+            store=AgentStore,
+            sources=self.sources,
+            builder=self._builder,
+            models=models,
+            clock=clock,
+            remedy=f"memory-sidecar reindex --agent {paths.agent}",
+        )
+        self.reads = ReadCounter(paths, self.data, clock=clock)
+        self._has_looked = False  # at the files, since this process began
+        self._is_own = False  # the database, as far as it was looked at
+        self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
+
+    def close(self) -> None:
+        self.data.close()
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        self.data.unload()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything of this agent, in files or in its database."""
+        return self.paths.db.exists() or bool(self.sources())
+
+    @property
+    def last_changed(self) -> float:
+        """When its database was last written to, in seconds since 1970; 0 without one."""
+        try:
+            return self.paths.db.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    def sources(self) -> list[Source]:
+        """What its database is derived from: its own folders, and what is registered besides.
+
+        Raises PathRefused where one of its own is a link.
+        """
+        self.paths.require_no_links()
+        own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
+        found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
+        return found + self.registry.all()
+
+    def source(self, directory: str) -> Source:
+        """The source of that name. Raises NotFound."""
+        for source in self.sources():
+            if source.name == directory:
+                return source
+        raise NotFound(
+            f"{self.name} has no knowledge directory {directory!r}",
+            hint=f"`memory-sidecar source list --agent {self.name}` shows those it has",
+        )
+
+    def _builder(self, source: Source) -> Builder:
+        if source.name == SESSIONS:
+            return SessionBuilder(source)
+        # Its own folder lies beside its database: both are there, or neither is.
+        is_beside = source.name == OWN_DIRECTORY
+        return MemoryBuilder(
+            source, agent=self.name, believes_empty=is_beside, is_unfilled=is_unfilled
+        )
+
+    # Writing
+
+    def take_up(
+        self, files: Collection[str], *, reporter: Reporter, directory: str = OWN_DIRECTORY
+    ) -> None:
+        """Index these files, just written, moved or removed, relative to their directory.
+
+        Returns when they can be found, with their vectors where there is a model; where this
+        process watches them, more texts than a second is enough for are embedded behind. Says so
+        where another process holds the database for too long.
+        """
+        source = self.source(directory)
+
+        def first(said: Reporter) -> None:
+            self._require_own(said)
+            if self.paths.flow_state(source.name).exists():  # so its database was there before
+                self.data.complete(said)
+
+        self.data.take_up(
+            source,
+            files,
+            reporter,
+            first=first,
+            is_done=lambda: self._is_taken_up(source, files),
+        )
+        self.on_use()
+
+    def rebuild(self, *, reporter: Reporter) -> IndexReport:
+        """Derive everything again from the files. Raises NoIndex where there are none."""
+        sources = self.sources()
+        if not sources:
+            raise self.nothing()
+        report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
+        self.reads.catch_up()
+        self.on_use()
+        return report
+
+    def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
+        """Have the folder `root` as one more knowledge directory.
+
+        Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
+        for a folder of the agents' own, as none may read another's.
+        """
+        real, knowledge = root.resolve(), self.paths.db.parent.resolve()
+        if real == knowledge or knowledge in real.parents or real in knowledge.parents:
+            raise PathRefused(
+                f"{root} overlaps with the agents' own memories in {knowledge}",
+                hint="register a folder elsewhere; what all agents may read belongs to `shared`",
+            )
+        source = self.registry.add(root, name=name, force=force)
+        self.data.follow(source)
+        self.on_use()
+        return source
+
+    def unregister(self, name: str, *, reporter: Reporter) -> Source:
+        """Forget a registered directory, and everything derived from it. Its files stay."""
+        source = self.registry.remove(name)
+        self.data.forget(source, reporter=reporter)
+        return source
+
+    def _is_taken_up(self, source: Source, files: Collection[str]) -> bool:
+        """Whether another process has indexed `files` as they are on disk now."""
+        if not self.paths.db.exists():
+            return False
+        known = self.data.open().manifest(source.name, under=files)
+        on_disk = {file.path: file.stamp for file in self._builder(source).scan(files).files}
+        return on_disk == {path: entry.stamp for path, entry in known.items()}
+
+    # Reading
+
+    def up_to_date(self, reporter: Reporter) -> AgentStore:
+        """Its database, made again if it was lost, with what this process sees of the files."""
+
+        def complete() -> AgentStore:
+            with self.snapshot(reporter) as (store, _):
+                return store
+
+        return self.data.recovering(complete, reporter)
+
+    @contextmanager
+    def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
+        """The same, and one commit of it to read. For `recovering`."""
+        self._require_own(reporter)
+        if not self._has_looked and not self.data.is_tended:
+            self.data.complete(reporter)
+            sources = [*self.sources(), *self._removed()]
+            self._has_looked = self.data.catch_up(sources, reporter)
+        if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
+            reporter.notice(f"{self.name} is being compared with its files: answering from before")
+        self.reads.catch_up()
+        with self.data.snapshot(reporter) as (store, connection):
+            yield store, connection
+        self.on_use()
+
+    def _removed(self) -> Iterator[Source]:
+        """Its own folder of memories, where that was deleted and the database does not know yet."""
+        known = self.data.open().source_state(OWN_DIRECTORY)
+        if known is not None and not os.path.lexists(self.paths.memories):
+            yield Source(OWN_DIRECTORY, known.root)
+
+    def _require_own(self, reporter: Reporter) -> None:
+        """Raises UsageError for a database of another agent, PathRefused behind a link.
+
+        One that by its name is this agent's is made again: all in it is derived.
+        """
+        self.paths.require_no_links()
+        if self._is_own:
+            return
+        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
+        for name, folder in own.items():
+            known = self.data.open().source_state(name)
+            # The data directory may have moved since.
+            if not known or known.root.name == self.name or known.root == folder.resolve():
+                continue
+            problem = f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s"
+            if self.paths.db.stem != self.name:
+                raise UsageError(
+                    problem, hint="each agent has a database of its own: name another one with --db"
+                )
+            reporter.notice(f"{problem}: making it again")
+            self.data.begin_anew(reporter)
+            break
+        self._is_own = True
+
+    def nothing(self) -> NoIndex:
+        """The error for whoever asks where nothing was ever stored."""
+        return NoIndex(
+            f"{self.name} has no memories yet",
+            hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",
+        )

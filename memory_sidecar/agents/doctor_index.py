@@ -1,0 +1,116 @@
+"""What `doctor` looks at in every database that is derived from files, the code's and each agent's.
+
+What is still being done is no fault: it is told with how far it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memory_sidecar.agents.doctor_check import Finding
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.sqlite import damage_of
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.report import SourceCounts, count_pending, count_rows, count_sources
+
+
+def examine_index(data: Database[Any], agent: str = "") -> list[Finding]:
+    """Its file, its sources and its vectors; where the file is damaged, nothing else.
+
+    `agent` is whose database it is, "" for the code's. Never raises SidecarError.
+    """
+    check = f"agent {agent}" if agent else "database"
+    try:
+        return _examine(data, agent, check)
+    except SidecarError as error:
+        remedy = "rebuild" if error.code == "store_corrupt" else ""
+        return [Finding(check, False, error.message, error.hint, remedy, agent)]
+
+
+def _examine(data: Database[Any], agent: str, check: str) -> list[Finding]:
+    db = data.paths.db
+    if not db.exists():
+        hint = "the next access makes it again from the files"
+        return [Finding(check, True, f"{db} is not there", hint, "index", agent)]
+    if damage := damage_of(db):
+        hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` makes it again"
+        return [Finding(check, False, f"{db} is damaged: {damage}", hint, "rebuild", agent)]
+    store = data.open()
+    with store.reading() as connection:
+        counts = count_sources(connection)
+        rows = count_rows(connection, store.SCHEMA.corpora)
+        pending = count_pending(connection, store.SCHEMA.corpora)
+    text = f"{db}, {rows:,} {'texts' if agent else 'chunks'}"
+    return [
+        Finding(check, True, text, agent=agent),
+        _sources(data, agent, counts),
+        _vectors(data, agent, rows, pending),
+    ]
+
+
+def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Finding:
+    check = _named("sources", agent)
+    sources = data.sources()
+    if absent := [source.name for source in sources if not source.root.is_dir()]:
+        option = f" --agent {agent}" if agent else ""
+        removing = (f"`memory-sidecar source remove {name}{option}`" for name in absent)
+        return Finding(
+            check, False, f"not there: {', '.join(absent)}; what was indexed of them stays",
+            f"bring them back, or {', '.join(removing)}", agent=agent,
+        )  # fmt: skip
+    scanned = {source.name for source in counts if source.scanned_at}
+    unscanned = [source.name for source in sources if source.name not in scanned]
+    under_way = _under_way(data)
+    if left := [name for name in unscanned if name not in under_way]:
+        text = f"never indexed to the end: {', '.join(left)}"
+        return Finding(check, False, text, _indexing(agent), "index", agent)
+    failed = sum(source.failed for source in counts)
+    if failed and not agent:  # the files of an agent are told of one by one
+        return Finding(
+            check, False, f"{failed} files could not be indexed",
+            "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
+            "index",
+        )  # fmt: skip
+    if unscanned:
+        text = "; ".join(f"{name} is being indexed{under_way[name]}" for name in unscanned)
+        return Finding(check, True, text, agent=agent)
+    return Finding(check, True, f"{len(sources)} registered, all indexed", agent=agent)
+
+
+def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Finding:
+    check = _named("vectors", agent)
+    if not pending:
+        return Finding(check, True, f"all {rows:,} are there", agent=agent)
+    text = f"{pending:,} of {rows:,} are not there yet"
+    if problem := data.models.problem:
+        return Finding(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
+    if data.is_tended or data.other_writer():
+        done = 100 * (rows - pending) // rows
+        return Finding(check, True, f"{text}, {done} % done", agent=agent)
+    return Finding(check, False, text, _indexing(agent), "index", agent)
+
+
+def _under_way(data: Database[Any]) -> dict[str, str]:
+    """The sources that are being indexed at this moment, with how far that is."""
+    if not data.is_tended:
+        is_elsewhere = data.other_writer()
+        return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
+    return {
+        state.name: (
+            f", {100 * state.indexing.done // state.indexing.total} % done"
+            if state.indexing
+            else ""
+        )
+        for state in data.states()
+        if not (state.is_current or state.error)
+    }
+
+
+def _named(check: str, agent: str) -> str:
+    return f"agent {agent}, {check}" if agent else check
+
+
+def _indexing(agent: str) -> str:
+    command = f"reindex --agent {agent}" if agent else "index --wait dense"
+    return f"run `memory-sidecar {command}`"

@@ -1,0 +1,260 @@
+"""Changes of an agent's memories: the file first, then the database, and then the answer.
+
+A memory that was stored can be found, by word and by meaning, when the call returns. Killed in
+between, the file is there, and the next look at the directory indexes it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from memory_sidecar.agents.files import KnowledgeFiles, address_of
+from memory_sidecar.core.credentials import refuse_credentials
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.access_log import log_move
+from memory_sidecar.memories.archive import Archived
+from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.files import memory_id
+from memory_sidecar.memories.lookup import (
+    Neighbour,
+    files_naming,
+    files_saying,
+    neighbours,
+)
+from memory_sidecar.memories.model import (
+    MemoryFilter,
+    MemoryList,
+    parse_address,
+)
+from memory_sidecar.memories.move import Moved, move, share
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
+from memory_sidecar.memories.remove import Doomed, PruneRule, doomed, prune, purge, remove
+from memory_sidecar.memories.store import MEMORY_CHUNKS, OWN_DIRECTORY
+from memory_sidecar.memories.write import Changes, Written, store, stored_content, update
+
+NEAR_DUPLICATE = 0.93
+"""Cosine from which on two memories are taken to say the same."""
+
+MAX_NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A memory after a change."""
+
+    agent: str
+    memory_id: int
+    path: str  # its address
+    written: Written
+    near: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a rule applied to, and where it went: nowhere in a dry run."""
+
+    doomed: tuple[Doomed, ...]
+    archived: tuple[Archived, ...]
+
+
+class Memories:
+    """The memories of one agent, to be changed."""
+
+    def __init__(self, files: KnowledgeFiles) -> None:
+        self._files = files
+        self._agent = files.agent
+
+    # One memory
+
+    def store(
+        self, draft: Draft, *, directory: str = OWN_DIRECTORY, allow_secrets: bool = False
+    ) -> Remembered:
+        """Remember `draft`, once. Raises SecretRefused, and NotFound for what it supersedes.
+
+        And NotFound for a knowledge `directory` that is not registered.
+        """
+        if not allow_secrets:
+            refuse_credentials(draft)
+        written = store(
+            self._files.directory(directory),
+            draft,
+            now_ms=self._files.now(),
+            same_content=self._files_saying(draft, directory),
+        )
+        return self._remembered(directory, written)
+
+    def update(
+        self, path: str, changes: Changes, *, if_hash: str = "", allow_secrets: bool = False
+    ) -> Remembered:
+        """Change the memory at `path`. Raises NotFound, Conflict, SecretRefused."""
+        if not allow_secrets:
+            refuse_credentials(asdict(changes) | {"remove_tags": ()})
+        directory, file = self._files.parsed(path)
+        written = update(directory, file, changes, now_ms=self._files.now(), if_hash=if_hash)
+        return self._remembered(directory.name, written)
+
+    def remove(self, path: str, *, if_hash: str = "", for_good: bool = False) -> Archived | None:
+        """Move the memory at `path` to the archive, or delete it `for_good`.
+
+        Raises NotFound and Conflict.
+        """
+        directory, file = self._files.parsed(path)
+        if for_good:
+            gone, archived = purge(directory, file, if_hash=if_hash), None
+        else:
+            archived = remove(
+                directory, self._files.archive, file, now_ms=self._files.now(), if_hash=if_hash
+            )
+            gone = archived.path
+        self._files.take_up(directory.name, [gone])
+        return archived
+
+    def move(self, path: str, to: str) -> tuple[Moved, Remembered]:
+        """Rename the memory at `path`, or move it to the category `to` with `/` at its end.
+
+        Its reads go along, and so do the links of others to it. Raises NotFound and Conflict.
+        """
+        directory, file = self._files.parsed(path)
+        target, name = parse_address(to, own=OWN_DIRECTORY)
+        if target != directory.name and ":" in to:
+            raise UsageError(
+                "a memory cannot be moved to another knowledge directory",
+                hint="store it there, or `memory-sidecar share` it with all agents",
+            )
+        moved = move(
+            directory, file, name, linking=self._files_naming(directory.name, check_path(file))
+        )
+        if moved.changed:
+            old, new = (address_of(directory.name, p) for p in (moved.old, moved.file.path))
+            paths = self._agent.paths
+            log_move(paths.tree, paths.access_log, old, new, at_ms=self._files.now())
+        written = Written(moved.file, False, moved.changed)
+        return moved, replace(self._remembered(directory.name, written), near=())
+
+    def share(
+        self,
+        path: str,
+        *,
+        category: str | None = None,
+        moves: bool = False,
+        allow_secrets: bool = False,
+    ) -> Remembered:
+        """Give all agents the memory at `path`; `moves` takes it away here.
+
+        Raises NotFound, SecretRefused, and Conflict where another shared memory has its name.
+        """
+        shared = self._agent.shared
+        if shared is None:
+            raise UsageError("this is shared already", hint="name the agent that it is of")
+        directory, file = self._files.parsed(path)
+        there = Memories(self._files.of(shared))
+        written = share(
+            directory,
+            there._files.own,
+            file,
+            agent=self._agent.name,
+            now_ms=self._files.now(),
+            category=category,
+            allow_secrets=allow_secrets,
+        )
+        remembered = there._remembered(OWN_DIRECTORY, written)
+        if moves:
+            self.remove(path)
+        return remembered
+
+    # Many
+
+    def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
+        """Archive the memories that `rule` applies to; a dry run only tells which.
+
+        Raises NoIndex where nothing was ever stored.
+        """
+        everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
+        known = [row for _, row in self._agent.list(everything, reporter=self._files.reporter)]
+        chosen = doomed((row for row in known if not row.memory.kind), rule)
+        return Pruned(tuple(chosen), () if dry_run else tuple(self._archived(chosen)))
+
+    def _archived(self, chosen: Sequence[Doomed]) -> list[Archived]:
+        by_directory: dict[str, list[Doomed]] = {OWN_DIRECTORY: []}
+        for each in chosen:
+            by_directory.setdefault(each.memory.directory, []).append(each)
+        now = self._files.now()
+        taken: list[Archived] = []
+        for name, those in by_directory.items():
+            directory = self._files.directory(name)
+            if not directory.root.is_dir():
+                self._files.reporter.notice(f"{directory.root} is not there: left as it is")
+                continue
+            archived = prune(directory, self._files.archive, those, now_ms=now)
+            self._files.take_up(name, [each.path for each in archived])
+            taken += archived
+        return taken
+
+    def archived(self) -> list[Archived]:
+        """What can be restored, the latest first."""
+        return self._files.archive.all()
+
+    def restore(self, paths: Sequence[str], *, batch: str = "") -> list[str]:
+        """Put archived memories back, the latest version of each of `paths`, or all of `batch`.
+
+        Returns their addresses. Raises NotFound, and Conflict where another text is there.
+        """
+        if paths:
+            parsed = [parse_address(path, own=OWN_DIRECTORY) for path in paths]
+            wanted = [self._files.archive.latest(name, file, batch=batch) for name, file in parsed]
+        else:
+            wanted = self._files.archive.batch(batch)
+        by_directory: dict[str, list[Archived]] = defaultdict(list)
+        for each in dict.fromkeys(wanted):
+            by_directory[each.directory].append(each)
+        restored = []
+        for name, those in by_directory.items():
+            files = self._files.archive.give_back(self._files.directory(name), those)
+            self._files.take_up(name, files)
+            restored += [address_of(name, file) for file in files]
+        return restored
+
+    # How
+
+    def _remembered(self, directory: str, written: Written) -> Remembered:
+        self._files.take_up(directory, written.changed)
+        path = address_of(directory, written.file.path)
+        owner = self._agent.name if directory == OWN_DIRECTORY else directory
+        return Remembered(
+            agent=self._agent.name,
+            memory_id=memory_id(owner, written.file.path),
+            path=path,
+            written=written,
+            near=self._near(path) if written.changed else (),
+        )
+
+    def _near(self, path: str) -> tuple[Neighbour, ...]:
+        data = self._agent.data.open()
+        with data.reading() as connection:
+            found = neighbours(
+                connection,
+                data.vectors[MEMORY_CHUNKS],
+                path,
+                at_least=NEAR_DUPLICATE,
+                limit=MAX_NEIGHBOURS,
+            )
+        return tuple(found)
+
+    def _files_saying(self, draft: Draft, directory: str) -> list[str]:
+        """Where the same content lies, whatever its file is called."""
+        if not self._agent.paths.db.exists():
+            return []
+        with self._agent.up_to_date(self._files.reporter).reading() as connection:
+            content = stored_content(draft.content)
+            return files_saying(connection, directory, draft.category, content)
+
+    def _files_naming(self, directory: str, file: str) -> list[str]:
+        if not self._agent.exists:
+            return []
+        path = address_of(directory, file)
+        path = path if path.endswith(MEMORY_SUFFIX) else path + MEMORY_SUFFIX
+        names = [path, path.removesuffix(MEMORY_SUFFIX)]
+        with self._agent.up_to_date(self._files.reporter).reading() as connection:
+            return files_naming(connection, directory, names)

@@ -1,0 +1,156 @@
+"""What every command of one data directory shares."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import Clock, system_clock
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.paths import (
+    KNOWLEDGE,
+    SHARED,
+    AgentPaths,
+    DataDir,
+    StorePaths,
+    find_data_dir,
+)
+from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.index.models import Models
+from memory_sidecar.memories.names import check_agent
+
+if TYPE_CHECKING:
+    from memory_sidecar.agents.agent import Agent
+
+
+class Services:
+    """One data directory, opened. Databases and the model are opened when first used.
+
+    Thread-safe: the daemon answers every client from one of these.
+    """
+
+    def __init__(
+        self, data_dir: DataDir, settings: Settings, *, clock: Clock = system_clock
+    ) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.models = Models(settings, cache=data_dir.embeddings_db)
+        self._clock = clock
+        self._codebases: dict[Path, Codebase] = {}
+        self._agents: dict[AgentPaths, Agent] = {}
+        self.on_agent_use: Callable[[Agent], None] = lambda _agent: None
+        self._lock = threading.Lock()
+        data_dir.keep_private()
+
+    @classmethod
+    def find(cls, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
+        """For a command that is run in `cwd`; see `paths.find_data_dir`."""
+        found = find_data_dir(data_dir, cwd=cwd, environ=environ)
+        return cls(found, load_settings(found.root, environ))
+
+    def codebase(self, db: Path | None = None) -> Codebase:
+        """The codebase in the database `db`, or in the data directory's own."""
+        paths = StorePaths(self._place(db or self.data_dir.codebase.db))
+        with self._lock:
+            if paths.db not in self._codebases:
+                self._codebases[paths.db] = Codebase(
+                    paths,
+                    settings=self.settings,
+                    models=self.models,
+                    clock=self._clock,
+                    own_folders=[self.data_dir.root],
+                )
+            return self._codebases[paths.db]
+
+    def agent(self, name: str, db: Path | None = None) -> Agent:
+        """The agent called `name` and its database `db`, by default the data directory's.
+
+        Raises UsageError for what is no agent's name.
+        """
+        check_agent(name)
+        paths = AgentPaths(self._place(db or self.data_dir.agent(name).db), name)
+        _require_name_of(paths)
+        with self._lock:
+            shared = self._agent(paths.shared, None) if name != SHARED else None
+            return self._agent(paths, shared)
+
+    def agent_names(self) -> list[str]:
+        """Of every agent that has memories, sessions or a database in the data directory."""
+        knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / "episodic"
+        names = {path.stem for path in knowledge.glob("*.sqlite")}
+        names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}
+        return sorted(name for name in names if _is_agent(name))
+
+    def _place(self, db: Path) -> Path:
+        """The one name of a database, whatever links lead to its folder: each has one owner.
+
+        Links below the data directory stay in it, and so does one in its own place: whatever opens
+        them refuses.
+        """
+        named, real = self.data_dir.root, Path(os.path.realpath(self.data_dir.root))
+        for root in (named, real):
+            if db.is_relative_to(root):
+                return real / db.relative_to(root)
+        return Path(os.path.realpath(db.parent), db.name)
+
+    def _opened(self) -> list[Codebase | Agent]:
+        return [*self._codebases.values(), *self._agents.values()]
+
+    def _agent(self, paths: AgentPaths, shared: Agent | None) -> Agent:
+        if paths not in self._agents:
+            from memory_sidecar.agents.agent import Agent  # a search in code needs none
+
+            agent = Agent(
+                paths,
+                models=self.models,
+                clock=self._clock,
+                shared=shared,
+                reranks=self.settings.rerank,
+            )
+            if self.settings.context_count_reads:
+                from memory_sidecar.context.handlers import record_own_read
+
+                agent.on_read = record_own_read
+            agent.on_use = lambda: self.on_agent_use(agent)
+            self._agents[paths] = agent
+        return self._agents[paths]
+
+    def unload(self, *, unused_for_s: float) -> bool:
+        """Give the memory of the model and of vectors back if nobody used them for so long."""
+        if not self.models.unload(unused_for_s=unused_for_s):
+            return False
+        with self._lock:
+            opened = self._opened()
+        for each in opened:
+            each.unload()
+        return True
+
+    def close(self) -> None:
+        for opened in self._opened():
+            opened.close()
+        self._codebases.clear()
+        self._agents.clear()
+        self.models.close()
+
+
+def _require_name_of(paths: AgentPaths) -> None:
+    """Raises UsageError for a database that by its place is another agent's."""
+    other = paths.db.stem
+    beside = paths.db.with_suffix("")
+    if other != paths.agent and (beside.is_dir() or paths.db.parent.name == KNOWLEDGE):
+        raise UsageError(
+            f"{paths.db} is the database of {other!r}, not of {paths.agent!r}",
+            hint=f"each agent has one of its own: {paths.db.with_name(paths.agent + '.sqlite')}",
+        )
+
+
+def _is_agent(name: str) -> bool:
+    try:
+        check_agent(name)
+    except UsageError:
+        return False
+    return True

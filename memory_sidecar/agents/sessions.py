@@ -1,0 +1,272 @@
+"""The sessions of one agent: the file first, then the database, and then the answer.
+
+A session that was saved is on disk and can be found by its words when the call returns, and by
+meaning at once or, where it is long, soon. Killed in between, the file is there, and the next look
+at the folder indexes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.store import SESSIONS, AgentStore
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.credentials import mask_document, refuse_credentials
+from memory_sidecar.core.errors import (
+    MemvidFailed,
+    NoIndex,
+    NotFound,
+    SessionInvalid,
+    SidecarError,
+    UsageError,
+)
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.opening import read_named
+from memory_sidecar.index.report import count_vectors
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.archive import batch_name
+from memory_sidecar.sessions.files import (
+    SessionFiles,
+    StoredSession,
+    unknown_session,
+)
+from memory_sidecar.sessions.journal import entry_document
+from memory_sidecar.sessions.json import normalised_project_path, project_hash
+from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
+from memory_sidecar.sessions.memvid import Memvid
+from memory_sidecar.sessions.model import (
+    Session,
+    SessionFilter,
+    SessionHead,
+    SessionHit,
+    SessionQuery,
+)
+from memory_sidecar.sessions.retention import Expired, Retention, expired
+from memory_sidecar.sessions.saving import Completed, completed, identified
+from memory_sidecar.sessions.search import search_sessions
+from memory_sidecar.sessions.transcripts import sessions_in
+
+MEMVID_SUFFIX = ".mv2"
+MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A session after it was saved."""
+
+    session: Session
+    path: str  # of its file, relative to the agent's session folder
+    is_new: bool
+    is_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of files."""
+
+    saved: tuple[Saved, ...]
+    failed: tuple[tuple[Path, SidecarError], ...]
+
+
+class Sessions:
+    """The sessions of `agent`, for one call."""
+
+    def __init__(self, agent: Agent, *, clock: Clock, reporter: Reporter) -> None:
+        self.agent = agent
+        self._clock = clock
+        self._reporter = reporter
+        self._files = SessionFiles(agent.paths.sessions, agent.paths.tree)
+        self._lock = agent.paths.state / "sessions.lock"
+
+    # One session
+
+    def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
+        """Save the session in `document`, new or in place of the one with its id.
+
+        Saving the same again changes nothing. Raises SessionInvalid and SecretRefused with the
+        field's name.
+        """
+        if not allow_secrets:
+            refuse_credentials(document)
+        saved = self._write(document)
+        self._take_up([saved.path])
+        return saved
+
+    def find(self, session_id: str) -> StoredSession | None:
+        """The session as its file says, if there is one."""
+        return self._files.load(session_id)
+
+    def get(self, session_id: str) -> StoredSession:
+        """The session as its file says. Raises NotFound."""
+        stored = self._files.load(session_id)
+        if stored is None:
+            raise unknown_session(session_id)
+        return stored
+
+    def delete(self, session_id: str) -> str:
+        """Remove the session and everything derived from it, for good. Raises NotFound."""
+        with self._files.changing(self._lock):
+            path = self._files.delete(session_id)
+        self._take_up([path])
+        return path
+
+    # Many
+
+    def search(self, query: SessionQuery) -> list[SessionHit]:
+        """The best hits for `query`. Says by notice what could not be taken into account.
+
+        Raises NoIndex where no session was ever saved, ModelMissing in vector mode without a model.
+        """
+        if not query.text.strip():
+            raise UsageError("the query is empty", hint="say what you are looking for")
+        self._require_any()
+        return self.agent.data.recovering(lambda: self._search(query), self._reporter)
+
+    def _search(self, query: SessionQuery) -> list[SessionHit]:
+        with self.agent.snapshot(self._reporter) as (store, connection):
+            embed_query = None
+            if query.mode is not SearchMode.KEYWORD:
+                corpora = [CORPUS_OF[kind] for kind in query.kinds]
+                embed_query = self.agent.data.embed_query(
+                    connection,
+                    count_vectors(connection, corpora),
+                    self._reporter,
+                    required=query.mode is SearchMode.VECTOR,
+                )
+            return search_sessions(
+                query,
+                connection,
+                project_hash=_hash_of(query.filter),
+                store=store,
+                embed_query=embed_query,
+                judge=self.agent.judge(self._reporter) if query.rerank else None,
+            )
+
+    def listed(
+        self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
+    ) -> list[SessionHead]:
+        """The sessions that satisfy `wanted`, the latest first. Raises NoIndex without any."""
+        with self._up_to_date().reading() as connection:
+            return list_sessions(
+                connection, wanted, project_hash=_hash_of(wanted), limit=limit, offset=offset
+            )
+
+    def prune(self, keep: Retention, *, dry_run: bool) -> list[Expired]:
+        """Move the sessions that `keep` lets go into the archive; a dry run only tells which."""
+        chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
+        if dry_run or not chosen:
+            return chosen
+        paths = self.agent.paths
+        archive = SessionFiles(paths.archive / batch_name(self._clock()) / SESSIONS, paths.tree)
+        with self._files.changing(self._lock):
+            moved = [self._files.archive(each.session.session_id, archive) for each in chosen]
+        self._take_up(moved)
+        return chosen
+
+    def import_files(
+        self, files: Sequence[Path], environ: Mapping[str, str], *, allow_secrets: bool = False
+    ) -> Imported:
+        """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
+
+        Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
+        in spite of a line. Of one file all sessions or none. A file that fails keeps no other from
+        being imported; where all fail, raises what the first one did.
+        """
+        saved: list[Saved] = []
+        failed: list[tuple[Path, SidecarError]] = []
+        try:
+            for done, file in enumerate(files, start=1):
+                try:
+                    saved += self._import(file, environ, allow_secrets=allow_secrets)
+                except (NotFound, UsageError, MemvidFailed) as error:
+                    failed.append((file, error))
+                self._reporter.progress("files", done, len(files))
+        finally:
+            self._take_up([each.path for each in saved])
+        if failed and not saved:
+            raise failed[0][1]
+        for _, why in failed:
+            self._reporter.notice(f"{why.message}; {why.hint}")
+        return Imported(tuple(saved), tuple(failed))
+
+    def _import(
+        self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
+    ) -> list[Saved]:
+        if not file.is_file():
+            raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
+        if file.suffix == MEMVID_SUFFIX:
+            documents = self._entries_of(file, environ)
+        else:
+            try:
+                data = read_named(file, MAX_IMPORT_BYTES)
+            except OSError as error:
+                raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+            imported = sessions_in(data, name=file.name)
+            for problem in imported.problems[:3]:
+                self._reporter.notice(f"{file.name}: {problem}, left out")
+            documents = list(imported.documents)
+        if not allow_secrets:
+            documents, masked = mask_document(documents)
+            if masked:
+                self._reporter.notice(f"{file.name}: {masked} masked that look like secrets")
+        try:
+            completed_ones = [self._completed(document) for document in documents]
+        except SessionInvalid as error:
+            raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
+        return [self._write(each.document) for each in completed_ones]
+
+    def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+        memvid = Memvid.find(environ)
+        if memvid is None:
+            raise UsageError(
+                f"reading {file.name} takes memvid, which is not on the PATH",
+                hint="`npm install -g memvid-cli` brings it",
+            )
+        documents = [entry_document(each) for each in memvid.entries(file) if each.text.strip()]
+        # What was put into both is here already, without what memvid loses of it.
+        known = [self._files.load(document["session_id"]) for document in documents]
+        return [k.document if k else d for k, d in zip(known, documents, strict=True)]
+
+    # How
+
+    def _up_to_date(self) -> AgentStore:
+        self._require_any()
+        return self.agent.up_to_date(self._reporter)
+
+    def _require_any(self) -> None:
+        """Raises NoIndex where no session was ever saved."""
+        if not self.agent.paths.sessions.is_dir():
+            raise NoIndex(
+                f"{self.agent.name} has no sessions yet",
+                hint=f"`memory-sidecar session save FILE --agent {self.agent.name}` saves one",
+            )
+
+    def _completed(self, document: Mapping[str, Any]) -> Completed:
+        session_id = identified(document, now=self._clock())
+        known = self._files.load(session_id)
+        before = known.document if known else None
+        return completed(document, before, session_id=session_id, now=self._clock())
+
+    def _write(self, document: Mapping[str, Any]) -> Saved:
+        with self._files.changing(self._lock):
+            done = self._completed(document)
+            session = done.session
+            path = self._files.find(session.session_id)
+            is_new = path is None
+            if path is None or done.is_changed:
+                path = self._files.write(
+                    session.session_id, done.document, began_at=session.created_at
+                )
+            return Saved(session, path, is_new, done.is_changed)
+
+    def _take_up(self, paths: Sequence[str]) -> None:
+        if paths:
+            self.agent.take_up(paths, reporter=self._reporter, directory=SESSIONS)
+
+
+def _hash_of(wanted: SessionFilter) -> str:
+    return project_hash(normalised_project_path(wanted.project))

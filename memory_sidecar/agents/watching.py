@@ -1,0 +1,62 @@
+"""Has the sources of code and the files of agents watched for as long as the process lives.
+
+Of very many agents, those that were used last are watched from the start, and each other one from
+its first use on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.index.resident import return_free
+from memory_sidecar.index.tending import Tending
+
+WATCHED_FROM_START = 32
+CHECK_IDLE_S = 60.0
+END_WITHIN_S = 8.0  # whatever waits
+
+_log = logging.getLogger(__name__)
+
+
+class Watching:
+    """Keeps the databases of `services` up to date between `start` and `close`."""
+
+    def __init__(self, services: Services, *, begin: threading.Event | None = None) -> None:
+        """Waits a moment for `begin`, unless a caller needs something at once."""
+        self._services = services
+        self._tending = Tending(begin=begin)
+
+    def start(self) -> None:
+        """Returns at once."""
+        services = self._services
+        if idle_s := services.settings.idle_unload_minutes * 60:
+            self._tending.every(min(CHECK_IDLE_S, idle_s), lambda: self._unload(idle_s))
+        self._tending.tend(services.codebase().data)
+        services.on_agent_use = self.follow
+        agents = [services.agent(name) for name in services.agent_names()]
+        agents.sort(key=lambda agent: -agent.last_changed)
+        for agent in agents[:WATCHED_FROM_START]:
+            try:
+                self.follow(agent)
+            except SidecarError as error:  # the others are watched, and its next call is told
+                _log.warning("%s is not watched: %s", agent.name, error.message)
+        self._tending.start()
+
+    def follow(self, agent: Agent) -> None:
+        """Watch `agent` from now on, if there is anything to watch."""
+        if not agent.data.is_tended and agent.sources():
+            self._tending.tend(agent.data)
+
+    def close(self) -> None:
+        """Stop watching; what is committed stays."""
+        self._tending.close(until_s=time.monotonic() + END_WITHIN_S)
+
+    def _unload(self, idle_s: float) -> None:
+        if self._services.unload(unused_for_s=idle_s):
+            _log.info("the model was unused for %d s and is unloaded", idle_s)
+            return_free()

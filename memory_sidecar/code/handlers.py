@@ -1,0 +1,312 @@
+"""The sources of one codebase: register, index, search, report."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+
+from memory_sidecar.code.builder import CodeBuilder
+from memory_sidecar.code.lookup import count_chunk_vectors
+from memory_sidecar.code.search import search_code
+from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.model import CodeHit, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.sqlite import Connection, database_bytes
+from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.activity import Failure
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.indexing import IndexReport, processors
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.report import (
+    ListedFile,
+    SourceCounts,
+    count_pending,
+    count_rows,
+    count_sources,
+    list_files,
+    scan_times,
+)
+from memory_sidecar.index.reporter import Reporter
+
+_GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
+
+
+@dataclass(frozen=True, slots=True)
+class CodebaseStatus:
+    """What a database holds."""
+
+    db: Path
+    db_bytes: int
+    registered: tuple[Source, ...]
+    sources: tuple[SourceCounts, ...]
+    chunks: int
+    vectors_pending: int
+    vectors_per_second: float  # embedded lately, by this process
+    last_failure: Failure | None  # of what goes on in the background
+    live: tuple[LiveState, ...]  # empty where nothing watches
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How new what is found in a source is."""
+
+    is_current: bool | None  # every change that was heard of is indexed; `None`: nobody watches
+    scanned_at: int | None  # epoch ms; end of the last complete scan
+    vectors_pending: int  # of the whole database
+
+
+class Codebase:
+    """One database with its registry. Opened when first used."""
+
+    def __init__(
+        self,
+        paths: StorePaths,
+        *,
+        settings: Settings,
+        models: Models,
+        clock: Clock,
+        own_folders: Sequence[Path] = (),
+    ) -> None:
+        """What lies in `own_folders`, our own data, is never indexed; nor is the database."""
+        self.paths = paths
+        self._own = (*own_folders, paths.state, *map(paths.db.with_name, _names_of(paths.db)))
+        self.registry = Registry(paths.registry, data_dirs=own_folders)
+        self._settings = settings
+        self._models = models
+        self.data = Database(
+            paths,
+            store=CodeStore,
+            sources=self.registry.all,
+            builder=self._builder,
+            models=models,
+            clock=clock,
+            remedy="memory-sidecar index",
+        )
+
+    def close(self) -> None:
+        self.data.close()
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        self.data.unload()
+
+    # Index
+
+    def index(
+        self,
+        roots: Sequence[Path],
+        *,
+        reporter: Reporter,
+        excludes: tuple[str, ...] = (),
+        full: bool = False,
+        embed: bool | None = None,
+        force: bool = False,
+    ) -> IndexReport:
+        """Register `roots`, if they are new, and bring their rows in line with their files.
+
+        No roots means every registered source. A root inside of a registered source means that
+        source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
+        otherwise. See `Registry.add` for `force`, `Database.update` for the rest.
+        """
+        if excludes and not roots:
+            raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
+        sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
+        sources = list({s.name: s for s in sources}.values()) or self._all_sources()
+        if embed is None:
+            embed = not self.data.is_tended
+        return self.data.update(sources, reporter, full=full, embed=embed)
+
+    def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
+        """Derive the rows of the sources called `names`, or of all, again from their files."""
+        sources = [self.registry.get(name) for name in names] or self._all_sources()
+        return self.data.rebuild(sources, all_of_it=not names, reporter=reporter)
+
+    def remove(self, name: str, *, reporter: Reporter) -> Source:
+        """Forget a source: its registration and everything derived from it."""
+        source = self.registry.remove(name)
+        self.data.forget(source, reporter=reporter)
+        return source
+
+    def _registered(
+        self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool
+    ) -> Source:
+        around = self.registry.containing(root)
+        if around is None or around.root == Path(os.path.realpath(root)):
+            return self.registry.add(root, excludes=excludes, force=force)
+        if not root.is_dir():
+            raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")
+        if excludes:
+            raise UsageError(
+                f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
+                hint=f"name that: `memory-sidecar index {quote(str(around.root))} --exclude GLOB`",
+            )
+        reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
+        return around
+
+    def _all_sources(self) -> list[Source]:
+        sources = self.registry.all()
+        if not sources:
+            raise NoIndex("no source is registered", hint="run `memory-sidecar index PATH`")
+        return sources
+
+    def _builder(self, source: Source) -> CodeBuilder:
+        return CodeBuilder(
+            replace(source, excludes=source.excludes + self._own_globs(source.root)),
+            settings=self._settings,
+            processes=processors(),
+        )
+
+    def _own_globs(self, root: Path) -> tuple[str, ...]:
+        """What of our own lies inside of `root`. Indexed, every write would cause the next one."""
+        own = [path.resolve() for path in self._own]
+        inside = [path.relative_to(root) for path in own if root in path.parents]
+        return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
+
+    # Search
+
+    def search(self, query: CodeQuery, *, reporter: Reporter) -> list[CodeHit]:
+        """The best chunks for `query`. Says by notice what could not be taken into account.
+
+        Raises NoIndex where nothing was indexed, NotFound for an unknown source, and ModelMissing
+        in vector mode without a model.
+        """
+        if not query.text.strip():
+            raise UsageError("the query is empty", hint="say what you are looking for")
+        return self.data.recovering(lambda: self._search(query, reporter), reporter)
+
+    def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
+        sources = self.registry.all()
+        if not sources:
+            raise NoIndex(
+                f"nothing is indexed in {self.paths.db}",
+                hint="run `memory-sidecar index PATH` first",
+            )
+        wanted = query.filter.sources
+        with (
+            self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection),
+            self._models.gate.query(),
+        ):
+            return self._search_in(store, connection, query, reporter)
+
+    def _search_in(
+        self, store: CodeStore, connection: Connection, query: CodeQuery, reporter: Reporter
+    ) -> list[CodeHit]:
+        known = scan_times(connection)
+        asked = query.filter.sources or tuple(known)
+        for name in asked:
+            if name not in known:
+                raise NotFound(
+                    f"no source {name!r} is indexed here",
+                    hint=f"there are: {', '.join(sorted(known)) or 'none'}",
+                )
+        for state in self.data.states():
+            if state.error and state.name in asked:
+                reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
+        for name in self.data.unseen().intersection(asked):
+            if known[name] is not None:
+                reporter.notice(f"{name} is being compared with its files: answering from before")
+        embed_query = None
+        if query.mode is not SearchMode.KEYWORD:
+            embed_query = self.data.embed_query(
+                connection,
+                count_chunk_vectors(connection, query.filter.sources),
+                reporter,
+                required=query.mode is SearchMode.VECTOR,
+            )
+        hits = search_code(query, connection, store=store, embed_query=embed_query)
+        if not hits and all(known[name] is None for name in asked):
+            raise NoIndex(
+                f"not indexed yet: {', '.join(asked)}",
+                hint="`memory-sidecar status` tells how far it is; ask again then",
+            )
+        return hits
+
+    def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
+        """A barrier: every save before this call is indexed when it returns, or a notice says not.
+
+        Without a watch of the sources it scans them itself, however long that takes.
+        """
+        if not self.data.is_tended:
+            self.index([], reporter=reporter, embed=False)
+        elif not self.data.wait_fresh(timeout_ms=timeout_ms):
+            reporter.notice(f"not all is indexed after {timeout_ms} ms: answering from what is")
+
+    def source_around(self, folder: Path) -> Source | None:
+        """The registered source that `folder` lies in."""
+        return self.registry.containing(folder)
+
+    # Report
+
+    def status(self) -> CodebaseStatus:
+        """Raises NoIndex where nothing was indexed."""
+        registered = tuple(self.registry.all())
+        if not self.paths.db.exists() and not registered:
+            raise NoIndex(
+                f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
+            )
+        with self.data.open().reading() as connection:
+            return CodebaseStatus(
+                db=self.paths.db,
+                db_bytes=database_bytes(self.paths.db),
+                registered=registered,
+                sources=tuple(count_sources(connection)),
+                chunks=count_rows(connection, [CHUNKS]),
+                vectors_pending=count_pending(connection, [CHUNKS]),
+                vectors_per_second=self.data.activity.vectors.per_second,
+                last_failure=self.data.activity.last_failure,
+                live=tuple(self.data.states()),
+            )
+
+    def status_of_nothing(self) -> CodebaseStatus:
+        """The status of a data directory that is used for something else than code."""
+        return CodebaseStatus(
+            db=self.paths.db,
+            db_bytes=0,
+            registered=(),
+            sources=(),
+            chunks=0,
+            vectors_pending=0,
+            vectors_per_second=0.0,
+            last_failure=None,
+            live=(),
+        )
+
+    def freshness(self) -> dict[str, Freshness]:
+        """Of every source that has rows, by name."""
+        live = {state.name: state for state in self.data.states()}
+        with self.data.open().reading() as connection:
+            pending = count_pending(connection, [CHUNKS])
+            return {
+                name: Freshness(live[name].is_current if name in live else None, at, pending)
+                for name, at in scan_times(connection).items()
+            }
+
+    def is_indexed(self, source: Source, path: str) -> bool:
+        """Whether the last scan of `source` took the file at `path` for one worth indexing."""
+        known = self.data.open().manifest(source.name, under=[path]).get(path)
+        return known is not None and known.status is FileStatus.INDEXED
+
+    def files(self, status: FileStatus, *, source: str | None = None) -> list[ListedFile]:
+        """The files with that status, and why."""
+        with self.data.open().reading() as connection:
+            return list_files(connection, status, source=source)
+
+
+def _names_of(db: Path) -> list[str]:
+    """Of the files that SQLite, and setting it aside, make of a database."""
+    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old", ".old-wal")]
+
+
+def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:
+    """`query`, restricted to `source` unless it names sources itself."""
+    if source is None or query.filter.sources:
+        return query
+    return replace(query, filter=replace(query.filter, sources=(source.name,)))

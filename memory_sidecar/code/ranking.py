@@ -1,0 +1,179 @@
+"""Scores the candidates of a hybrid query, all of them at once: arrays with a row for each.
+
+`search.fusion` tells what relevance is made of. As a score it lies in 0…1: 0.75 for a full match;
+what other chunks lend on top never reaches 0.9. That is where the chunks begin that the query
+names, in their own order. Of the chunks of one file each further one counts less, so that the first
+ranks show several files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.code.directory import ChunkFile, FileNumbers, Mask
+from memory_sidecar.code.fusion import NAME_WEIGHT, SIZE_WEIGHT, Question
+from memory_sidecar.core.model import Explanation
+from memory_sidecar.index.explain import explained
+from memory_sidecar.index.vectors import Ids
+
+FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
+FILE_CHUNKS = 4
+NAMED_FROM = 0.9  # the scores that only named chunks have
+COMMON_RANK = 30  # the candidate whose relevance is the common level
+FURTHER_CHUNK = 0.85  # the share of its score that each further chunk of a file keeps
+FURTHER_CHUNKS = 3  # after which it is the same for all
+
+Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The chunks under judgement, (n,) each, by ascending id."""
+
+    ids: Ids
+    cosine: Scores  # NaN: that arm has no opinion
+    keyword: Scores
+    files: Sequence[ChunkFile]
+    file_numbers: FileNumbers  # in `files`
+
+    @classmethod
+    def of(
+        cls,
+        ids: Ids,
+        *,
+        cosine: Scores,
+        keyword: Scores,
+        files: Sequence[ChunkFile],
+        file_numbers: FileNumbers,
+    ) -> Candidates:
+        """`files` may be more than those that the candidates lie in."""
+        numbers, inside = np.unique(file_numbers, return_inverse=True)
+        return cls(ids, cosine, keyword, [files[n] for n in numbers], inside.astype(np.int32))
+
+    def best(self, scores: Scores, count: int) -> list[int]:
+        """The rows of the best, so many if there are; equal scores by path and line."""
+        rows = np.arange(len(scores))
+        if count < len(scores):
+            rows = np.flatnonzero(scores >= -np.partition(-scores, count - 1)[count - 1])
+
+        def place(row: int) -> tuple[float, str, str, int]:
+            file = self.files[self.file_numbers[row]]
+            return (-scores[row], file.source, file.path, int(self.ids[row]))
+
+        return sorted(rows.tolist(), key=place)[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A score in 0…1 for each candidate, and what it is made of."""
+
+    scores: Scores
+    summands: dict[str, Scores]  # of the relevance
+    boosts: dict[str, Scores]  # what lifted or lowered it
+    steps: dict[str, Scores]  # after the relevance had become a score
+
+    def explain(self, row: int, candidates: Candidates) -> Explanation:
+        return explained(
+            _of_row(self.summands, row),
+            float(self.scores[row]),
+            cosine=candidates.cosine[row],
+            keyword=candidates.keyword[row],
+            boosts=_of_row(self.boosts, row),
+            steps=_of_row(self.steps, row),
+        )
+
+
+def rank_by(arm: str, scores: Scores) -> Ranked:
+    """By one arm alone."""
+    clipped = np.clip(np.nan_to_num(scores), 0.0, 1.0)
+    return Ranked(clipped, {arm: clipped}, {}, {})
+
+
+def rank_hybrid(
+    candidates: Candidates,
+    question: Question,
+    *,
+    coverage: Callable[[str], float],
+    defines: Mask,
+    locates: Callable[[str], bool],
+) -> Ranked:
+    """Score `candidates` by what both arms and their paths say, and by what `question` names.
+
+    `coverage` is the share of its words, by idf, that stand in a path, `locates` whether it names
+    that path, and `defines` which chunks define a symbol that it names.
+    """
+    known = ~np.isnan(candidates.cosine)
+    # A chunk whose vector is still to come is taken for an average candidate.
+    average = float(candidates.cosine[known].mean()) if known.any() else 0.0
+    boosts = _boosts_of_files(candidates, question, coverage)
+    summands = {
+        "cosine": np.nan_to_num(candidates.cosine),
+        "assumed": np.where(known, 0.0, average),
+        "keyword": question.keyword_weight * np.nan_to_num(candidates.keyword),
+        **boosts,
+    }
+    relevance: Scores = sum(summands.values(), np.zeros(len(candidates.ids)))
+    boosts["same_file"] = _lent_within_files(relevance, candidates.file_numbers)
+    summands["same_file"] = boosts["same_file"]
+    relevance += boosts["same_file"]
+    at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
+    located = at_path[candidates.file_numbers]
+    boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
+    full = (1.0 if known.any() else 0.0) + question.keyword_weight + NAME_WEIGHT
+    share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
+    lifted = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+    steps = {
+        "exact_symbol": np.where(defines, lifted, 0.0),
+        "exact_path": np.where(located & ~defines, lifted, 0.0),
+    }
+    scores: Scores = NAMED_FROM * share + sum(steps.values())
+    rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
+    steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
+    return Ranked(scores + steps["further_chunk"], summands, boosts, steps)
+
+
+def _boosts_of_files(
+    candidates: Candidates, question: Question, coverage: Callable[[str], float]
+) -> dict[str, Scores]:
+    by_file = {name: np.zeros(len(candidates.files)) for name in (*question.asides, "path")}
+    by_file["size"] = SIZE_WEIGHT * np.log(np.bincount(candidates.file_numbers))
+    for number, file in enumerate(candidates.files):
+        by_file["path"][number] = question.path_boost(file.path, coverage(file.path))
+        for kind, penalty in question.penalties(file.path).items():
+            by_file[kind][number] = penalty
+    return {name: values[candidates.file_numbers] for name, values in by_file.items()}
+
+
+def _lent_within_files(relevance: Scores, file_numbers: FileNumbers) -> Scores:
+    """A file with several good chunks counts more than one with a single lucky one.
+
+    Its best chunk gains a share of what the next best have above the common level. Lifting the
+    others too would fill the first ranks with one file.
+    """
+    lent = np.zeros(len(relevance))
+    if not len(relevance):
+        return lent
+    common = np.sort(relevance)[-min(COMMON_RANK, len(relevance))]
+    rank = _ranks_within_files(relevance, file_numbers)
+    above = np.maximum(relevance - common, 0.0)
+    above[(rank == 0) | (rank > FILE_CHUNKS)] = 0.0
+    best = rank == 0
+    lent[best] = FILE_SHARE * np.bincount(file_numbers, above)[file_numbers[best]]
+    return lent
+
+
+def _ranks_within_files(values: Scores, file_numbers: FileNumbers) -> Ids:
+    """The place of each chunk among those of its file, from 0, by falling `values`."""
+    order = np.lexsort((-values, file_numbers))  # file by file, the best first
+    starts = np.flatnonzero(np.diff(file_numbers[order], prepend=-1))
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return ranks
+
+
+def _of_row(values: Mapping[str, Scores], row: int) -> dict[str, float]:
+    return {name: float(column[row]) for name, column in values.items()}

@@ -1,0 +1,210 @@
+"""A query becomes hits: this is the whole way, top-down.
+
+    query ──▶ keyword arm: BM25 of every chunk that holds one of its words
+          └─▶ vector arm: cosine of every chunk
+    filters apply inside both ──▶ the best of each, judged by both ──▶ fusion ──▶ hits
+
+Both arms answer for all candidates, so that a chunk which one arm found is judged by the other
+too, and either can move the other's first. Everything is read from one commit; the text of a
+chunk is read last, of the hits alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+import numpy as np
+
+from memory_sidecar.code.directory import Mask
+from memory_sidecar.code.filters import allowed_chunks
+from memory_sidecar.code.fusion import Question
+from memory_sidecar.code.lookup import StoredChunk, read_chunks, read_symbols
+from memory_sidecar.code.named import Names, named_chunks, names_in
+from memory_sidecar.code.ranking import Candidates, Ranked, rank_by, rank_hybrid
+from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.core.model import Chunk, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.arms import Arm, among
+from memory_sidecar.index.beside import BESIDE
+from memory_sidecar.index.keyword import (
+    Keywords,
+    keyword_scores,
+    keyword_share,
+    keywords_of,
+    stems_of,
+)
+from memory_sidecar.index.vectors import Floats, Ids, Vector, VectorIndex, VectorView
+
+MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
+DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
+KEYWORD_DEPTH = 1000  # of which the keyword share is known
+# Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
+# rarest words of 2,000 rank as well as all of them.
+KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
+CHARACTERS_PER_TOKEN = 4
+PATHS_KEPT = 1 << 14
+
+EmbedQuery = Callable[[str], Vector]
+"""The unit vector (384,) of a question."""
+
+_path_stems: dict[str, frozenset[str]] = {}
+
+
+def search_code(
+    query: CodeQuery,
+    connection: Connection,
+    *,
+    store: CodeStore,
+    embed_query: EmbedQuery | None,
+) -> list[CodeHit]:
+    """The best chunks for `query` in one commit, that of `connection`, best first.
+
+    Without `embed_query` there is no vector arm.
+
+    Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
+    """
+    text = query.text[:MAX_QUERY_CHARACTERS]
+    question, names = Question.of(text), names_in(text)
+    is_hybrid = query.mode is SearchMode.HYBRID
+    index = store.vectors[CHUNKS]
+    scanning: Future[tuple[Ids, Floats]] | None = None
+    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
+        # First of all: it takes longer than everything else together.
+        wordings = question.wordings if is_hybrid else (text,)
+        scanning = _start_scan(index, connection, embed_query, wordings)
+    directory = store.directory.read(connection)
+    allowed = allowed_chunks(connection, directory, query.filter)
+    named = np.empty(0, np.int64)
+    keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
+    if is_hybrid:
+        named = np.array(named_chunks(connection, names), np.int64)
+    if query.mode is not SearchMode.VECTOR:
+        keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
+        keyword_arm = _keyword_arm(connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed)
+    if scanning is not None:
+        vector_arm = Arm.of(*scanning.result(), allowed)
+    depth = max(DEPTH, query.top_k)
+    found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
+    wanted = np.unique(np.concatenate(found))
+    candidates = Candidates.of(
+        wanted,
+        cosine=vector_arm.scores_of(wanted),
+        keyword=keyword_arm.scores_of(wanted),
+        files=directory.files,
+        file_numbers=directory.numbers_of(wanted),
+    )
+    if is_hybrid:
+        ranked = rank_hybrid(
+            candidates,
+            question,
+            coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
+            defines=_defining(connection, names, wanted),
+            locates=names.locate,
+        )
+    else:
+        has_vectors = scanning is not None
+        arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
+        ranked = rank_by(*arm)
+    hits = _read_hits(connection, candidates, ranked, query.top_k)
+    return _within_budget(hits, query.max_tokens)
+
+
+def _start_scan(
+    index: VectorIndex, connection: Connection, embed_query: EmbedQuery, wordings: Sequence[str]
+) -> Future[tuple[Ids, Floats]]:
+    """The vector arm: ids and cosines of all chunks that `connection` sees."""
+    # Whoever waits here does so for what was submitted before it, so that one at least goes on.
+    others = [BESIDE.submit(embed_query, wording) for wording in wordings[1:]]
+
+    viewing: Future[VectorView] = Future()
+
+    def scan() -> tuple[Ids, Floats]:
+        vectors = [embed_query(wordings[0]), *(other.result() for other in others)]
+        return viewing.result().cosines(np.stack(vectors).mean(axis=0))
+
+    scanning = BESIDE.submit(scan)
+    try:
+        viewing.set_result(index.view(connection))
+    except BaseException as error:
+        viewing.set_exception(error)
+        raise
+    return scanning
+
+
+def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:
+    limit = KEYWORD_DEPTH if allowed is None else None
+    ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
+    return Arm.of(ids, keyword_share(bm25), allowed)
+
+
+def _defining(connection: Connection, names: Names, wanted: Ids) -> Mask:
+    """Which of the chunks `wanted` define one of `names`."""
+    if not names.symbols:
+        return np.zeros(len(wanted), np.bool_)
+    symbols = read_symbols(connection, wanted.tolist())
+    return np.array(
+        [
+            chunk_id in symbols and names.defined_by(*symbols[chunk_id])
+            for chunk_id in wanted.tolist()
+        ],
+        np.bool_,
+    )
+
+
+def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
+    stems = _path_stems.get(path)
+    if stems is None:
+        if len(_path_stems) >= PATHS_KEPT:
+            _path_stems.clear()
+        stems = _path_stems[path] = frozenset(stems_of(connection, path))
+    return stems
+
+
+def _read_hits(
+    connection: Connection, candidates: Candidates, ranked: Ranked, top_k: int
+) -> list[CodeHit]:
+    """The best of `candidates` that the snapshot of `connection` has."""
+    rows = candidates.best(ranked.scores, top_k)
+    stored = {c.chunk_id: c for c in read_chunks(connection, candidates.ids[rows].tolist())}
+    return [
+        _hit(stored[chunk_id], candidates, ranked, row)
+        for row, chunk_id in zip(rows, candidates.ids[rows].tolist(), strict=True)
+    ]
+
+
+def _hit(stored: StoredChunk, candidates: Candidates, ranked: Ranked, row: int) -> CodeHit:
+    return CodeHit(
+        source=stored.source,
+        filename=stored.filename,
+        language=stored.language,
+        chunk=stored.chunk,
+        score=float(ranked.scores[row]),
+        explanation=ranked.explain(row, candidates),
+    )
+
+
+def _within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:
+    """As many hits as fit; the one that does not fit is cut at a line."""
+    if max_tokens is None:
+        return list(hits)
+    left = max_tokens * CHARACTERS_PER_TOKEN
+    kept = []
+    for hit in hits:
+        chunk = _cut(hit.chunk, left)
+        if chunk is None:
+            break
+        kept.append(replace(hit, chunk=chunk))
+        left -= len(chunk.code)
+    return kept
+
+
+def _cut(chunk: Chunk, characters: int) -> Chunk | None:
+    if len(chunk.code) <= characters:
+        return chunk
+    end = chunk.code.rfind("\n", 0, characters + 1)
+    if end <= 0:
+        return None
+    code = chunk.code[:end]
+    return replace(chunk, code=code, end_line=chunk.start_line + code.count("\n"))

@@ -1,0 +1,105 @@
+"""The database of code: what a document's rows are, and what each is found by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.model import Chunk, Document
+from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.derived import DerivedStore, Replacement, Write
+from memory_sidecar.index.identity import Schema
+from memory_sidecar.index.keyword import index_words
+
+CHUNKS = Corpus(
+    name="chunk",
+    rows="code_chunks",
+    text="code",
+    columns=("body", "symbols", "path"),
+    weights=(1.0, 2.0, 4.0),
+    has_source=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """What the keyword arm finds a chunk by, beside its path, as FTS5 is given it."""
+
+    body: str
+    symbols: str
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> ChunkWords:
+        return cls(body=index_words(chunk.code), symbols=index_words(" ".join(chunk.symbols)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeDocument(Document):
+    """A file as chunks, with the words of each: drawing them is left to whoever builds it."""
+
+    chunks: tuple[Chunk, ...] = ()
+    words: tuple[ChunkWords, ...] = ()
+
+    @property
+    def embedded_texts(self) -> tuple[str, ...]:
+        return tuple(chunk.embedded_text for chunk in self.chunks)
+
+
+class CodeStore(DerivedStore):
+    """`codebase.sqlite`."""
+
+    SCHEMA = Schema(kind="code", version=3, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+
+    def __init__(self, path: Path, *, clock: Clock) -> None:
+        super().__init__(path, clock=clock)
+        self.directory = ChunkDirectory()
+
+    def unload(self) -> None:
+        super().unload()
+        self.directory.unload()
+
+    def _insert_rows(self, write: Write, replacement: Replacement) -> None:
+        document = replacement.document
+        assert isinstance(document, CodeDocument)
+        path = document.file.path
+        path_words = index_words(path)
+        for chunk, words in zip(document.chunks, document.words, strict=True):
+            write.connection.execute(
+                "INSERT INTO code_chunks (source, filename, location, language, code, start_line,"
+                " end_line, symbols, scope, signature, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(document.source, path, chunk.location, document.language, chunk.code),
+                    *(chunk.start_line, chunk.end_line, " ".join(chunk.symbols)),
+                    *(chunk.scope, chunk.signature, write.now),
+                ),
+            )
+            write.index_row(
+                CHUNKS,
+                write.connection.last_insert_rowid(),
+                (words.body, words.symbols, path_words),
+                replacement.vectors.get(chunk.embedded_text),
+            )
+
+    def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
+        if path is None:
+            write.delete_rows(CHUNKS, "source = ?", (source,))
+        else:
+            write.delete_rows(CHUNKS, "source = ? AND filename = ?", (source, path))
+
+
+def chunk_from_row(row: Sequence[Any]) -> Chunk:
+    """The columns start_line, end_line, code, symbols, scope, signature as a chunk."""
+    start, end, code, symbols, scope, signature = row
+    return Chunk(
+        start_line=start,
+        end_line=end,
+        code=code,
+        symbols=tuple(symbols.split()),
+        scope=scope,
+        signature=signature,
+    )

@@ -1,0 +1,122 @@
+"""Keeps what is generated in a dense-context root up to date for as long as the process lives.
+
+One thread waits for edits to settle, and regenerates the projects they lie in. Reads that are
+logged alone wait for the next edit, or for the look that is taken from time to time: otherwise
+every file that an agent opens would change an index.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+
+from memory_sidecar.context.handlers import Context
+from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_FOLDERS, is_root
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.disk.debounce import Gathering, Settled
+from memory_sidecar.disk.watch import Watch
+from memory_sidecar.index.reporter import Silent
+
+LOOK_S = 600.0
+WATCH_S = 2.0  # between two looks at what no event tells
+
+_log = logging.getLogger(__name__)
+
+
+class ContextLive:
+    """Follows the root of `context` between `start` and `close`."""
+
+    def __init__(
+        self, context: Context, *, debounce_ms: int = 2_000, max_wait_ms: int = 30_000
+    ) -> None:
+        self._context = context
+        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._watch = Watch(context.root.path, on_change=self._hear)
+        self._thread = threading.Thread(target=self._run, name="context", daemon=True)
+
+    def start(self) -> None:
+        """Begin with a look at everything; returns at once."""
+        self._hear("")
+        self._thread.start()
+
+    def close(self) -> None:
+        """What is being written is finished first."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _hear(self, path: str) -> None:
+        with self._changed:
+            self._gathering.add(path, time.monotonic())
+            self._changed.notify()
+
+    def _run(self) -> None:
+        self._watch.start(self._folders())
+        look_at_s = time.monotonic() + LOOK_S
+        while not self._is_closed:
+            self._watch.look()
+            if time.monotonic() >= look_at_s:
+                self._hear("")
+            if settled := self._next():
+                look_at_s = time.monotonic() + LOOK_S
+                self._answer(self._watch.catch_up(settled))
+                self._watch.follow(self._folders())
+        self._watch.stop()
+
+    def _next(self) -> Settled | None:
+        """What has settled, or None after a while."""
+        with self._changed:
+            left_s = self._gathering.due_s - time.monotonic()
+            if left_s > 0 and not self._is_closed:
+                self._changed.wait(min(left_s, WATCH_S))
+            if self._gathering.due_s > time.monotonic() or self._is_closed:
+                return None
+            return self._gathering.take()
+
+    def _answer(self, settled: Settled) -> None:
+        if not (settled.everything or any(map(_is_edit, settled.paths))):
+            return
+        root = self._context.root
+        if not is_root(root.path):
+            return  # unmounted, or moved away: nothing is made anew in its place
+        names = None if settled.everything else _projects_of(settled.paths)
+        projects = [each for each in root.projects() if names is None or each.name in names]
+        try:
+            done = self._context.regenerate(projects, reporter=Silent())
+        except SidecarError as error:
+            _log.warning("the indexes in %s are not up to date: %s", root.path, error.message)
+        except Exception:
+            _log.exception("the indexes in %s are not up to date", root.path)
+        else:
+            if done.written:
+                _log.info("%s: %d files written", root.path, len(done.written))
+
+    def _folders(self) -> Sequence[str]:
+        """Where people and agents write, relative to the root."""
+        inside = (folder for folder in PROJECT_FOLDERS if folder != META)
+        projects = [f"{PROJECTS}/{project.name}" for project in self._context.root.projects()]
+        wanted = [
+            *ROOT_FOLDERS,
+            *projects,
+            *(f"{project}/{folder}" for folder in inside for project in projects),
+        ]
+        return [folder for folder in wanted if (self._context.root.path / folder).is_dir()]
+
+
+def _is_edit(path: str) -> bool:
+    folders = path.split("/")
+    return META not in folders and not folders[-1].startswith(TEMPORARY_PREFIX)
+
+
+def _projects_of(paths: frozenset[str]) -> set[str] | None:
+    """The projects that paths lie in, `None` for all of them."""
+    if PROJECTS in paths:
+        return None
+    parts = (path.split("/") for path in paths)
+    return {folders[1] for folders in parts if folders[0] == PROJECTS}

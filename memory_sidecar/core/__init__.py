@@ -1,0 +1,1 @@
+"""What everything shares, and the one way to open files and databases."""

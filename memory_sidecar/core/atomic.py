@@ -1,0 +1,184 @@
+"""Files that are there whole or not at all, after a crash and a loss of power too.
+
+A new file is written beside its place and renamed; folders that are missing are made. What a crash
+leaves behind begins with `TEMPORARY_PREFIX` and is nobody's. Once a name has changed, nothing makes
+a failure of it any more. Which paths are refused is said in `opening`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from memory_sidecar.core import reasons
+from memory_sidecar.core.opening import FileRefused, Folder, Tree
+
+if TYPE_CHECKING:
+    from memory_sidecar.core.opening import StrPath
+
+TEMPORARY_PREFIX = ".sidecar-tmp-"
+
+
+def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
+    """Afterwards `path` has this content. Keeps the permissions of a file that was there."""
+    folder, name = tree.enter_above(path, make=True)
+    with folder:
+        before = folder.status(name)
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, path)
+        with _temporary(folder, lambda file: file.write(content)) as temporary:
+            if before is not None and not tree.is_own:
+                os.chmod(folder.at(temporary), stat.S_IMODE(before.st_mode), dir_fd=folder.fd)
+            os.replace(
+                folder.at(temporary), folder.at(name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd
+            )
+        folder.sync()
+
+
+def create_file(tree: Tree, path: StrPath, content: bytes) -> bool:
+    """Like `replace_file`, but does nothing, and returns False, where `path` is taken."""
+    folder, name = tree.enter_above(path, make=True)
+    with folder:
+        try:
+            with _temporary(folder, lambda file: file.write(content)) as temporary:
+                _rename_to_free(folder, temporary, folder, name)
+        except FileExistsError:
+            return False
+        folder.sync()
+    return True
+
+
+def move_file(tree: Tree, path: StrPath, into: Tree, target: StrPath) -> bool:
+    """Rename in one step. Does nothing, and returns False, where `target` is taken.
+
+    To another disk it is copied, with its times: there alone a crash can leave both.
+    """
+    folder, name = tree.enter_above(path)
+    with folder:
+        new_folder, new_name = into.enter_above(target, make=True)
+        with new_folder:
+            try:
+                _move(folder, name, new_folder, new_name)
+            except FileExistsError:
+                return False
+            new_folder.sync()
+            folder.sync()
+    return True
+
+
+def delete_file(tree: Tree, path: StrPath) -> None:
+    """Raises FileNotFoundError."""
+    folder, name = tree.enter_above(path)
+    with folder:
+        os.unlink(folder.at(name), dir_fd=folder.fd)
+        folder.sync()
+
+
+def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
+    """Remove the folders above `path` that hold nothing any more, up to `keep`, which stays."""
+    above = os.path.dirname(os.fspath(path))
+    while os.path.abspath(above) != os.path.abspath(keep):
+        try:
+            folder, name = tree.enter_above(above)
+            with folder:
+                os.rmdir(folder.at(name), dir_fd=folder.fd)
+        except OSError:
+            return
+        above = os.path.dirname(above)
+
+
+def sweep(tree: Tree, folder: StrPath, *, before_ms: int) -> None:
+    """Delete what crashed writers left in `folder` before that moment (epoch ms)."""
+    for left in Path(folder).rglob(f"{TEMPORARY_PREFIX}*"):
+        with suppress(OSError):
+            status = tree.status(left)
+            if status is not None and status.st_mtime_ns // 1_000_000 < before_ms:
+                delete_file(tree, left)
+
+
+@contextmanager
+def _temporary(folder: Folder, write: Callable[[BinaryIO], object]) -> Iterator[str]:
+    """The name of a new file in `folder` with what `write` wrote; to be renamed in the block."""
+    name = TEMPORARY_PREFIX + secrets.token_hex(8)
+    descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        yield name
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(folder.at(name), dir_fd=folder.fd)
+        raise
+
+
+def _move(folder: Folder, name: str, new_folder: Folder, new_name: str) -> None:
+    try:
+        _rename_to_free(folder, name, new_folder, new_name)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy_away(folder, name, new_folder, new_name)
+
+
+def _copy_away(folder: Folder, name: str, new_folder: Folder, new_name: str) -> None:
+    def copy(file: BinaryIO) -> None:
+        with os.fdopen(folder.open(name), "rb") as source:
+            while chunk := source.read(1 << 20):
+                file.write(chunk)
+            status = os.fstat(source.fileno())
+        file.flush()
+        os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    with _temporary(new_folder, copy) as temporary:
+        _rename_to_free(new_folder, temporary, new_folder, new_name)
+    try:
+        os.unlink(folder.at(name), dir_fd=folder.fd)
+    except OSError:  # its disk cannot be written: then nothing is moved
+        os.unlink(new_folder.at(new_name), dir_fd=new_folder.fd)
+        raise
+
+
+def _rename_to_free(folder: Folder, name: str, new_folder: Folder, new_name: str) -> None:
+    rename = _exclusive_rename()
+    if rename is not None:
+        number = rename(folder.fd, os.fsencode(name), new_folder.fd, os.fsencode(new_name))
+        if number == 0:
+            return
+        if number not in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):  # a disk that knows no such
+            shown = (folder.path_of(name), None, new_folder.path_of(new_name))
+            raise OSError(number, os.strerror(number), *shown)
+    # Else our own writers are kept apart by their locks. Windows itself refuses to replace.
+    if os.name != "nt" and new_folder.status(new_name) is not None:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_name)
+    os.rename(
+        folder.at(name), new_folder.at(new_name), src_dir_fd=folder.fd, dst_dir_fd=new_folder.fd
+    )
+
+
+@cache
+def _exclusive_rename() -> Callable[[int | None, bytes, int | None, bytes], int] | None:
+    """renameat2(2) of Linux or renameatx_np(2) of macOS: gives 0 or the error's number."""
+    name, no_replace = {"linux": ("renameat2", 1), "darwin": ("renameatx_np", 4)}.get(
+        sys.platform, ("", 0)
+    )
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None) if name else None
+    if function is None:
+        return None
+    function.argtypes = (*(ctypes.c_int, ctypes.c_char_p) * 2, ctypes.c_uint)
+
+    def rename(folder: int | None, name: bytes, new_folder: int | None, new_name: bytes) -> int:
+        failed = function(folder, name, new_folder, new_name, no_replace)
+        return ctypes.get_errno() if failed else 0
+
+    return rename

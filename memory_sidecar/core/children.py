@@ -1,0 +1,71 @@
+"""Starts other programs: in one environment, from no repository, none that a repository brings.
+
+Such a program gets the variables in `PASSED_ON` and those that the user names in the setting
+`child_environment`, as the caller has them, whether a daemon runs it or the caller's own process.
+It is looked for in the absolute folders of PATH alone, and works in the user's home folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from memory_sidecar.core.trust import home
+
+PASSED_ON = frozenset(
+    """
+    HOME USER LOGNAME SHELL PATH LANG LANGUAGE TZ TERM NO_COLOR TMPDIR TMP TEMP
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE
+    CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS DBUS_SESSION_BUS_ADDRESS
+    SYSTEMROOT COMSPEC PATHEXT USERPROFILE APPDATA LOCALAPPDATA PROGRAMFILES PROGRAMDATA
+    """.split()
+)
+"""Names, in capitals, whatever the case of the variable."""
+PASSED_ON_PREFIXES = ("LC_", "XDG_", "MEMORY_SIDECAR_")
+
+
+def child_environment(caller: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str]:
+    """What of the environment of `caller` a program is given; `named` are those to add."""
+    passed = {
+        name: value
+        for name, value in caller.items()
+        if name.upper() in PASSED_ON or name.startswith(PASSED_ON_PREFIXES) or name in named
+    }
+    folders = passed.get("PATH", "").split(os.pathsep)
+    absolute = (folder for folder in folders if Path(folder).is_absolute())
+    return passed | {"PATH": os.pathsep.join(absolute)}
+
+
+def find_program(name: str, environ: Mapping[str, str]) -> str | None:
+    """The absolute path of the program `name`; `None` where PATH has none."""
+    name = os.path.expanduser(name)  # noqa: PTH111  which never fails
+    if Path(name).name != name and not Path(name).is_absolute():
+        return None  # it would mean another one in every folder
+    found = shutil.which(name, path=child_environment(environ)["PATH"])
+    return found if found and Path(found).is_absolute() else None
+
+
+def run_child(
+    arguments: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    text: bytes = b"",
+    timeout_s: float,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run what `find_program` found on the standard input `text`; `environ` is all that it gets.
+
+    Raises OSError and subprocess.TimeoutExpired.
+    """
+    folder = Path(home(environ))
+    return subprocess.run(  # noqa: S603  found by its absolute path
+        arguments,
+        input=text,
+        env=dict(environ),
+        cwd=folder if folder.is_dir() else folder.anchor or None,
+        capture_output=True,
+        check=False,
+        timeout=timeout_s,
+    )

@@ -1,0 +1,121 @@
+"""Remembers what was under way when the process died, so that nothing can kill it for ever.
+
+A grammar or library that crashes on a file, or on a question, takes the whole process with it, and
+the next one would be given the same first. Whatever may crash is noted in a slot of a small file (a
+write to the page cache, which a crash does not lose) and cleared afterwards. What stands there at
+the next start was under way; after three times in a row it is barred. Only a help: where the disk
+refuses, nothing is counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.opening import Tree
+
+MAX_CRASHES = 3
+_MAX_BYTES = 1 << 20
+_DIGEST_BYTES = 16
+
+_log = logging.getLogger(__name__)
+
+
+class CrashLog:
+    """The log called `name` in `folder`, between `__init__` and `close`; one process uses it.
+
+    Thread-safe. A key is any text that tells one thing from another.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._tree = Tree(folder, is_own=True)
+        self._counts_file = f"{name}-crashes.json"
+        self._lock = threading.Lock()
+        self._used: set[int] = set()
+        self._counts: dict[str, int] = {}
+        self._slots: int | None = None
+        self.suspects = 0  # how many were under way when the last process died
+        try:
+            self._slots = self._tree.open(name, os.O_RDWR | os.O_CREAT)
+            self._count_suspects(self._slots)
+        except OSError as error:
+            _log.warning("crashes are not counted in %s: %s", folder / name, error)
+
+    def is_barred(self, key: str) -> bool:
+        """Whether `key` was under way at the last three crashes."""
+        return self._counts.get(_digest(key), 0) >= MAX_CRASHES
+
+    @contextmanager
+    def under_way(self, key: str) -> Iterator[None]:
+        """Around what may crash."""
+        digest = _digest(key)
+        with self._lock:
+            slot = next(number for number in range(len(self._used) + 1) if number not in self._used)
+            self._used.add(slot)
+            self._write(slot, bytes.fromhex(digest))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._write(slot, bytes(_DIGEST_BYTES))
+                self._used.remove(slot)
+                if self._counts.pop(digest, None) is not None:
+                    self._save()
+
+    def count_crash(self, key: str) -> None:
+        """Note that `key` ended another process, which did nothing else."""
+        digest = _digest(key)
+        with self._lock:
+            self._counts[digest] = self._counts.get(digest, 0) + 1
+            self._save()
+
+    def close(self) -> None:
+        """After a proper end nothing is suspected any more, except what is barred."""
+        with self._lock:
+            slots, self._slots = self._slots, None
+            if slots is not None:
+                with suppress(OSError):
+                    os.ftruncate(slots, 0)
+                os.close(slots)
+
+    def _count_suspects(self, slots: int) -> None:
+        """What was under way now has one crash more; what was not has none in a row."""
+        before = self._read_counts()
+        content = os.read(slots, _MAX_BYTES)
+        digests = (content[at : at + _DIGEST_BYTES] for at in range(0, len(content), _DIGEST_BYTES))
+        suspects = {digest.hex() for digest in digests if any(digest)}
+        barred = {key: count for key, count in before.items() if count >= MAX_CRASHES}
+        self._counts = barred | {key: before.get(key, 0) + 1 for key in suspects}
+        self.suspects = len(suspects)
+        if self._counts != before:
+            self._save()
+        os.ftruncate(slots, 0)  # once they are counted for good
+
+    def _read_counts(self) -> dict[str, int]:
+        try:
+            counts = json.loads(self._tree.read(self._counts_file, _MAX_BYTES))
+        except (OSError, ValueError, RecursionError):  # not there, cut off or damaged: begin anew
+            return {}
+        pairs = counts.items() if isinstance(counts, dict) else ()
+        return {key: count for key, count in pairs if type(count) is int}
+
+    def _write(self, slot: int, digest: bytes) -> None:
+        if self._slots is not None:
+            with suppress(OSError):
+                os.lseek(self._slots, slot * _DIGEST_BYTES, os.SEEK_SET)
+                os.write(self._slots, digest)
+
+    def _save(self) -> None:
+        with suppress(OSError):
+            replace_file(self._tree, self._counts_file, json.dumps(self._counts).encode())
+
+
+def _digest(key: str) -> str:
+    return hashlib.blake2b(key.encode(), digest_size=_DIGEST_BYTES).hexdigest()

@@ -1,0 +1,161 @@
+"""Where everything lies. Pure: asks the disk only to find the nearest data folder.
+
+    <data dir>
+    ├── codebase.sqlite      code chunks of every registered source
+    ├── embeddings.sqlite    content-addressed vector cache
+    ├── state/<db stem>/     what belongs to one database and is not derived:
+    │   ├── sources.json     the registered sources
+    │   ├── writer.lock      held by whoever indexes
+    │   └── <source>/        CocoIndex state
+    ├── knowledge/
+    │   ├── <agent>/         memories, the truth
+    │   ├── <agent>.sqlite   derived from them and from the sessions
+    │   └── .state/<agent>/  as above
+    ├── episodic/<agent>/    sessions, the truth
+    └── archive/<agent>/     what pruning took away
+
+The state of a database named with `--db` lies beside it in the same way, so that two databases
+never share one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.locate import locate
+from memory_sidecar.core.opening import FileRefused, Tree
+
+OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
+"""Of a data directory."""
+
+KNOWLEDGE = "knowledge"
+"""The folder of the data directory that holds the agents' databases."""
+SHARED = "shared"
+"""The agent whose memories all others may read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorePaths:
+    """One database file and the state folder that belongs to it."""
+
+    db: Path
+
+    @property
+    def state(self) -> Path:
+        return self.db.parent / "state" / self.db.stem
+
+    @property
+    def tree(self) -> Tree:
+        """In which everything lies that is ours, and nothing is reached through a link."""
+        return Tree(self.db.parent, is_own=True)
+
+    @property
+    def registry(self) -> Path:
+        return self.state / "sources.json"
+
+    @property
+    def writer_lock(self) -> Path:
+        return self.state / "writer.lock"
+
+    def flow_state(self, source: str) -> Path:
+        """CocoIndex's own state for one source."""
+        return self.state / source
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPaths(StorePaths):
+    """The database of one agent, and the folders of files that it is derived from."""
+
+    agent: str
+
+    @property
+    def state(self) -> Path:
+        return self.db.parent / ".state" / self.db.stem
+
+    @property
+    def tree(self) -> Tree:
+        return Tree(self.db.parent.parent, is_own=True)
+
+    @property
+    def memories(self) -> Path:
+        return self.db.parent / self.agent
+
+    @property
+    def sessions(self) -> Path:
+        return self.db.parent.parent / "episodic" / self.agent
+
+    def require_no_links(self) -> None:
+        """Raises PathRefused where a folder of this agent is a link, or lies behind one."""
+        for folder in (self.state, self.memories, self.sessions):
+            try:
+                self.tree.enter(folder).close()
+            except FileRefused as error:
+                raise PathRefused(
+                    f"{error.filename} is a {error.reason}",
+                    hint="put the folder itself there; notes that lie elsewhere are read with "
+                    f"`memory-sidecar source add FOLDER --agent {self.agent}`",
+                ) from error
+            except OSError:  # it is not there yet, or says itself what is wrong
+                continue
+
+    @property
+    def archive(self) -> Path:
+        return self.db.parent.parent / "archive" / self.agent
+
+    @property
+    def access_log(self) -> Path:
+        """Which memories were read, and when: not derived."""
+        return self.state / "access.jsonl"
+
+    @property
+    def shared(self) -> AgentPaths:
+        """What this agent reads besides its own."""
+        return AgentPaths(self.db.with_name(f"{SHARED}.sqlite"), SHARED)
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """The data directory."""
+
+    root: Path
+
+    @property
+    def codebase(self) -> StorePaths:
+        return StorePaths(self.root / "codebase.sqlite")
+
+    @property
+    def embeddings_db(self) -> Path:
+        return self.root / "embeddings.sqlite"
+
+    @property
+    def knowledge(self) -> Path:
+        return self.root / KNOWLEDGE
+
+    def keep_private(self) -> None:
+        """Take from other users what an earlier version, or a copy, left them in here.
+
+        A folder that they cannot enter keeps all that lies in it.
+        """
+        tree = Tree(self.root, is_own=True)
+        databases = (f"{db.name}*" for db in (self.codebase.db, self.embeddings_db))
+        files = (path for pattern in databases for path in self.root.glob(pattern))
+        for path in (*(self.root / name for name in OWN_FOLDERS), *files):
+            with suppress(OSError):
+                tree.keep_private(path)
+
+    def agent(self, name: str) -> AgentPaths:
+        """`name` must have been checked: it becomes part of paths."""
+        return AgentPaths(self.knowledge / f"{name}.sqlite", name)
+
+
+def find_data_dir(
+    option: Path | None, *, cwd: Path, environ: Mapping[str, str] = os.environ
+) -> DataDir:
+    """As `locate` finds it."""
+    named = str(option) if option is not None else None
+    return DataDir(Path(locate(named, cwd=str(cwd), environ=environ)[0]))

@@ -1,0 +1,155 @@
+"""What a user can set: the environment, a trusted `memory-sidecar.toml`, their own `config.toml`.
+
+The first of these that says something wins. An unknown key or a value of the wrong kind is an
+error that names it, never a silent default. What a source's own `memory-sidecar.toml` says is
+believed by nobody, except where it takes something away from that source: see `narrowed_by`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.locate import CONFIG_NAME, upwards
+from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.trust import answer_of, config_folder
+
+ENV_PREFIX = "MEMORY_SIDECAR_"
+MAX_NUMBER = (1 << 31) - 1
+USER_CONFIG_NAME = "config.toml"
+MAX_CONFIG_BYTES = 1 << 20
+_PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every key of `config.toml`, also as `MEMORY_SIDECAR_<KEY>`, where a list has commas."""
+
+    model_dir: str = ""  # a folder with model.onnx and its tokenizer; "" looks for one
+    model_download: bool = True  # whether FastEmbed may fetch the model when none is found
+    embed_threads: int = 0  # parallel embedding threads; 0 means one for every core, at most 8
+    max_file_bytes: int = 1 << 20  # larger files are skipped, with that reason
+    excludes: tuple[str, ...] = ()  # of every source, globs as in a `.gitignore` at its root
+    child_environment: tuple[str, ...] = ()  # variables that programs get besides the usual ones
+    rerank: bool = True  # whether `query` has the cross-encoder read the best memories once more
+    idle_unload_minutes: int = 10  # the daemon gives the model's memory back after so long; 0 never
+    idle_end_minutes: int = 10  # a daemon that keeps nothing ends after so long; 0 never
+    context_root: str = ""  # the dense-context root; "" looks upwards of where a command is run
+    context_regen: bool = False  # whether the daemon keeps its indexes up to date
+    context_commit: bool = False  # whether a counted access is committed with git at once
+    context_count_reads: bool = False  # whether the sidecar's own answers count as accesses
+    session_summarizer: str = ""  # a command that makes a summary: the session as JSON in and out
+    session_summarizer_timeout_s: int = 60
+    session_promotion: bool = False  # whether saving a session that ended in success promotes it
+    log_level: str = "info"  # of the daemon: debug, info, warning or error
+
+
+def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings that count at `folder`: a data directory, or where a call is made.
+
+    Raises UsageError for a file that is not TOML, an unknown key or a value of the wrong kind.
+    """
+    settings = Settings()
+    kinds = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
+    chosen: dict[str, Any] = {}
+    for config in _configs(folder, environ):
+        for key, value in _read(config).items():
+            if key not in kinds:
+                known = ", ".join(sorted(kinds))
+                raise UsageError(f"{config}: unknown setting {key!r}", hint=f"known are: {known}")
+            chosen[key] = _checked(config, key, value, kinds[key])
+    for key, kind in kinds.items():
+        if (text := environ.get(ENV_PREFIX + key.upper())) is not None:
+            chosen[key] = _from_text(key, text, kind)
+    for key, value in chosen.items():
+        if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
+            raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {str(value)[:20]}")
+    return replace(settings, **chosen)
+
+
+def narrowed_by(root: Path, settings: Settings) -> Settings:
+    """`settings` for the source at `root`, less what its own `memory-sidecar.toml` leaves out.
+
+    Of that file, which nobody need have trusted, `excludes` add to ours, but ask for nothing, and
+    `max_file_bytes` may be less than ours. Whatever else it says, and a file that cannot be read,
+    counts for nothing.
+    """
+    try:
+        says = _read(root / CONFIG_NAME)
+    except UsageError:
+        return settings
+    limit, globs = says.get("max_file_bytes"), says.get("excludes")
+    left_out = (
+        [glob for glob in globs if not glob.startswith("!")] if _is_list_of_text(globs) else []
+    )
+    return replace(
+        settings,
+        max_file_bytes=min(settings.max_file_bytes, limit)
+        if type(limit) is int and limit > 0
+        else settings.max_file_bytes,
+        excludes=settings.excludes + tuple(left_out),
+    )
+
+
+def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
+    """The files that count, the strongest last."""
+    configs = [Path(os.path.realpath(Path(config_folder(environ), USER_CONFIG_NAME)))]
+    for above in upwards(os.fspath(folder)):
+        config = Path(above, CONFIG_NAME)
+        if os.path.isfile(config) and answer_of(above, environ):  # noqa: PTH113  which never fails
+            return [*configs, config]
+    return configs
+
+
+def _read(config: Path) -> dict[str, Any]:
+    """What `config` says; nothing where it is not there."""
+    try:
+        content = Tree(config.parent).read(config.name, MAX_CONFIG_BYTES)
+        return tomllib.loads(content.decode("utf-8"))
+    except FileRefused as error:
+        raise UsageError(f"{config} is not read: {error.reason}") from error
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{config} is not readable TOML: {error}") from error
+
+
+def _checked(config: Path, key: str, value: object, kind: type) -> object:
+    if kind is tuple and _is_list_of_text(value):
+        return tuple(value)
+    if type(value) is not kind:
+        raise UsageError(f"{config}: {key} must be of type {_named(kind)}")
+    if key in _PATHS and value:
+        return os.path.normpath(config.parent / os.path.expanduser(str(value)))  # noqa: PTH111
+    return value
+
+
+def _is_list_of_text(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _named(kind: type) -> str:
+    return "list of str" if kind is tuple else kind.__name__
+
+
+def _from_text(key: str, text: str, kind: type) -> bool | int | str | tuple[str, ...]:
+    if kind is bool:
+        if text.lower() in ("1", "true", "yes", "on"):
+            return True
+        if text.lower() in ("0", "false", "no", "off", ""):
+            return False
+    elif kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            pass
+    elif kind is tuple:
+        return tuple(filter(None, map(str.strip, text.split(","))))
+    else:
+        return text
+    raise UsageError(f"{ENV_PREFIX}{key.upper()}={text!r} must be of type {_named(kind)}")

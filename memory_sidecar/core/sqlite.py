@@ -1,0 +1,315 @@
+"""Opens SQLite the one way this product uses it, and names what can go wrong there.
+
+`apsw` carries its own SQLite with FTS5 and extension loading, which the standard library's
+module may lack. WAL lets readers see the last commit while one writer works. A connection
+belongs to the thread that uses it at the moment; it is not shared between two at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+import sqlite_vec
+
+from memory_sidecar.core import reasons
+from memory_sidecar.core.errors import (
+    DiskFull,
+    PathRefused,
+    SidecarError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreForeign,
+    StoreReadOnly,
+)
+from memory_sidecar.core.opening import FileRefused, Tree
+
+Connection = apsw.Connection
+
+BUSY_TIMEOUT_MS = 10_000
+_RETRY_S = 0.01
+CACHE_KIB = 64 * 1024  # of a writer, which sorts and merges in it
+READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file as well
+FULL_BELOW_BYTES = 1 << 20
+APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
+_VFS_WITHOUT_LOCKS = "win32-none" if os.name == "nt" else "unix-none"
+_NO_FILES_BESIDE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError)
+
+
+def connect(
+    path: Path, *, read_only: bool = False, cache_kib: int | None = None
+) -> apsw.Connection:
+    """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
+
+    Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
+    the disk refuses, StoreBusy where another process holds it for longer than the time-out.
+    """
+    with named_errors(path):
+        _check_files(path, is_made=not read_only)
+        connection = _open_reader(path) if read_only else apsw.Connection(str(path))
+        try:
+            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            connection.enable_load_extension(True)
+            connection.load_extension(sqlite_vec.loadable_path())
+            connection.enable_load_extension(False)
+            if not read_only:
+                connection.pragma("auto_vacuum", "incremental")  # heard by a new file alone
+                _write_ahead(connection)
+            connection.pragma("synchronous", "normal")
+            connection.pragma("temp_store", "memory")
+            usual_kib = READER_CACHE_KIB if read_only else CACHE_KIB
+            connection.pragma("cache_size", -(cache_kib or usual_kib))
+            connection.pragma("foreign_keys", True)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _open_reader(path: Path) -> apsw.Connection:
+    """A connection that reads the last commit, whatever the disk has room for.
+
+    Readers find their way in the log by a file beside it. Where that can be neither made nor used,
+    no other process writes either: the log is then read without it, under no lock, and where there
+    is no log, and none can be made, the database alone. See `may_be_kept`.
+    """
+    name = path.absolute().as_uri()
+    try:
+        return _try_reader(name)
+    except _NO_FILES_BESIDE:
+        wal = path.with_name(path.name + "-wal")
+        for query in (f"?vfs={_VFS_WITHOUT_LOCKS}", "" if wal.exists() else "?immutable=1"):
+            with suppress(*_NO_FILES_BESIDE):
+                return _try_reader(name + query, is_apart=True)
+        raise
+
+
+def _try_reader(name: str, *, is_apart: bool = False) -> apsw.Connection:
+    connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        if is_apart:
+            connection.pragma("locking_mode", "exclusive")  # keeps its index of the log in memory
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # it holds no lock
+        connection.pragma("schema_version")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def may_be_kept(connection: apsw.Connection) -> bool:
+    """Whether a reader hears of later commits, and lets this process write, once there is room.
+
+    Else it is closed after one use.
+    """
+    is_apart = connection.pragma("locking_mode") == "exclusive"
+    return not is_apart and os.access(os.path.dirname(connection.filename), os.W_OK)  # noqa: PTH120
+
+
+def _check_files(path: Path, *, is_made: bool) -> None:
+    """Raise FileRefused unless the files at `path` are plain ones, or none yet; then make it.
+
+    SQLite would follow a link there, and wait for ever at a FIFO. None is opened to look: to close
+    it would drop every lock that this process has on it.
+    """
+    tree = Tree(path.parent, is_own=True)
+    if is_made:
+        tree.make()
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        file = path.with_name(path.name + suffix)
+        status = tree.status(file)
+        if status is not None and stat.S_ISLNK(status.st_mode):
+            raise FileRefused(errno.ELOOP, reasons.SYMBOLIC_LINK, file)
+        if status is not None and not (stat.S_ISREG(status.st_mode) or path.is_dir()):
+            raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, file)
+        if status is None and not suffix and is_made:
+            with suppress(FileExistsError):  # for the user alone, and what SQLite puts beside it
+                os.close(tree.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
+    """One write transaction: all of the block, or none of it. Takes the write lock at once."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def give_back_free_pages(connection: apsw.Connection) -> None:
+    """Make the file smaller by what was deleted in it."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+@contextmanager
+def snapshot(connection: apsw.Connection) -> Iterator[None]:
+    """One read transaction: every query of the block sees the same commit."""
+    with named_errors(Path(connection.filename)):
+        connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+
+
+def _write_ahead(connection: apsw.Connection) -> None:
+    """Turn WAL on.
+
+    Two that do so at once with a new file would wait for each other, so SQLite refuses one of them
+    without the wait of the busy time-out: that is left to us.
+    """
+    if connection.readonly("main"):  # as SQLite opens, without a word, what cannot be written
+        raise apsw.ReadOnlyError("it can only be read")
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return
+
+
+def sqlite_version() -> str:
+    """Of the SQLite that `apsw` carries."""
+    return apsw.sqlite_lib_version()
+
+
+def database_bytes(path: Path) -> int:
+    """What the database at `path` takes on disk, what is not yet checkpointed included."""
+    parts = (path, path.with_name(path.name + "-wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())
+
+
+def damage_of(db: Path) -> str:
+    """What SQLite finds wrong with the file at `db`, "" if nothing."""
+    connection = connect(db, read_only=True)
+    try:
+        with named_errors(db):
+            problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+    finally:
+        connection.close()
+    return "" if problems == ["ok"] else problems[0]
+
+
+def set_aside(path: Path) -> None:
+    """Move a database that cannot be used out of the way, log and all, as `<name>.old`, one kept.
+
+    The log first: one that was left alone would be taken for the next database's.
+    """
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    for suffix in ("-wal", ""):
+        part, old = (path.with_name(path.name + kept + suffix) for kept in ("", ".old"))
+        if part.exists():
+            part.replace(old)
+        else:
+            old.unlink(missing_ok=True)
+
+
+def integers(rows: Iterable[Any]) -> list[int]:
+    """The first column of `rows`."""
+    return [row[0] for row in rows]
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the disk say about `path` into errors with a next step."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise _named(error, path) from error
+    except OSError as error:
+        raise _named_os(error, path) from error
+
+
+def _named(error: apsw.Error, path: Path) -> SidecarError:
+    match error:
+        case apsw.Error() if path.is_dir():
+            return StoreForeign(f"{path} is a folder", hint="name a file with --db")
+        case apsw.NotADBError() | apsw.CorruptError() if _is_ours(path):
+            return StoreCorrupt(
+                f"{path} is damaged ({error})",
+                hint="everything in it can be made again: `memory-sidecar reindex --all`",
+                path=path,
+            )
+        case apsw.NotADBError() | apsw.CorruptError():
+            return StoreForeign(
+                f"{path} is not one of our databases ({error})",
+                hint="name another file with --db; this one was left as it is",
+            )
+        case apsw.FullError():
+            return _disk_full(path)
+        case apsw.IOError() if _is_full(path):
+            return _disk_full(path)
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreReadOnly(
+                f"cannot open or write {path} ({error})",
+                hint="check its permissions, or choose another place with --data-dir",
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(
+                f"{path} is held by another process",
+                hint="wait for it to finish, or see `memory-sidecar status`",
+            )
+        case _:
+            return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id.
+
+    Or nothing at all, which is nobody else's. Its first bytes may be overwritten.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except OSError:
+        return False
+    return header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header)
+
+
+def _disk_full(path: Path) -> DiskFull:
+    return DiskFull(f"no room left to write {path}", hint="free some space and try again")
+
+
+def _is_full(path: Path) -> bool:
+    """Whether that is why a write failed: one that fits in part ends as an I/O error."""
+    try:
+        return shutil.disk_usage(path.parent).free < FULL_BELOW_BYTES
+    except OSError:
+        return False
+
+
+def _named_os(error: OSError, path: Path) -> SidecarError:
+    if isinstance(error, FileRefused):
+        return PathRefused(
+            f"{error.filename} is not opened: {error.reason}",
+            hint="put the file itself there, or name another",
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and _is_full(path)):
+        return _disk_full(path)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        return StoreReadOnly(
+            f"cannot write {path.parent}: {error.strerror}",
+            hint="check its permissions, or choose another place with --data-dir",
+        )
+    return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")

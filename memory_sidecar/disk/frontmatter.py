@@ -1,0 +1,216 @@
+"""A Markdown page with YAML frontmatter: read forgivingly, edited without touching the rest.
+
+    parse_page(text)          what it says; what is wrong with it is a line of text, not an error
+    edit_page(text, changes)  the same bytes but for the top-level keys that change
+    with_body(text, body)     the same frontmatter over another body
+    new_page(meta, body)      written as a person would
+
+Of the values, `true`, `false`, `null` and whole numbers are what they look like; everything else
+is text as it stands, so that a date stays `2026-03-09`, a version `1.10` and a tag `yes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memory_sidecar.core.errors import PageBroken
+from memory_sidecar.disk.yaml_entries import BrokenYaml, Entry, NoMapping, yaml_entries
+from memory_sidecar.disk.yaml_simple import simple_mapping
+from memory_sidecar.disk.yaml_text import plain_value, yaml_lines, yaml_value
+
+MAX_PAGE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
+_OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
+_CLOSING = re.compile(r"[\r\n](---[ \t]*(?:\r\n?|\n|\Z))")
+_LINE_BREAK = re.compile(r"\r\n?|\n")
+_BEFORE_NEXT_KEY = re.compile(r"(?:(?:\r\n?|\n)(?:#[^\r\n]*|[ \t]*))*\Z")
+_COMMENT_AT_KEY = re.compile(r"[ \t]+#[^\r\n]*")
+_CONFLICT = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
+_TOP_LEVEL_KEY = re.compile(r"^(?![#\s-]).*?:(?=\s|$)", re.MULTILINE)
+
+_FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
+
+_MARK = "\ufeff"  # the byte order mark
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as read. `problem` is "" or says in one line what is wrong, and in which line."""
+
+    meta: Mapping[str, object]  # str, int, bool, None, and lists and dicts of these
+    body: str  # everything after the frontmatter, as it stands
+    problem: str = ""
+    body_line: int = 1  # 1-based line of the page in which `body` begins
+
+
+def parse_page(text: str) -> Page:
+    """Never raises. Of a frontmatter that is no YAML, the keys that can be read are kept."""
+    parts, meta, problem = _read(text)
+    body_line = 1 + line_breaks(parts.head)
+    return Page(meta, parts.body, problem or _conflict_in(parts.body, body_line), body_line)
+
+
+def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
+    """`text` with the keys of `changes` replaced or added, and removed where the value is None.
+
+    Every other byte stays: order, comments, spacing, line endings, the body. Raises PageBroken
+    where the frontmatter has a problem, since a guess could lose what someone wrote.
+    """
+    parts, meta, problem = _read(text)
+    if problem:
+        raise PageBroken(f"the frontmatter is broken: {problem}", hint="mend it by hand")
+    changes = {key: plain_value(value) for key, value in changes.items()}
+    kept = {key: value for key, value in meta.items() if changes.get(key, "") is not None}
+    wanted = kept | {key: value for key, value in changes.items() if value is not None}
+    changed = {k: v for k, v in changes.items() if meta.get(k, _ABSENT) != wanted.get(k, _ABSENT)}
+    if not changed:
+        return text
+    newline = _newline_of(text)
+    if not parts.has_frontmatter:
+        mark = text[: len(text) - len(parts.body)]
+        return mark + newline.join(["---", *yaml_lines(wanted), "---", parts.body])
+    source = _spliced(parts.yaml, changed, newline)
+    edited = parts.opening + source + parts.closing + parts.body
+    if _read(edited)[1:] != (wanted, ""):
+        # An anchor that others need, or a mapping in braces: write the whole frontmatter anew.
+        source = "".join(line + newline for line in yaml_lines(wanted))
+        edited = parts.opening + source + parts.closing + parts.body
+    return edited
+
+
+def with_body(text: str, body: str) -> str:
+    """`text` with another body, in its own line endings; the blank lines before it stay."""
+    parts, _, _ = _read(text)
+    blank = parts.body[: len(parts.body) - len(parts.body.lstrip("\r\n"))]
+    head = text[: len(text) - len(parts.body)]
+    return head + blank + _LINE_BREAK.sub(_newline_of(text), body)
+
+
+def new_page(meta: Mapping[str, object], body: str) -> str:
+    """A page that `parse_page` reads back. Raises TypeError for a value that no `Page` has."""
+    return "\n".join(["---", *yaml_lines(meta), "---", body])
+
+
+def line_breaks(text: str) -> int:
+    """How many line breaks `text` has, of whatever kind."""
+    return len(_LINE_BREAK.findall(text)) if "\r" in text else text.count("\n")
+
+
+# Reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A page cut where its frontmatter begins and ends; joined, they are the page."""
+
+    opening: str  # byte order mark, `---` and line break; "" without a frontmatter
+    yaml: str
+    closing: str
+    body: str
+
+    @property
+    def has_frontmatter(self) -> bool:
+        return bool(self.opening)
+
+    @property
+    def head(self) -> str:
+        return self.opening + self.yaml + self.closing
+
+
+def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
+    """The parts, what the frontmatter says, and what is wrong with it."""
+    body_alone = _Parts("", "", "", text.removeprefix(_MARK))
+    opening = _OPENING.match(text)
+    if opening is None:
+        return body_alone, {}, ""
+    start = opening.end()
+    closing = _CLOSING.search(text, start - 1)  # the line break of the opening may come before it
+    if closing is None:
+        # Without an end it may be a rule that the text begins with.
+        looks_like_keys = _TOP_LEVEL_KEY.match(text, start) is not None
+        return body_alone, {}, "line 1: nothing ends the frontmatter" if looks_like_keys else ""
+    end = closing.start(1)
+    parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
+    problem = _conflict_in(parts.yaml, 2)
+    try:
+        return parts, _mapping(parts.yaml), problem
+    except NoMapping:  # a paragraph between two rules
+        return body_alone, {}, ""
+    except BrokenYaml as broken:
+        meta = broken.meta or _readable_keys(parts.yaml)
+        return parts, meta, problem or f"line {broken.line + 2}: {broken.why}"
+
+
+def _newline_of(text: str) -> str:
+    found = _LINE_BREAK.search(text)
+    return found.group() if found else "\n"
+
+
+def _conflict_in(text: str, first_line: int) -> str:
+    """The first conflict marker of git outside of fenced blocks, where one is only shown."""
+    if "<<<<<<< " not in text and ">>>>>>> " not in text:
+        return ""
+    for found in _CONFLICT.finditer(text):
+        before = text[: found.start()]
+        if len(_FENCE.findall(before)) % 2 == 0:
+            return f"line {first_line + before.count(chr(10))}: a merge conflict is not resolved"
+    return ""
+
+
+def _mapping(source: str) -> dict[str, object]:
+    simple = simple_mapping(source)
+    if simple is not None:
+        return simple
+    entries = yaml_entries(source)
+    meta = {entry.key: entry.value for entry in entries}
+    if len(meta) < len(entries):
+        keys = [entry.key for entry in entries]
+        repeated = next(e for n, e in enumerate(entries) if e.key in keys[:n])
+        raise BrokenYaml(f"the key {repeated.key!r} is there twice", repeated.line, meta)
+    return meta
+
+
+def _readable_keys(source: str) -> dict[str, object]:
+    """The entries of a broken frontmatter that are sound each on its own."""
+    starts = [found.start() for found in _TOP_LEVEL_KEY.finditer(source)]
+    found: dict[str, object] = {}
+    for start, end in pairwise([*starts, len(source)]):
+        try:
+            found |= _mapping(source[start:end])
+        except (BrokenYaml, NoMapping):
+            continue
+    return found
+
+
+# Editing
+
+
+def _spliced(source: str, changes: Mapping[str, object | None], newline: str) -> str:
+    entries = yaml_entries(source)
+    for entry in reversed(entries):
+        if entry.key in changes:
+            start, end, replacement = _edit(source, entry, changes[entry.key])
+            source = source[:start] + replacement + source[end:]
+    known = {entry.key for entry in entries}
+    added = {k: v for k, v in changes.items() if k not in known and v is not None}
+    return source + "".join(line + newline for line in yaml_lines(added))
+
+
+def _edit(source: str, entry: Entry, replacement: object | None) -> tuple[int, int, str]:
+    """The span of `source` to replace, and by what."""
+    colon_end = source.index(":", entry.key_end) + 1
+    old = source[colon_end : max(colon_end, entry.value_end)]
+    comment = ""
+    if entry.is_block:
+        # It ends where the next key begins: what stands in between belongs to that.
+        old = _BEFORE_NEXT_KEY.sub("", old)
+        found = _COMMENT_AT_KEY.match(old)
+        comment = found.group() if found else ""
+    end = colon_end + len(old)
+    if replacement is None:
+        line_end = _LINE_BREAK.search(source, end)
+        return entry.key_start, line_end.end() if line_end else len(source), ""
+    return colon_end, end, f" {yaml_value(replacement)}{comment}"

@@ -1,0 +1,191 @@
+"""Which paths of a source are worth looking at: git's own rules, ours, and built-in names.
+
+From strongest to weakest: the source's excludes and the built-in names, `.sidecarignore`,
+`.gitignore`, `.git/info/exclude`, the user's global excludes. A folder that is ignored is not
+entered. The matching is that of the `ignore` crate (ripgrep's), which differs from git in three
+rare cases: a tracked file that a rule ignores stays ignored, a global exclude with a slash in it
+means a place below the working directory, and a rule file ends at a line that is not UTF-8.
+That crate opens whatever is called like a file of rules, so `rule_files` looks at them first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import ignore
+from ignore.overrides import Override, OverrideBuilder
+from pathspec import GitIgnoreSpec
+
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.disk.rule_files import (
+    MAX_RULES_BYTES,
+    OWN_FILE,
+    RULE_FILES,
+    check_rules,
+    check_rules_above,
+)
+
+NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
+"""A version control system's own files. In a worktree and a submodule `.git` is a file."""
+
+BUILT_IN = tuple(
+    """
+    node_modules bower_components bin obj target dist build DerivedData Pods
+    .venv venv site-packages __pycache__ __pypackages__ .eggs *.egg-info .tox .nox
+    .ipynb_checkpoints .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov .cache .direnv
+    .next .nuxt .svelte-kit .turbo .parcel-cache .yarn .pnpm-store .angular
+    .gradle .terraform .dart_tool .stack-work .godot .import .idea .vs
+    """.split()
+)
+"""Folders that hold what was built, fetched or cached. A line `!bin/` in the `.sidecarignore` at
+the top of a source brings that one back."""
+
+
+class IgnoreRules:
+    """The rules of one source, asked anew at every call: rule files may have changed."""
+
+    def __init__(self, root: str, excludes: tuple[str, ...]) -> None:
+        """`root` is absolute; `excludes` are globs as in a `.gitignore` at its top.
+
+        `!GLOB` asks for files that are otherwise left out because they may hold secrets.
+        Raises UsageError for an exclude that is no glob.
+        """
+        self.root = root
+        self._in_repository = _in_repository(Path(root))
+        if self._in_repository:
+            check_rules_above(root)
+        # Inside a repository rules reach down from its top. Outside of one, a source's rules begin
+        # at its root, and what lies above must not be asked: nor can it, if there is nothing.
+        self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
+        self._released = _released(Path(root))
+        self._overrides = _overrides(root, excludes, self._released)
+        self._asked_for = GitIgnoreSpec.from_lines(
+            glob.removeprefix("!") for glob in excludes if glob.startswith("!")
+        )
+
+    def paths(
+        self, start: str, unreadable: list[str], *, max_depth: int | None = None
+    ) -> Iterator[str]:
+        """Absolute paths of everything below the folder `start` that no rule ignores.
+
+        Whether `start` itself is ignored is not asked. Folders that could not be listed are
+        added to `unreadable`; what cannot be told apart counts as all of `start`. Raises
+        PathRefused where rules cannot be read, for what they want left out is not known.
+        """
+        check_rules(start, self.root)
+        folders = {start}  # whose rules are known to be sound
+        walker = self._builder(start).max_depth(max_depth).build()
+        last = start
+        while True:
+            try:
+                path = os.fspath(next(walker).path())
+            except StopIteration:
+                return
+            except (ignore.Error, ignore.IOError) as error:
+                # The walk goes on after an error, which follows the folder that it is about.
+                folder = last if str(error).startswith(f"{last}: ") else start
+                if os.path.lexists(folder):
+                    unreadable.append(folder)
+                continue
+            last = path
+            if path in folders:
+                folders.remove(path)
+                folders.update(_with_sound_rules(path, self.root))
+            if path != start:
+                yield path
+
+    def is_built_in(self, name: str, *, is_folder: bool) -> bool:
+        """Whether what is called `name` is ignored whatever rules the source has."""
+        return name in NEVER or (is_folder and name in BUILT_IN and name not in self._released)
+
+    def asked_for(self, path: str) -> bool:
+        """Whether an exclude `!GLOB` asks for the file at `path`, though it may hold secrets.
+
+        What lies in the source itself cannot ask for that.
+        """
+        return len(self._asked_for) > 0 and self._asked_for.match_file(path)
+
+    def _builder(self, start: str) -> ignore.WalkBuilder:
+        return (
+            ignore.WalkBuilder(Path(start))
+            .hidden(False)
+            .ignore(False)
+            .add_custom_ignore_filename(OWN_FILE)
+            .parents(self.can_start_below)
+            .require_git(self._in_repository)  # nested ones and worktrees have rules of their own
+            .overrides(self._overrides)
+        )
+
+
+def _with_sound_rules(folder: str, root: str) -> Iterator[str]:
+    """The folders in `folder`: as soon as it goes on, the walker reads the rules of them all."""
+    try:
+        with os.scandir(folder) as entries:
+            inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return  # for the walker to say
+    for path in inner:
+        check_rules(path, root)
+        yield path
+
+
+def check_excludes(excludes: tuple[str, ...]) -> None:
+    """Raise UsageError for an exclude that is no glob."""
+    _add_excludes(OverrideBuilder(Path()), excludes)
+
+
+def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `excludes` that are globs."""
+    valid = []
+    for glob in excludes:
+        with suppress(UsageError):
+            check_excludes((glob,))
+            valid.append(glob)
+    return tuple(valid)
+
+
+def _in_repository(root: Path) -> bool:
+    return any((folder / ".git").exists() for folder in (root, *root.parents))
+
+
+def _has_rules_above(root: Path) -> bool:
+    return any((folder / name).exists() for folder in root.parents for name in RULE_FILES)
+
+
+def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -> Override:
+    builder = OverrideBuilder(Path(root))
+    for name in NEVER:
+        builder.add(f"!{name}")
+    for name in BUILT_IN:
+        if name not in released:
+            builder.add(f"!{name}/")
+    _add_excludes(builder, excludes)
+    return builder.build()
+
+
+def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
+    for glob in excludes:
+        wanted = glob.removeprefix("!")
+        if not wanted.strip() or wanted.startswith("!"):
+            raise UsageError(f"{glob!r} is no glob to exclude", hint="for example 'docs/**/*.txt'")
+        try:
+            (builder if wanted == glob else OverrideBuilder(Path())).add(f"!{wanted}")
+        except ignore.Error as error:
+            why = str(error).rpartition("': ")[2]  # before that it quotes the glob, with our `!`
+            raise UsageError(
+                f"the exclude {glob!r} is no valid glob: {why}", hint="for example 'docs/**/*.txt'"
+            ) from error
+
+
+def _released(root: Path) -> frozenset[str]:
+    """Names that the source's own `.sidecarignore` takes out of the built-in ones."""
+    try:
+        text = Tree(root).read(OWN_FILE, MAX_RULES_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return frozenset()
+    lines = text.splitlines()
+    return frozenset(line[1:].strip().strip("/") for line in lines if line.startswith("!"))

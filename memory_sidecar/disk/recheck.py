@@ -1,0 +1,95 @@
+"""Looks again at what an earlier walk found, and asks the ignore rules about nothing but the rest.
+
+To match rules is most of what a walk costs. While no rule file of the source has changed, what was
+not ignored is not ignored now. A rule that lies outside of the source may have changed unseen:
+that is for the next walk of everything to find.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from memory_sidecar.core.locate import CONFIG_NAME
+from memory_sidecar.core.model import Stamp
+from memory_sidecar.disk.ignores import IgnoreRules
+from memory_sidecar.disk.rule_files import RULE_FILES
+
+_RULE_NAMES = RULE_FILES | {CONFIG_NAME}
+
+
+class Recheck:
+    """What is there now, found by looking into every folder that holds files of `known`.
+
+    Paths are relative to the source with `/`, but for `unreadable`, which are absolute.
+    """
+
+    def __init__(self, rules: IgnoreRules, known: Mapping[str, Stamp], *, at_most: int) -> None:
+        """`known` are the stamps of an earlier walk by path; gives up at `at_most` unknown ones."""
+        self.files: list[tuple[str, os.stat_result]] = []
+        self.folders: list[str] = []
+        self.unreadable: list[str] = []
+        self.unknown: list[str] = []  # new, or ignored; nothing below them was looked at
+        self._rules = rules
+        self._known = known
+        self._known_folders = folders_of(known)
+        self._rule_files = {path for path in known if path.rpartition("/")[2] in _RULE_NAMES}
+        self._are_rules_new = False
+        self._look(at_most)
+
+    @property
+    def is_enough(self) -> bool:
+        """Unless rules have changed, or too much is unknown: then only a walk will do."""
+        return not self._are_rules_new and not self._rule_files
+
+    def _look(self, at_most: int) -> None:
+        waiting = [""]
+        while waiting and not self._are_rules_new:
+            folder = waiting.pop()
+            known_folders = len(self.folders)
+            absolute = f"{self._rules.root}{os.sep}{folder}" if folder else self._rules.root
+            try:
+                with os.scandir(absolute) as listing:
+                    entries = list(listing)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # went away since it was listed
+            except OSError:
+                self.unreadable.append(absolute)
+                continue
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                try:
+                    self._see(path, entry)
+                except OSError:
+                    self.unknown.append(path)  # what that means is known to the walk
+            waiting += self.folders[known_folders:]
+            self._are_rules_new |= len(self.unknown) > at_most
+
+    def _see(self, path: str, entry: os.DirEntry[str]) -> None:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if is_folder and path in self._known_folders:
+            self.folders.append(path)
+        elif path in self._known and not is_folder:
+            status = entry.stat(follow_symlinks=False)
+            if path in self._rule_files and self._known[path] == _stamp(status):
+                self._rule_files.remove(path)
+            self.files.append((path, status))
+        elif entry.name in _RULE_NAMES:
+            self._are_rules_new = True
+        elif not self._rules.is_built_in(entry.name, is_folder=is_folder):
+            self.unknown.append(path)
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """Every folder that one of `paths` lies in, however deep, but the root, ""."""
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)

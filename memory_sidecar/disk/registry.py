@@ -1,0 +1,301 @@
+"""The registered sources of one database: a small JSON file that its owner's processes change.
+
+Every change reads, edits and atomically replaces the file under a lock, so that two processes
+lose nothing. What the file holds beyond what this version knows is kept. What it says is checked
+like the arguments of a call: a name becomes part of paths. Registering writes nothing into the
+source.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.errors import (
+    NotFound,
+    PathRefused,
+    StoreBusy,
+    StoreForeign,
+    StoreNewer,
+    UsageError,
+)
+from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.paths import OWN_FOLDERS
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.ignores import check_excludes
+
+VERSION = 1
+MAX_REGISTRY_BYTES = 16 << 20
+LOCK_TIMEOUT_S = 10
+MAX_NAME_LENGTH = 64
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
+"""Files of the state folder, in which every source has a folder of its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A registered folder, watched and indexed."""
+
+    name: str  # unique without regard to case; names a folder of the state
+    root: Path  # absolute, without links
+    excludes: tuple[str, ...] = ()  # globs as in a `.gitignore` at the root
+
+
+class Registry:
+    """The sources in the file at `path`, read anew at every call. A missing file holds none.
+
+    Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
+    version; those that change it StoreBusy, StoreReadOnly and DiskFull.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        reserved: frozenset[str] = frozenset(),
+        data_dirs: Sequence[Path] = (),
+        tree: Tree | None = None,
+    ) -> None:
+        """`reserved` are names, in lower case, that no source may have.
+
+        What lies in `data_dirs`, our own data, can be no source. The file is reached through no
+        link in `tree`, by default what lies above the folder of states.
+        """
+        self._path = path
+        self._tree = tree or Tree(path.parents[2], is_own=True)
+        self._reserved = RESERVED | reserved
+        self._data_dirs = data_dirs
+
+    def all(self) -> list[Source]:
+        """In the order of registration."""
+        return self._sources(self._read())
+
+    def get(self, name: str) -> Source:
+        """Raises NotFound."""
+        sources = self.all()
+        for source in sources:
+            if source.name == name:
+                return source
+        raise _unknown(name, sources)
+
+    def containing(self, path: Path) -> Source | None:
+        """The innermost source that `path` is or lies in."""
+        real = Path(os.path.realpath(path.expanduser()))  # does not mind a loop of links
+        around = [source for source in self.all() if real.is_relative_to(source.root)]
+        return max(around, key=lambda source: len(source.root.parts), default=None)
+
+    def add(
+        self,
+        root: Path,
+        *,
+        name: str | None = None,
+        excludes: tuple[str, ...] = (),
+        force: bool = False,
+    ) -> Source:
+        """Register the folder `root`, or return what it is registered as.
+
+        Left out, the name is made from the folder's. Excludes are added to those that a
+        registered source has. Raises PathRefused when `root` is no readable folder, our own data,
+        or, without `force`, all that the user has; UsageError for an exclude that is no glob, and
+        a name that is taken, no name, or not the one that `root` has already.
+        """
+        real = _readable_folder(root)
+        check_excludes(excludes)
+        with self._changed() as document:
+            sources = self._sources(document)
+            known = next((source for source in sources if source.root == real), None)
+            if known is None:
+                self._check_new_root(real, force=force)
+                taken = self._reserved | {source.name.lower() for source in sources}
+                source = Source(_new_name(name, real, taken), real, _united(excludes))
+                document["sources"].append({})
+                index = len(sources)
+            else:
+                if name not in (None, known.name):
+                    raise UsageError(
+                        f"{real} is registered as {known.name!r} already",
+                        hint=f"use that name, or `memory-sidecar source remove {known.name}` first",
+                    )
+                source = Source(known.name, real, _united(known.excludes + excludes))
+                index = sources.index(known)
+            document["sources"][index].update(
+                name=source.name, root=os.fspath(source.root), excludes=list(source.excludes)
+            )
+        return source
+
+    def remove(self, name: str) -> Source:
+        """Forget a source and return what it was. Its index is the caller's to remove.
+
+        Raises NotFound.
+        """
+        with self._changed() as document:
+            sources = self._sources(document)
+            for index, source in enumerate(sources):
+                if source.name == name:
+                    del document["sources"][index]
+                    return source
+            raise _unknown(name, sources)
+
+    def _check_new_root(self, real: Path, *, force: bool) -> None:
+        for data_dir in map(_real, self._data_dirs):
+            within = any(real.is_relative_to(data_dir / name) for name in OWN_FOLDERS)
+            if real == data_dir or within:
+                raise PathRefused(
+                    f"{real} holds the data of memory-sidecar itself",
+                    hint="name the folder of a project; memories and sessions are found without",
+                )
+        if _real(Path("~")).is_relative_to(real) and not force:
+            raise PathRefused(
+                f"{real} holds everything that you have",
+                hint="name the folder of a project, or insist on it with --force",
+            )
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        """The file's document, to be edited in the block and written after it."""
+        with named_errors(self._path):
+            lock_file = self._path.with_suffix(".lock")
+            os.close(self._tree.open(lock_file, os.O_RDWR | os.O_CREAT))
+            lock = FileLock(lock_file, timeout=LOCK_TIMEOUT_S)
+            try:
+                lock.acquire()
+            except Timeout as error:
+                raise StoreBusy(
+                    f"{self._path} is being changed by another process", hint="try again"
+                ) from error
+        try:
+            document = self._read()
+            before = json.dumps(document)
+            yield document
+            if json.dumps(document) != before:
+                with named_errors(self._path):
+                    # ASCII, so that names which are not UTF-8 are escaped.
+                    text = json.dumps(document, indent=2) + "\n"
+                    replace_file(self._tree, self._path, text.encode("ascii"))
+        finally:
+            lock.release()
+
+    def _read(self) -> dict[str, Any]:
+        with named_errors(self._path):
+            try:
+                content = self._tree.read(self._path, MAX_REGISTRY_BYTES)
+            except (FileNotFoundError, NotADirectoryError):
+                return {"version": VERSION, "sources": []}
+            except FileRefused as error:
+                raise self._broken(error.reason) from error
+        try:
+            document = json.loads(content)
+            version = document["version"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise self._broken(repr(error)) from error
+        if not isinstance(version, int):
+            raise self._broken(f"its version is {version!r}")
+        if version > VERSION:
+            raise StoreNewer(
+                f"{self._path} was written by a newer version of memory-sidecar",
+                hint="update memory-sidecar",
+            )
+        return dict(document)
+
+    def _sources(self, document: dict[str, Any]) -> list[Source]:
+        try:
+            sources = [
+                Source(
+                    name=_text(entry["name"]),
+                    root=Path(_text(entry["root"])),
+                    excludes=tuple(_text(glob) for glob in entry.get("excludes", [])),
+                )
+                for entry in document["sources"]
+            ]
+        except (TypeError, KeyError, AttributeError) as error:
+            raise self._broken(repr(error)) from error
+        taken = set(self._reserved)
+        for source in sources:
+            if not NAME.fullmatch(source.name) or source.name.lower() in taken:
+                raise self._broken(f"{source.name!r} is no name for a source, or taken")
+            if not source.root.is_absolute() or ".." in source.root.parts:
+                raise self._broken(f"{str(source.root)!r} is no absolute path")
+            taken.add(source.name.lower())
+        return sources
+
+    def _broken(self, why: str) -> StoreForeign:
+        return StoreForeign(
+            f"{self._path} is not a readable list of sources ({why})",
+            hint="mend it, or move it away and register the sources again with `source add`",
+        )
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
+
+
+def _readable_folder(root: Path) -> Path:
+    try:
+        real = root.expanduser().resolve(strict=True)
+        os.scandir(real).close()
+    except FileNotFoundError as error:
+        raise PathRefused(f"{root} does not exist", hint="name an existing folder") from error
+    except NotADirectoryError as error:
+        raise PathRefused(
+            f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"
+        ) from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, or no home folder
+        raise PathRefused(
+            f"{root} cannot be read: {error}", hint="check its permissions"
+        ) from error
+    return real
+
+
+def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
+    if asked is None:
+        return _unique(_slug(root.name), taken)
+    if not NAME.fullmatch(asked):
+        raise UsageError(
+            f"{asked!r} is no name for a source",
+            hint="letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first",
+        )
+    if asked.lower() in taken:
+        raise UsageError(
+            f"the name {asked!r} is taken",
+            hint="choose another name, or see `memory-sidecar source list`",
+        )
+    return asked
+
+
+def _slug(folder_name: str) -> str:
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", folder_name).strip("-._")
+    return slug[:MAX_NAME_LENGTH] or "source"
+
+
+def _unique(slug: str, taken: frozenset[str]) -> str:
+    name, number = slug, 1
+    while name.lower() in taken:
+        number += 1
+        ending = f"-{number}"
+        name = slug[: MAX_NAME_LENGTH - len(ending)] + ending
+    return name
+
+
+def _united(globs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(globs))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _unknown(name: str, sources: list[Source]) -> NotFound:
+    known = ", ".join(source.name for source in sources) or "none yet"
+    return NotFound(f"no source is named {name!r}", hint=f"registered are: {known}")

@@ -1,0 +1,257 @@
+"""Lists the files of a source with what `lstat` says of each. Opens none of them.
+
+Ignored paths are left out; every other file is listed, those not worth reading with the reason.
+Folders that could not be looked into are named, because a file is only gone if its folder was
+seen without it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from memory_sidecar.core import reasons
+from memory_sidecar.core.errors import NotFound, PathRefused
+from memory_sidecar.core.model import SourceFile, Stamp
+from memory_sidecar.disk.ignores import IgnoreRules
+from memory_sidecar.disk.names import skip_as_secret, skip_by_name
+from memory_sidecar.disk.recheck import Recheck
+
+MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a walk saw. Paths are relative to the source with `/`; its root is "".
+
+    `folders` are those that no rule ignores, the ones to watch. Nothing at or below a path in
+    `unreadable` may be taken for deleted.
+    """
+
+    files: tuple[SourceFile, ...]  # sorted by path
+    folders: tuple[str, ...]  # sorted, without those whose name is not UTF-8
+    unreadable: tuple[str, ...]  # sorted
+
+    def verifies_absence(self, path: str) -> bool:
+        """Whether `path` not being in `files` means that it is gone from the source."""
+        return not any(_is_at_or_below(path, folder) for folder in self.unreadable)
+
+
+def walk(
+    root: Path,
+    *,
+    max_file_bytes: int,
+    excludes: tuple[str, ...] = (),
+    under: Iterable[str] | None = None,
+    known: Mapping[str, Stamp] | None = None,
+) -> Scan:
+    """Scan the source at `root`, or only what is at and below the paths `under`.
+
+    A path in `under` is relative and may be a file, a folder, ignored or gone: the scan holds
+    what a scan of everything would hold there. Folders above are looked at only as far as
+    their rules need. `known` makes a scan of everything quick: see `Recheck`.
+
+    Raises NotFound when `root` is not there and PathRefused when it is no folder, cannot be
+    listed, or a path in `under` leaves it. UsageError for an exclude that is no glob.
+    """
+    top = os.fspath(root.absolute())
+    _check_root(top)
+    rules = IgnoreRules(top, excludes)
+    collector = _Collector(top, max_file_bytes, rules.asked_for)
+    wanted = frozenset([""]) if under is None else _outermost(under)
+    if "" in wanted:
+        collector.folders.append("")
+        paths = rules.paths(top, collector.unreadable)
+        if known and rules.can_start_below:
+            seen = Recheck(rules, known, at_most=MAX_STARTS)
+            if seen.is_enough:
+                collector.take(seen)
+                paths = _below(frozenset(seen.unknown), rules, collector.unreadable)
+    elif rules.can_start_below and len(wanted) <= MAX_STARTS:
+        paths = _below(wanted, rules, collector.unreadable)
+    else:  # many starts cost more than listing everything and looking at little
+        paths = _within(wanted, rules, collector.unreadable)
+    for path in paths:
+        collector.add(path)
+    return collector.scan()
+
+
+class _Collector:
+    """Turns absolute paths into the parts of a `Scan`."""
+
+    def __init__(self, top: str, max_file_bytes: int, asked_for: Callable[[str], bool]) -> None:
+        self.files: list[SourceFile] = []
+        self.folders: list[str] = []
+        self.unreadable: list[str] = []  # absolute
+        self._top = top
+        self._real_top = os.path.realpath(top)
+        self._max_file_bytes = max_file_bytes
+        self._asked_for = asked_for
+        self._too_large = reasons.larger_than(max_file_bytes)
+
+    def add(self, path: str) -> None:
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return  # went away since it was listed
+        except OSError:
+            self.unreadable.append(path.rpartition(os.sep)[0])
+            return
+        relative = _relative(path, self._top)
+        if not stat.S_ISDIR(status.st_mode):
+            self._add_file(path, relative, status)
+        elif _is_utf8(relative):
+            self.folders.append(relative)
+
+    def take(self, seen: Recheck) -> None:
+        self.folders += seen.folders
+        self.unreadable += seen.unreadable
+        prefix = _with_separator(self._top)
+        for relative, status in seen.files:
+            self._add_file(prefix + relative, relative, status)
+
+    def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
+        is_utf8 = _is_utf8(relative)
+        self.files.append(
+            SourceFile(
+                path=relative if is_utf8 else _escaped(relative),
+                size=status.st_size,
+                mtime_ns=status.st_mtime_ns,
+                ctime_ns=status.st_ctime_ns,
+                skip_reason=self._skip_reason(path, relative, status, is_utf8=is_utf8),
+                is_asked_for=is_utf8 and self._asked_for(relative),
+            )
+        )
+
+    def scan(self) -> Scan:
+        return Scan(
+            files=tuple(sorted(self.files, key=lambda file: file.path)),
+            folders=tuple(sorted(self.folders)),
+            unreadable=tuple(
+                sorted({_escaped(_relative(path, self._top)) for path in self.unreadable})
+            ),
+        )
+
+    def _skip_reason(
+        self, path: str, relative: str, status: os.stat_result, *, is_utf8: bool
+    ) -> str:
+        if stat.S_ISLNK(status.st_mode):
+            target = os.path.realpath(path)  # does not hang on a loop
+            return reasons.SYMBOLIC_LINK if self._is_inside(target) else reasons.LINK_OUT
+        if not stat.S_ISREG(status.st_mode):
+            return reasons.NOT_REGULAR
+        if not is_utf8:
+            return reasons.NAME_NOT_UTF8
+        if (reason := skip_as_secret(relative)) and not self._asked_for(relative):
+            return reason
+        if reason := skip_by_name(relative.rpartition("/")[2]):
+            return reason
+        if status.st_size > self._max_file_bytes:
+            return self._too_large
+        return "" if status.st_size else reasons.EMPTY
+
+    def _is_inside(self, real: str) -> bool:
+        return real == self._real_top or real.startswith(_with_separator(self._real_top))
+
+
+def _check_root(top: str) -> None:
+    try:
+        os.scandir(top).close()
+    except FileNotFoundError as error:
+        raise NotFound(
+            f"{top} is not there",
+            hint="mount its disk again, or `memory-sidecar source remove` it",
+        ) from error
+    except NotADirectoryError as error:
+        raise PathRefused(f"{top} is not a folder", hint="name the folder that holds it") from error
+    except OSError as error:
+        raise PathRefused(
+            f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
+        ) from error
+
+
+def _outermost(under: Iterable[str]) -> frozenset[str]:
+    """The paths of `under`, normalised, without those that lie below another."""
+    paths = {_normalised(path) for path in under}
+    return frozenset(path for path in paths if paths.isdisjoint(_folders_above(path)))
+
+
+def _normalised(path: str) -> str:
+    parts = PurePosixPath(path.replace(os.sep, "/"))
+    if parts.is_absolute() or ".." in parts.parts:
+        raise PathRefused(f"{path!r} is no path below the source", hint="name it relative to it")
+    return "" if path in ("", ".") else str(parts)
+
+
+def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
+    """Absolute paths at and below `wanted`, entering no other folder."""
+    listings: dict[str, frozenset[str]] = {}
+
+    def is_listed(path: str) -> bool:
+        folder = os.fspath(Path(path).parent)
+        if folder not in listings:
+            if folder != rules.root and not (is_listed(folder) and _is_folder(folder)):
+                listings[folder] = frozenset()
+            else:
+                listings[folder] = frozenset(rules.paths(folder, unreadable, max_depth=1))
+        return path in listings[folder]
+
+    for relative in wanted:
+        path = _with_separator(rules.root) + relative
+        if is_listed(path):
+            yield path
+            if _is_folder(path):
+                yield from rules.paths(path, unreadable)
+
+
+def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
+    """Absolute paths at and below `wanted`, out of those of the whole source."""
+    for path in rules.paths(rules.root, unreadable):
+        relative = _relative(path, rules.root)
+        if relative in wanted or not wanted.isdisjoint(_folders_above(relative)):
+            yield path
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """Every folder that the relative `path` lies in, up to the root of the source, ""."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _with_separator(folder: str) -> str:
+    return folder if folder.endswith(os.sep) else folder + os.sep
+
+
+def _is_folder(path: str) -> bool:
+    """Whether a folder is there and not a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _relative(path: str, top: str) -> str:
+    relative = path[len(top) :].lstrip(os.sep)
+    return relative if os.sep == "/" else relative.replace(os.sep, "/")
+
+
+def _is_at_or_below(path: str, folder: str) -> bool:
+    return folder in ("", path) or path.startswith(f"{folder}/")
+
+
+def _is_utf8(path: str) -> bool:
+    if path.isascii():
+        return True
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

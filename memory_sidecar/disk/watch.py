@@ -1,0 +1,195 @@
+"""Watches the folders of one source and says what to scan again.
+
+Events are hints: a lost one waits for the next scan of everything. Opens no file and knows no
+ignore rules: the scans say which folders are worth it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import stat
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from memory_sidecar.core.locate import CONFIG_NAME
+from memory_sidecar.disk.debounce import Settled
+from memory_sidecar.disk.observe import Observer, Report, open_observer
+from memory_sidecar.disk.poll import Poll
+from memory_sidecar.disk.rule_files import RULE_FILES
+
+# A change of one of these changes what is ignored in the folder that it lies in, and below.
+_RULE_NAMES = RULE_FILES | {CONFIG_NAME, ".git"}
+GIT_INFO = ".git/info"  # holds the exclude file
+
+_log = logging.getLogger(__name__)
+
+
+class Watch:
+    """Calls `on_change` with the paths that may have changed, from several threads.
+
+    To miss nothing, `start` before the first scan, `catch_up` before every scan, and after each
+    `follow` what it found: folders that are new to the watch then come as changed once more,
+    because they may have changed between the scan and the watch.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        on_change: Report,
+        poll_ms: int = 2_000,
+        observe: Callable[[Path, Report], Observer] = open_observer,
+    ) -> None:
+        """`poll_ms` is how often to look at what cannot be watched."""
+        self._root = root.absolute()
+        self._on_change = on_change
+        self._observe = observe
+        self._poll = Poll(self._root, self._hear, poll_ms=poll_ms)
+        self._lock = threading.Lock()  # of everything below; never held while calling `on_change`
+        self._observer: Observer | None = None
+        self._root_id: tuple[int, int] | None = None
+        self._wanted: frozenset[str] = frozenset()
+        self._unwatched: tuple[str, ...] = ()
+        self._limit_notice = ""
+        self._is_stopped = False
+
+    def start(self, folders: Iterable[str]) -> None:
+        """Watch `folders`, relative to the root, and the root itself, which may be gone."""
+        with self._lock:
+            self._wanted = frozenset(["", GIT_INFO, *folders])
+            self._watch_missing()
+
+    def look(self) -> None:
+        """Notice what no event tells; to be called about once a second.
+
+        That is another folder in the place of the root, and changes where nothing is watched.
+        """
+        if self._is_stopped:
+            return
+        if _identity(self._root) != self._root_id:
+            self._hear("")
+        self._poll.look()
+
+    def catch_up(self, settled: Settled) -> Settled:
+        """Watch what came back before `settled` is scanned, and have it scanned as well."""
+        with self._lock:
+            added = self._watch_missing()
+        if "" in added or settled.everything:
+            return Settled(paths=frozenset(), everything=True)
+        return Settled(paths=settled.paths | added, everything=False)
+
+    def follow(self, folders: Iterable[str]) -> None:
+        """Watch these folders from now on and no others."""
+        with self._lock:
+            self._wanted = frozenset(["", GIT_INFO, *folders])
+            if self._observer is not None:
+                for folder in self._observer.folders - self._wanted:
+                    self._observer.discard(folder)
+            added = self._watch_missing()
+        for folder in added:
+            self._hear(folder)
+
+    def stop(self) -> None:
+        """Report nothing more."""
+        with self._lock:
+            self._is_stopped = True
+            self._drop_observer()
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """Folders that are polled, because a limit of the system is reached; sorted."""
+        return self._unwatched
+
+    @property
+    def limit_notice(self) -> str:
+        """Which limit, and what to do about it; "" when everything is watched."""
+        return self._limit_notice
+
+    # Hearing of changes, on the thread of the observer and of those who call `look`
+
+    def _hear(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        if folder == GIT_INFO and name == "exclude":
+            path = ""
+        elif path.startswith(".git/"):
+            return
+        elif name in _RULE_NAMES:
+            path = folder
+        if not self._is_stopped:
+            self._on_change(path)
+
+    # Watching, under the lock
+
+    def _watch_missing(self) -> frozenset[str]:
+        """Try to watch what is wanted and not watched; returns the topmost that now are."""
+        if self._is_stopped:
+            return frozenset()
+        root_id = _identity(self._root)
+        if root_id != self._root_id or (self._observer and not self._observer.is_reliable):
+            self._drop_observer()
+        self._root_id = root_id
+        if root_id is None:
+            self._fall_back(frozenset())
+            return frozenset()
+        try:
+            if self._observer is None:
+                self._observer = self._observe(self._root, self._hear)
+        except OSError as error:
+            self._fall_back(self._wanted, error)
+            return frozenset()
+        missing = sorted(self._wanted - self._observer.folders)  # a folder before what it holds
+        added: set[str] = set()
+        for index, folder in enumerate(missing):
+            try:
+                self._observer.add(folder)
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                continue  # the folder above tells when that changes
+            except OSError as error:
+                self._fall_back(frozenset(missing[index:]), error)
+                break
+            added.add(folder)
+        else:
+            self._fall_back(frozenset())
+        return frozenset(f for f in added if not f or _parent(f) not in added)
+
+    def _drop_observer(self) -> None:
+        if self._observer is not None:
+            self._observer.close()
+            self._observer = None
+
+    def _fall_back(self, folders: frozenset[str], error: OSError | None = None) -> None:
+        """Poll `folders` because of `error`, and a root that is gone or locked until it is back."""
+        if folders and not self._unwatched:
+            _log.warning("%s: %d folders are polled: %s", self._root, len(folders), error)
+        self._unwatched = tuple(sorted(folders - {GIT_INFO}))
+        self._limit_notice = _limit_notice(error) if error and self._unwatched else ""
+        is_root_watched = self._observer is not None and "" in self._observer.folders
+        self._poll.follow(folders if is_root_watched else folders | {""})
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    """Which folder is at `root`, None when there is none."""
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+
+
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
+
+
+def _limit_notice(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        reason = "the system's limit is reached, raise it with sysctl fs.inotify.max_user_watches"
+    elif error.errno == errno.EMFILE:
+        reason = (
+            "the system's limit is reached, raise it with sysctl fs.inotify.max_user_instances"
+            " or ulimit -n"
+        )
+    else:
+        reason = error.strerror or str(error)
+    return f"some folders are polled instead of watched: {reason}"

@@ -1,0 +1,105 @@
+"""Structural search: which files to look at, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore import GitIgnorePatternError
+
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.model import SourceFile
+from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.walk import walk
+from memory_sidecar.grep.files import GrepHit, guess_language, search_file
+from memory_sidecar.grep.finder import LANGUAGES, Finder
+from memory_sidecar.index.reporter import Reporter
+
+
+@dataclass(frozen=True, slots=True)
+class GrepQuery:
+    """What to look for. Empty means no restriction."""
+
+    pattern: str
+    languages: tuple[str, ...] = ()  # any of
+    path_globs: tuple[str, ...] = ()  # any of, as in a `.gitignore`
+    limit: int = 1000
+
+
+def grep(
+    query: GrepQuery,
+    paths: Sequence[Path],
+    *,
+    registry: Registry,
+    max_file_bytes: int,
+    reporter: Reporter,
+) -> list[GrepHit]:
+    """Every hit in the folders and files `paths`, by path and line, at most `query.limit`.
+
+    A folder is looked through as indexing would: what git or its source leaves out is left out. A
+    file that is named is looked into whatever ignores it. Raises UsageError for a pattern that is
+    none in any language at hand, NotFound for a path that is not there.
+    """
+    finder = Finder(query.pattern)
+    wanted = LANGUAGES.intersection(query.languages) if query.languages else LANGUAGES
+    if not wanted:
+        raise UsageError(
+            f"no syntax tree is made of {', '.join(query.languages)}",
+            hint=f"one of {', '.join(sorted(LANGUAGES))}",
+        )
+    files: dict[str, tuple[Path, SourceFile]] = {}
+    at_hand = set(wanted) if query.languages else set()
+    for path in paths:
+        for root, file in _files(path, registry, query.path_globs, max_file_bytes):
+            if language := guess_language(file, wanted):
+                files[f"{root}/{file.path}"] = (root, file)
+                at_hand.add(language)
+    not_understood = finder.not_understood_in(wanted & at_hand)
+    hits: list[GrepHit] = []
+    for done, (root, file) in enumerate(files[key] for key in sorted(files)):
+        reporter.progress("grep", done, len(files))
+        hits += search_file(
+            root,
+            file,
+            finder,
+            languages=wanted,
+            max_file_bytes=max_file_bytes,
+            on_failure=reporter.notice,
+        )
+        if len(hits) > query.limit:
+            reporter.notice(f"stopped at {query.limit} hits; --limit N shows more")
+            return hits[: query.limit]
+    if not_understood and not hits:
+        reporter.notice(f"the pattern is no code in {', '.join(not_understood)}")
+    return hits
+
+
+def _files(
+    path: Path, registry: Registry, globs: tuple[str, ...], max_file_bytes: int
+) -> list[tuple[Path, SourceFile]]:
+    """The files at and below `path`, each with the folder that its own path starts from."""
+    if not path.exists():
+        raise NotFound(f"{path} is not there", hint="name a folder or a file")
+    if path.is_file():
+        status = path.stat()
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        found = [(path.parent, SourceFile(path.name, status.st_size, *times))]
+    else:
+        source = registry.containing(path)
+        if source is None:
+            root, scan = path, walk(path, max_file_bytes=max_file_bytes)
+        else:
+            root, under = source.root, path.resolve().relative_to(source.root).as_posix()
+            scan = walk(
+                root, max_file_bytes=max_file_bytes, excludes=source.excludes, under=[under]
+            )
+        found = [(root, file) for file in scan.files]
+    if not globs:
+        return found
+    try:
+        spec = GitIgnoreSpec.from_lines(globs)
+    except GitIgnorePatternError as error:
+        raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error
+    return [each for each in found if spec.match_file(each[1].path)]

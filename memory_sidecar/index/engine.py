@@ -1,0 +1,318 @@
+"""CocoIndex, wrapped once: keeps one target state for every file of one root.
+
+A batch of changed files goes in, every file that needs it is built, and what was built reaches
+the database in as few transactions as the writer's pace allows. CocoIndex remembers what each
+file's target state was, sends again what was in flight when the process died, and passes over
+what has the fingerprint it already wrote. It knows nothing of what is built.
+
+The feed is live from the start: a one-shot run is a feed with a single batch, a watched source
+one that never ends. CocoIndex's own full scan is not used: comparing a manifest is O(changes).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import memory_sidecar.index.nice_cocoindex  # noqa: F401  before cocoindex
+
+import cocoindex as coco  # isort: skip
+
+from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.priority import INDEXING, go_behind
+from memory_sidecar.index.document import BuildError
+from memory_sidecar.index.engine_state import StateBroken, check_state
+
+MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
+BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
+FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
+_LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
+
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A file's target state. CocoIndex compares the fingerprint and never sees the payload."""
+
+    fingerprint: str
+    payload: object
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One change for the database: `payload` is to be there for `path`; `None`: nothing is."""
+
+    path: str
+    payload: object | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Settled changes of one root."""
+
+    changed: Sequence[SourceFile]
+    gone: Sequence[str]
+
+
+Build = Callable[[SourceFile], Built]
+"""Reads and builds one file; called from several threads. What it raises goes to `on_error`,
+and what was written for that file before stays."""
+
+WriteAll = Callable[[Sequence[Write]], None]
+"""One transaction. Called from one thread at a time; called again with the same after a crash."""
+
+
+@dataclass(slots=True)
+class _Root:
+    """What the CocoIndex functions below need to know about the root they run for."""
+
+    build: Build
+    write: WriteAll
+    workers: ThreadPoolExecutor
+    writer: ThreadPoolExecutor
+    batches: asyncio.Queue[tuple[Batch, asyncio.Future[None]] | None]
+    failed: asyncio.Future[None]  # holds the first error of the writer or of the state, if any
+    is_stopped: threading.Event
+
+
+_ROOT: coco.ContextKey[_Root] = coco.ContextKey("memory_sidecar/root")
+
+
+class Engine:
+    """One root's engine, running in a thread of its own from `start` to `close`.
+
+    `state` is CocoIndex's folder; one engine at a time may use it, and the caller sees to that.
+    Once `is_stopped` is set, `apply` returns soon, with files left as they were.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        *,
+        name: str,
+        build: Build,
+        write: WriteAll,
+        threads: int,
+        is_stopped: threading.Event,
+    ) -> None:
+        self._state = state
+        self._name = name
+        self._build = build
+        self._write = write
+        self._threads = threads
+        self._is_stopped = is_stopped
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run_loop, name=f"flow {name}")
+
+    def start(self) -> None:
+        """Open the state and get ready for batches. Raises StateBroken and OSError."""
+        try:
+            check_state(self._state)
+        except BaseException:
+            self._loop.close()
+            raise
+        self._thread.start()
+        try:
+            self._call(self._open())
+        except BaseException:
+            self._stop_thread()
+            raise
+
+    def apply(self, batch: Batch, *, beat: Callable[[], None]) -> None:
+        """Bring the database in line with `batch`; returns when it is committed.
+
+        Calls `beat` now and then from this thread, and gives up with what that raises. Raises what
+        the writer raised, and OSError and StateBroken for the state; after any of it this engine
+        is only good for closing. Files that `build` failed on are left as they were.
+        """
+        self._call(self._apply(batch), beat=beat)
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the state."""
+        try:
+            self._call(self._finish())
+        finally:
+            self._stop_thread()
+
+    def _run_loop(self) -> None:
+        go_behind(INDEXING)  # and with it every thread of CocoIndex and of ours: all start here
+        self._loop.run_forever()
+
+    def _stop_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _call(
+        self, coroutine: Coroutine[Any, Any, T], *, beat: Callable[[], None] = lambda: None
+    ) -> T:
+        future: Future[T] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            while not wait([future], timeout=BEAT_S).done:
+                beat()
+        except BaseException:
+            future.cancel()
+            raise
+        try:
+            return future.result()
+        except RuntimeError as error:
+            raise _named(error) from error
+
+    async def _open(self) -> None:
+        self._root = _Root(
+            build=self._build,
+            write=self._write,
+            workers=ThreadPoolExecutor(self._threads, thread_name_prefix="build"),
+            writer=ThreadPoolExecutor(1, thread_name_prefix="write"),
+            batches=asyncio.Queue(),
+            failed=self._loop.create_future(),
+            is_stopped=self._is_stopped,
+        )
+        provider = coco.ContextProvider()
+        provider.provide(_ROOT, self._root)
+        fresh = not self._state.exists()
+        self._environment = coco.Environment(
+            coco.Settings(db_path=self._state, lmdb_map_size=_LMDB_BYTES),
+            context_provider=provider,
+            exception_handler=self._on_error,
+        )
+        config = coco.AppConfig(
+            name="files",
+            environment=self._environment,
+            max_inflight_components=MAX_INFLIGHT_FILES,
+        )
+        app = coco.App(config, _main, _Feed(self._root))
+        if fresh:
+            # The first run of an app ends by deleting every child that it did not mount itself,
+            # so let that one be empty.
+            self._root.batches.put_nowait(None)
+            await app.update(live=True).result()
+        self._run = asyncio.ensure_future(app.update(live=True).result())
+
+    async def _apply(self, batch: Batch) -> None:
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._root.batches.put_nowait((batch, done))
+        ends = (self._root.failed, self._run, done)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        next(end for end in ends if end.done()).result()
+
+    async def _finish(self) -> None:
+        self._root.batches.put_nowait(None)
+        patience_s = FAILED_PATIENCE_S if self._root.failed.done() else None
+        try:
+            await asyncio.wait_for(self._run, patience_s)
+        finally:
+            self._root.workers.shutdown()
+            self._root.writer.shutdown()
+            self._environment.close()
+
+    def _on_error(self, error: BaseException, context: object) -> None:
+        del context
+        if not isinstance(error, BuildError):
+            self._loop.call_soon_threadsafe(self._fail, error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._root.failed.done():
+            self._root.failed.set_exception(error)
+
+
+def _named(error: RuntimeError) -> Exception:
+    """What CocoIndex's own error says of its state."""
+    if number := _OS_ERROR.search(str(error)):
+        return OSError(int(number[1]), str(error))
+    return StateBroken(str(error)) if str(error).startswith("MDB_") else error
+
+
+class _Feed:
+    """A `LiveMapFeed`: hands batches to CocoIndex until the queue says `None`."""
+
+    def __init__(self, root: _Root) -> None:
+        self._root = root
+
+    async def watch(self, subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile]) -> None:
+        await subscriber.mark_ready()
+        while (next_batch := await self._root.batches.get()) is not None:
+            batch, done = next_batch
+            sending = asyncio.ensure_future(_send(subscriber, batch, self._root.is_stopped))
+            await asyncio.wait((sending, self._root.failed), return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done():
+                # CocoIndex never answers for what was under way when the disk of its state failed.
+                sending.cancel()
+                return
+            if not done.done():
+                done.set_result(sending.result())
+
+
+async def _send(
+    subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile],
+    batch: Batch,
+    is_stopped: threading.Event,
+) -> None:
+    # One after the other: CocoIndex keeps a thread busy for each call that is awaited, and works on
+    # what was sent at once all the same.
+    sent = [await subscriber.delete(path) for path in batch.gone]
+    for file in batch.changed:
+        if is_stopped.is_set():
+            break
+        sent.append(await subscriber.update(file.path, file))
+    for each in sent:
+        await each.ready()
+
+
+@coco.fn
+async def _main(feed: _Feed) -> None:
+    await coco.mount_each(coco.component_subpath(coco.Symbol("file")), _process_file, feed)
+
+
+@coco.fn
+async def _process_file(file: SourceFile) -> None:
+    root = coco.use_context(_ROOT)
+    loop = asyncio.get_running_loop()
+    built = await loop.run_in_executor(root.workers, root.build, file)
+    coco.declare_target_state(_FILES.target_state(file.path, built))
+
+
+async def _write_all(provider: coco.ContextProvider, writes: Sequence[Write]) -> None:
+    """The sink. While one call writes, CocoIndex gathers the next: transactions grow with load."""
+    root = provider.get(_ROOT)
+    await asyncio.get_running_loop().run_in_executor(root.writer, root.write, list(writes))
+
+
+_SINK: coco.TargetActionSink[Write] = coco.TargetActionSink.from_async_fn(_write_all)
+
+
+class _FileTarget(coco.TargetHandler[Built, str, None]):
+    """Decides what to write for a file, from its fingerprint and the ones written before."""
+
+    def reconcile(
+        self,
+        key: coco.StableKey,
+        desired: Built | coco.NonExistenceType,
+        prev_possible_records: Collection[str],
+        prev_may_be_missing: bool,
+        /,
+    ) -> coco.TargetReconcileOutput[Write, str] | None:
+        if coco.is_non_existence(desired):
+            if not prev_possible_records and not prev_may_be_missing:
+                return None
+            return coco.TargetReconcileOutput(
+                action=Write(str(key), None), sink=_SINK, tracking_record=coco.NON_EXISTENCE
+            )
+        written = bool(prev_possible_records) and not prev_may_be_missing
+        if written and all(record == desired.fingerprint for record in prev_possible_records):
+            return None
+        return coco.TargetReconcileOutput(
+            action=Write(str(key), desired.payload), sink=_SINK, tracking_record=desired.fingerprint
+        )
+
+
+_FILES = coco.register_root_target_states_provider("memory_sidecar/file", _FileTarget())

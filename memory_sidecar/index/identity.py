@@ -1,0 +1,117 @@
+"""What a database was made with, and whether this build may use it.
+
+A file that is not ours is never touched. One of a newer schema is refused, since a newer build
+may be using it. An older schema is set aside as it is and made anew: everything in it is derived.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import apsw
+
+from memory_sidecar.core.errors import StoreForeign, StoreNewer
+from memory_sidecar.core.sqlite import (
+    APPLICATION_ID,
+    connect,
+    integers,
+    named_errors,
+    set_aside,
+    snapshot,
+    transaction,
+)
+from memory_sidecar.index.corpus import Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a kind of database is made of."""
+
+    kind: str  # "code": what a person would say that it holds
+    version: int
+    scripts: tuple[str, ...]  # in the package, in order, after `index/derived.sql`
+    corpora: tuple[Corpus, ...]  # what can be searched in it; the first one's rows tell the kind
+
+
+def open_current(path: Path, schema: Schema) -> apsw.Connection:
+    """A writer's connection to `path` with the current schema, made or made anew as needed."""
+    connection = connect(path)
+    try:
+        found = _version(connection, path, schema)
+        if found == schema.version:
+            return connection
+        if found:
+            connection.close()
+            set_aside(path)
+            connection = connect(path)
+        _create(connection, schema)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def found_version(path: Path, schema: Schema) -> int:
+    """The version of the schema in `path`, 0 for none. Raises as `open_current`; writes nothing."""
+    if not path.exists():
+        return 0
+    connection = connect(path, read_only=True)
+    try:
+        return _version(connection, path, schema)
+    finally:
+        connection.close()
+
+
+def read_identity(connection: apsw.Connection, key: str) -> str:
+    """One value of the identity, "" when it has none."""
+    value = connection.execute("SELECT value FROM identity WHERE key = ?", (key,)).get
+    return str(value or "")
+
+
+def write_identity(connection: apsw.Connection, key: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (key, value))
+
+
+def new_state_id() -> str:
+    """A random id that a database and a CocoIndex state folder carry when they belong together."""
+    return secrets.token_hex(16)
+
+
+def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
+    """0 for a new file."""
+    with named_errors(path), snapshot(connection):  # another process may be making it now
+        application, version = (
+            connection.pragma("application_id"),
+            connection.pragma("user_version"),
+        )
+        rows = schema.corpora[0].rows
+        tables = integers(connection.execute("SELECT name = ? FROM sqlite_schema", (rows,)))
+    if application == 0 and version == 0 and not tables:
+        return 0  # new, or emptied by someone
+    if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too
+        raise StoreForeign(
+            f"{path} is not a database of {schema.kind}",
+            hint="name another file with --db; this one was left as it is",
+        )
+    if version > schema.version:
+        raise StoreNewer(
+            f"{path} has schema {version}, this version knows {schema.version}",
+            hint="update memory-sidecar, or name another file with --db",
+        )
+    return int(version)
+
+
+def _create(connection: apsw.Connection, schema: Schema) -> None:
+    sql = resources.files("memory_sidecar")
+    with transaction(connection):
+        if connection.pragma("user_version") == schema.version:
+            return  # another process was faster
+        for script in ("index/derived.sql", *schema.scripts):
+            connection.execute(sql.joinpath(script).read_text("utf-8"))
+        for corpus in schema.corpora:
+            write_identity(connection, corpus.version_key, "0")
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", schema.version)

@@ -1,0 +1,204 @@
+"""The keyword arm: which words a text is found by, and what FTS5 makes of a query.
+
+Identifiers are split the same way on both sides: `parseHttpResponse`, `parse_http_response` and
+`parse.http.response` are all found by `http`, and by each other as a phrase. Scripts that set no
+spaces between words are indexed by character and asked for by pairs of them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.corpus import Corpus
+
+_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Possessive, so that no word is read twice to find that it has no hump: a quarter faster.
+_CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+[A-Z][A-Za-z0-9]*+")
+_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
+_WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
+
+MAX_QUERY_WORDS = 64
+BM25_HALF = 20.0  # the BM25 that gives half of the keyword share
+COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
+
+STOPWORDS = frozenset(
+    "a an and are as at be been but by can could did do does for from had has have how i if in "
+    "into is it its me my not of on or our should so such that the their them then there these "
+    "they this those to was we were what when where which who why will with would you your".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a query is asked for: words and phrases, and how much each word tells."""
+
+    terms: tuple[str, ...]
+    idf: Mapping[str, float]  # by stem, of single words
+    rows: Mapping[str, int]  # that hold a term, where that is a single word
+
+    @classmethod
+    def none(cls) -> Keywords:
+        return cls((), {}, {})
+
+    def coverage(self, stems: Collection[str]) -> float:
+        """Share of the words' weight that occurs among `stems`, 0…1."""
+        if self.idf.keys().isdisjoint(stems):
+            return 0.0
+        total = sum(self.idf.values())
+        return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total
+
+    def rarest(self, max_rows: int) -> Keywords:
+        """As many of the rarest words as `max_rows` rows hold together, and all phrases.
+
+        To score a row takes a microsecond, and the words that most rows hold tell least of them.
+        """
+        kept: set[str] = set()
+        total = 0
+        for term in sorted(self.rows, key=lambda term: self.rows[term]):
+            if total and total + self.rows[term] > max_rows:
+                break
+            total += self.rows[term]
+            kept.add(term)
+        terms = tuple(term for term in self.terms if term in kept or term not in self.rows)
+        return replace(self, terms=terms)
+
+
+def index_words(text: str) -> str:
+    """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", text)
+    whole: set[str] = set()
+
+    def split(word: re.Match[str]) -> str:
+        parts = _humps_apart(word.group())
+        if " " in parts:
+            whole.add(word.group().lower())
+        return parts
+
+    text = _CAMEL_WORD.sub(split, text)
+    return f"{text}\n{' '.join(sorted(whole))}" if whole else text
+
+
+def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
+    """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
+
+    Stopwords and words that half of all rows hold are left out unless nothing else is there.
+    """
+    words, phrases = _words_of(text)
+    meaningful = [word for word in words if word not in STOPWORDS] or words
+    stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
+    rows, holding = _document_frequencies(connection, corpus, set(stems.values()))
+    rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
+    # A word that no row holds is no reason to do without the others.
+    kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
+    # The idf of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
+    idf = {
+        stems[word]: math.log(1 + (rows - n + 0.5) / (n + 0.5))
+        for word in kept
+        for n in [holding.get(stems[word], 0)]
+    }
+    return Keywords(
+        terms=(*kept, *phrases)[:MAX_QUERY_WORDS],
+        idf=idf,
+        rows={word: holding.get(stems[word], 0) for word in kept},
+    )
+
+
+def stems_of(connection: Connection, text: str) -> list[str]:
+    """The tokens that FTS5 makes of `text`, in order."""
+    return _tokens(connection, "porter", ["unicode61"], index_words(text))
+
+
+def unstemmed(connection: Connection, text: str) -> list[str]:
+    """The words of `text` as FTS5 has them before it stems them: folded, without accents."""
+    return _tokens(connection, "unicode61", [], text)
+
+
+def match_expression(terms: Iterable[str]) -> str:
+    """An FTS5 expression that matches any of `terms`. Each is quoted, so none is syntax."""
+    return " OR ".join(f'"{term}"' for term in terms)
+
+
+def keyword_scores(
+    connection: Connection, corpus: Corpus, keywords: Keywords, *, limit: int | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """BM25 of the rows that hold any of the keywords: ids and scores, the highest first.
+
+    With `limit=None` every match is returned, so that a filter can be applied to all of them.
+    """
+    if not keywords.terms:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    words, weights = corpus.words, ", ".join(map(str, corpus.weights))
+    # As two texts: a thousand rows would let go of Python's lock, and wait for it, as many times.
+    ids, scores = connection.execute(
+        "SELECT coalesce(group_concat(rowid), ''), coalesce(group_concat(score), '') FROM ("
+        f"SELECT rowid, -bm25({words}, {weights}) AS score"
+        f" FROM {words} WHERE {words} MATCH ? ORDER BY score DESC, rowid LIMIT ?)",
+        (match_expression(keywords.terms), -1 if limit is None else limit),
+    ).get
+    return np.fromstring(ids, np.int64, sep=","), np.fromstring(scores, np.float32, sep=",")
+
+
+def keyword_share(bm25: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """BM25 (n,) ≥ 0 as a share in 0…1 that saturates."""
+    return (bm25 / (bm25 + BM25_HALF)).astype(np.float32)
+
+
+def _tokens(connection: Connection, name: str, arguments: list[str], text: str) -> list[str]:
+    tokenizer = connection.fts5_tokenizer(name, arguments)
+    data = text.encode("utf-8", "replace")
+    tokens: Iterable[Any] = tokenizer(
+        data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
+    return list(tokens)
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of `text` in lower case, identifiers taken apart, in order."""
+    return [part.lower() for part in _PART.findall(_humps_apart(text))]
+
+
+@lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
+def _humps_apart(word: str) -> str:
+    return _CAMEL_HUMP.sub(" ", word)
+
+
+def _words_of(text: str) -> tuple[list[str], list[str]]:
+    words: dict[str, None] = {}
+    phrases: dict[str, None] = {}
+    for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
+        parts = plain_words(word)
+        for part in parts:
+            if characters := _UNSPACED.findall(part):
+                pairs = pairwise(characters)
+                phrases.update(dict.fromkeys(map(" ".join, pairs)) or {part: None})
+            else:
+                words[part] = None
+        if len(parts) > 1:
+            phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
+    return list(words)[:MAX_QUERY_WORDS], list(phrases)
+
+
+def _document_frequencies(
+    connection: Connection, corpus: Corpus, stems: Iterable[str]
+) -> tuple[int, dict[str, int]]:
+    """How many rows there are, and how many hold each of `stems`."""
+    rows: list[Any] = connection.execute(
+        f"SELECT term, doc FROM {corpus.vocabulary} WHERE term IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(stems)),),
+    ).fetchall()
+    total: Any = connection.execute(f"SELECT count(*) FROM {corpus.rows}").get
+    return int(total), dict(rows)

@@ -1,0 +1,24 @@
+"""Import before cocoindex: the threads that it starts on import go behind queries.
+
+They do half of the work of a first index, and take their niceness from the thread that imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from contextlib import suppress
+
+import memory_sidecar.core.cocoindex_env  # noqa: F401  before cocoindex: it logs and reports on import
+from memory_sidecar.core.priority import INDEXING, go_behind
+
+
+def _load() -> None:
+    go_behind(INDEXING)
+    with suppress(Exception):  # whoever imports it next is told
+        importlib.import_module("cocoindex")
+
+
+_loading = threading.Thread(target=_load)
+_loading.start()
+_loading.join()

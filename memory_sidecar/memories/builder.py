@@ -1,0 +1,275 @@
+"""How the files of a knowledge directory become memories; `flows.source` tells the whole way.
+
+A file is indexed whatever its frontmatter looks like: what is wrong with it is noted with the
+memory, for `doctor`, and what could be read counts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
+from memory_sidecar.core import reasons
+from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
+from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.disk.atoms import (
+    GENERATED_LIST,
+    PAGE,
+    STANDINGS,
+    AtomId,
+    Standing,
+    atom_facts,
+    is_page_path,
+    text_of,
+)
+from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.walk import Scan
+from memory_sidecar.index.document import BuildError, FileVanished, fingerprint, skipped_document
+from memory_sidecar.memories.files import (
+    MemoryPage,
+    category_of,
+    file_hash,
+    memory_id,
+    memory_of,
+)
+from memory_sidecar.memories.model import Memory, Relation, address, estimate_tokens
+from memory_sidecar.memories.names import CATEGORY_FILE
+from memory_sidecar.memories.store import (
+    OWN_DIRECTORY,
+    CategoryDocument,
+    MemoryChunk,
+    MemoryDocument,
+    MemoryWords,
+)
+from memory_sidecar.memories.walk import walk_memories
+
+_VERSION = f"memories 2, chunks {CHUNKER_VERSION}"
+_GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
+_INDEX_REASON = "index of its folder, which says nothing of its own"
+_UNFILLED_REASON = "a template that nobody has filled in yet"
+
+
+class MemoryBuilder:
+    """Implements `flows.source.Builder`."""
+
+    is_isolated = False
+
+    def __init__(
+        self,
+        directory: Source,
+        *,
+        agent: str,
+        believes_empty: bool,
+        is_unfilled: Callable[[str, str], bool] = lambda _path, _text: False,
+    ) -> None:
+        """`believes_empty` where no disk can be missing: an absent root has no memories then.
+
+        `is_unfilled` says of a path and a text whether that is a page yet to be written.
+        """
+        self.believes_empty = believes_empty
+        self._is_unfilled = is_unfilled
+        self._directory = directory
+        self._owner = agent if directory.name == OWN_DIRECTORY else directory.name
+
+    @property
+    def version(self) -> str:
+        return _VERSION
+
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
+        del known  # there are no rules to save
+        if self.believes_empty and not os.path.lexists(self._directory.root):
+            return Scan((), (), ())
+        scan = walk_memories(self._directory.root, max_file_bytes=MAX_PAGE_BYTES, under=under)
+        files = (
+            replace(file, skip_reason=_INDEX_REASON)
+            if _GENERATED_INDEX.fullmatch(file.path)
+            else file
+            for file in scan.files
+        )
+        return replace(scan, files=tuple(files))
+
+    @contextmanager
+    def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
+        del files
+        yield
+
+    def build(self, file: SourceFile) -> Document:
+        try:
+            data = Tree(self._directory.root).read(file.path, MAX_PAGE_BYTES)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileVanished("deleted while it was being indexed") from error
+        except FileRefused as refusal:
+            return self._skipped(file, refusal.reason)
+        except OSError as error:
+            raise BuildError(error.strerror or str(error)) from error
+        if b"\0" in data:
+            return self._skipped(file, reasons.BINARY)
+        if not data.strip():
+            return self._skipped(file, reasons.EMPTY)
+        if is_page_path(file.path) and self._is_unfilled(file.path, data.decode(errors="replace")):
+            return self._skipped(file, _UNFILLED_REASON)
+        page = _page_of(data)
+        content_hash = file_hash(data)
+        if file.path.rpartition("/")[2] == CATEGORY_FILE:
+            return self._category(file, page, content_hash)
+        return self._memory(file, page, content_hash)
+
+    def _skipped(self, file: SourceFile, reason: str) -> Document:
+        return skipped_document(self._directory, file, reason, version=_VERSION)
+
+    def _category(self, file: SourceFile, page: Page, content_hash: str) -> Document:
+        described = page.meta.get("description")
+        return CategoryDocument(
+            source=self._directory.name,
+            file=file,
+            fingerprint=fingerprint(_VERSION, content_hash),
+            language="markdown",
+            status=FileStatus.INDEXED,
+            category=category_of(file.path),
+            description=described if isinstance(described, str) else page.body.strip(),
+        )
+
+    def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:
+        mtime_ms = file.mtime_ns // 1_000_000
+        read = memory_of(page, mtime_ms=mtime_ms)
+        memory = self._as_memory(file, page, read, content_hash)
+        chunks = _chunks(memory, read.body_line + _blank_lines_before(page.body))
+        # A page that tells its times is the same memory whenever it was copied here.
+        times_told = {memory.created_at, memory.updated_at}.isdisjoint({mtime_ms})
+        return MemoryDocument(
+            source=self._directory.name,
+            file=file,
+            fingerprint=fingerprint(_VERSION, content_hash, "" if times_told else str(mtime_ms)),
+            language="markdown",
+            status=FileStatus.INDEXED,
+            memory=memory,
+            chunks=chunks,
+            words=tuple(MemoryWords.of(memory, chunk) for chunk in chunks),
+        )
+
+    def _as_memory(
+        self, file: SourceFile, page: Page, read: MemoryPage, content_hash: str
+    ) -> Memory:
+        atom = atom_facts(file.path, page.meta)
+        status = atom.status if atom else read.status.lower()
+        standing = STANDINGS.get(status, Standing.ACTIVE)
+        if read.superseded_by and standing is Standing.ACTIVE:
+            standing = Standing.SUPERSEDED
+        updated_at = read.updated_at
+        if atom and read.tells_creation and not read.tells_update:
+            updated_at = read.created_at  # its file is written anew whenever its reads are counted
+        memory = Memory(
+            path=self._address(file.path),
+            memory_id=memory_id(self._owner, file.path),
+            file_hash=content_hash,
+            category=category_of(file.path),
+            content=read.content,
+            token_estimate=estimate_tokens(read.content),
+            created_at=read.created_at,
+            updated_at=updated_at,
+            tags=read.tags,
+            source=read.source,
+            summary=read.summary,
+            expires_at=read.expires_at,
+            status=status,
+            standing=standing.value,
+            is_pinned=read.pinned,
+            relations=tuple(self._relations(file.path, read)),
+            problem=read.problem,
+            declared_id=text_of(page.meta.get("id")),
+        )
+        if atom is None:
+            return replace(memory, kind=PAGE) if is_page_path(file.path) else memory
+        return replace(
+            memory,
+            kind=atom.kind.value,
+            atom_id=str(atom.id),
+            project=atom.project,
+            refs=atom.refs,
+            last_ref=atom.last_ref,
+        )
+
+    def _relations(self, path: str, read: MemoryPage) -> Iterator[tuple[Relation, str]]:
+        superseding = (read.superseded_by,) if read.superseded_by else ()
+        for relation, targets in (
+            (Relation.SUPERSEDES, read.supersedes),
+            (Relation.SUPERSEDED_BY, superseding),
+        ):
+            for target in targets:
+                yield relation, self._atom_address(path, target) or self._memory_address(target)
+        for relation, targets in (
+            (Relation.EVIDENCE, read.evidence),
+            (Relation.CITATIONS, read.citations),
+            (Relation.LINKS, read.links),
+        ):
+            for target in targets:
+                yield relation, self._atom_address(path, target) or target
+
+    def _address(self, path: str) -> str:
+        return address(self._directory.name, path, own=OWN_DIRECTORY)
+
+    def _memory_address(self, target: str) -> str:
+        with_suffix = target if target.lower().endswith(".md") else f"{target}.md"
+        is_address = ":" in with_suffix.partition("/")[0]
+        return with_suffix if is_address else self._address(with_suffix.removeprefix("./"))
+
+    def _atom_address(self, path: str, target: str) -> str | None:
+        """Where the atom called `target` would be: in the project of the atom at `path`."""
+        atom = AtomId.parse(target)
+        if atom is None:
+            return None
+        project = category_of(category_of(path))
+        folder = f"{project}/{atom.kind.folder}" if project else atom.kind.folder
+        return self._address(f"{folder}/{target}.md")
+
+
+def _page_of(data: bytes) -> Page:
+    try:
+        return parse_page(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        page = parse_page(data.decode("utf-8", "replace"))
+        return replace(page, problem=page.problem or f"byte {error.start}: not UTF-8")
+
+
+def _chunks(memory: Memory, first_line: int) -> tuple[MemoryChunk, ...]:
+    """The content cut at its headings, with lines as counted in the file.
+
+    A memory that only has a summary is that summary.
+    """
+    if not memory.content:
+        text = memory.summary
+        return (MemoryChunk(text, "", "", first_line, first_line),) if text else ()
+    chunks = chunk_text(GENERATED_LIST.sub(_same_lines, memory.content), "markdown")
+    return tuple(
+        MemoryChunk(
+            text=chunk.code,
+            context=_context(memory, chunk.code, chunk.scope, is_first=number == 0),
+            heading=chunk.scope,
+            start_line=chunk.start_line + first_line - 1,
+            end_line=chunk.end_line + first_line - 1,
+        )
+        for number, chunk in enumerate(chunks)
+    )
+
+
+def _same_lines(found: re.Match[str]) -> str:
+    """As many lines without text: a list of all pages would be a hit for every question."""
+    return "\n" * found.group().count("\n")
+
+
+def _context(memory: Memory, text: str, heading: str, *, is_first: bool) -> str:
+    """What the text is about, where it does not say so itself."""
+    about = memory.summary if is_first else heading or memory.summary
+    return "" if about in text else about
+
+
+def _blank_lines_before(body: str) -> int:
+    """Line breaks before the content."""
+    return line_breaks(body[: len(body) - len(body.lstrip("\r\n"))])

@@ -1,0 +1,157 @@
+"""What a memory's file says, and the names that follow from it. Reads and writes no file.
+
+A memory is a Markdown page; its category is its folder. Whatever a person leaves out or writes
+in another way than we do has a meaning nevertheless, and what has none is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.disk.frontmatter import Page, parse_page
+from memory_sidecar.memories.names import slug
+
+UNKNOWN_SOURCE = "unknown"
+FALLBACK_SLUG = "memory"
+
+_HASH_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """A memory as its file has it. Times are epoch milliseconds, paths relative to the root."""
+
+    content: str  # the body without blank lines around it
+    created_at: int
+    updated_at: int
+    source: str
+    tags: tuple[str, ...] = ()  # plain, or `key:value`
+    summary: str = ""
+    status: str = ""
+    expires_at: int | None = None
+    pinned: bool = False
+    evidence: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str = ""
+    shared_from: str = ""
+    body_line: int = 1
+    problem: str = ""  # what is wrong with the frontmatter, in one line
+    tells_creation: bool = True  # or the file's own time stands in for it
+    tells_update: bool = True
+
+    def is_expired(self, now_ms: int) -> bool:
+        return self.expires_at is not None and self.expires_at <= now_ms
+
+
+def read_memory(text: str, *, mtime_ms: int) -> MemoryPage:
+    """Never raises. `mtime_ms` stands in for the times that the page does not tell."""
+    return memory_of(parse_page(text), mtime_ms=mtime_ms)
+
+
+def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
+    """See `read_memory`."""
+    meta = page.meta
+    created = parse_time(meta.get("created_at", meta.get("date")))
+    updated = parse_time(meta.get("updated_at"))
+    return MemoryPage(
+        content=content_of(page.body),
+        created_at=created if created is not None else mtime_ms,
+        updated_at=updated if updated is not None else mtime_ms,
+        source=_text(meta.get("source")) or UNKNOWN_SOURCE,
+        tags=texts(meta.get("tags")),
+        summary=_text(meta.get("summary")),
+        status=_text(meta.get("status")),
+        expires_at=parse_time(meta.get("expires_at")),
+        pinned=meta.get("pinned") in (True, 1, "yes", "on"),
+        evidence=texts(meta.get("evidence")),
+        links=texts(meta.get("links")),
+        citations=texts(meta.get("citations")),
+        supersedes=texts(meta.get("supersedes")),
+        superseded_by=_text(meta.get("superseded_by")),
+        shared_from=_text(meta.get("shared_from")),
+        body_line=page.body_line,
+        problem=page.problem,
+        tells_creation=created is not None,
+        tells_update=updated is not None,
+    )
+
+
+def content_of(body: str) -> str:
+    """`body` without the blank lines around it."""
+    return body.strip("\r\n").rstrip(" \t\r\n")
+
+
+def memory_id(owner: str, path: str) -> int:
+    """The number that hosts see, 1 … 2³¹-1: the same after every rebuild, on every machine.
+
+    Of `owner`, the name of the knowledge directory, and the path in it. Among 10,000 memories two
+    share a number in one directory of forty: it is for showing and asking, the path is the key.
+    """
+    digest = hashlib.sha256(f"{owner}/{path}".encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:4]) & 0x7FFF_FFFF or 1
+
+
+def file_hash(content: bytes) -> str:
+    """What `--if-hash` compares: of the whole file, so that no edit by anyone is overwritten."""
+    return hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
+
+
+def content_hash(content: str) -> str:
+    """Equal for the same text, whatever its line endings and the blank lines around it."""
+    normal = content_of(content.replace("\r\n", "\n"))
+    return hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS]
+
+
+def category_of(path: str) -> str:
+    """The folder that a memory lies in; "" at the root."""
+    return path.rpartition("/")[0]
+
+
+def memory_slug(content: str, summary: str = "") -> str:
+    """A name for the file of a new memory: its summary or its first line with words."""
+    lines = (line for line in (summary, *content.split("\n", 50)) if line.strip())
+    return next(filter(None, map(slug, lines)), FALLBACK_SLUG)
+
+
+def tags_by_key(tags: Iterable[str]) -> dict[str, str] | None:
+    """Tags as hosts read them: `key:value` apart, a plain one with "", `None` for none."""
+    pairs: dict[str, str] = {}
+    for tag in tags:
+        key, _, value = tag.partition(":")
+        pairs.setdefault(key.strip(), value.strip())
+    return pairs or None
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """The texts of a list, of `a, b` in one text, or of a mapping as `key:value`; each once."""
+    match value:
+        case None:
+            found: Iterable[str] = ()
+        case Mapping():
+            found = (f"{key}:{_text(inner)}" for key, inner in value.items())
+        case str():
+            found = value.split(",")
+        case Sequence():
+            found = (_text(item) for item in value)
+        case _:
+            found = (_text(value),)
+    return tuple(dict.fromkeys(text.strip() for text in found if text.strip()))
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case Mapping():
+            return ", ".join(f"{key}:{_text(inner)}" for key, inner in value.items())
+        case list():
+            return ", ".join(map(_text, value))
+        case _:
+            return str(value)

@@ -1,0 +1,128 @@
+"""What whoever changes memories asks the database: which others are concerned. Reads only.
+
+The answers are candidates: the caller reads the files, which are the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.index.vectors import Vector, VectorIndex
+from memory_sidecar.memories.model import estimate_tokens
+from memory_sidecar.memories.store import MEMORY_CHUNKS
+
+MAX_CANDIDATES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another memory that says nearly the same."""
+
+    path: str
+    summary: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """A category, described or in use."""
+
+    path: str
+    parent_path: str | None
+    description: str
+    memories: int  # in it, not below it
+
+
+def files_saying(connection: Connection, directory: str, category: str, content: str) -> list[str]:
+    """Files of a category with this content."""
+    return _column(
+        connection,
+        # The plus leaves the choice to the index of sizes: few contents are as long.
+        "SELECT file FROM memories JOIN memory_contents ON memory = key"
+        " WHERE token_estimate = ? AND +directory = ? AND +category = ? AND content = ?"
+        " ORDER BY file LIMIT ?",
+        (estimate_tokens(content), directory, category, content, MAX_CANDIDATES),
+    )
+
+
+def files_naming(connection: Connection, directory: str, paths: Sequence[str]) -> list[str]:
+    """Files of a directory that name one of `paths` in their frontmatter."""
+    marks = ", ".join("?" * len(paths))
+    return _column(
+        connection,
+        "SELECT DISTINCT file FROM memories JOIN memory_relations ON memory = key"
+        f" WHERE directory = ? AND target IN ({marks}) ORDER BY file",
+        (directory, *paths),
+    )
+
+
+def neighbours(
+    connection: Connection, index: VectorIndex, path: str, *, at_least: float, limit: int
+) -> list[Neighbour]:
+    """The memories whose beginning lies as close as `at_least` (cosine) to that of `path`."""
+    first = integers(
+        connection.execute(
+            "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
+            (path,),
+        )
+    )
+    vector: Any = connection.execute(
+        f"SELECT embedding FROM {MEMORY_CHUNKS.vectors} WHERE id = ?", first
+    ).get
+    if vector is None:
+        return []
+    own = np.frombuffer(vector, np.float32)
+    found = memories_like(connection, index, own, at_least=at_least)
+    return [each for each in found if each.path != path][:limit]
+
+
+def memories_like(
+    connection: Connection, index: VectorIndex, vector: Vector, *, at_least: float
+) -> list[Neighbour]:
+    """The memories whose beginning lies as close as `at_least` (cosine) to `vector`."""
+    ids, cosines = index.cosines(vector, connection)
+    near = np.flatnonzero(cosines >= at_least)
+    near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
+    found = []
+    for at in near.tolist():
+        row: Any = connection.execute(
+            "SELECT path, coalesce(summary, '') FROM memories"
+            " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
+            " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
+            (int(ids[at]),),
+        ).get
+        if row is not None:
+            found.append(Neighbour(row[0], row[1], min(float(cosines[at]), 1.0)))
+    found.sort(key=lambda each: (-each.cosine, each.path))
+    return found
+
+
+def memory_saying(connection: Connection, text: str) -> str | None:
+    """Path of a memory whose content is just this."""
+    paths = _column(
+        connection,
+        "SELECT path FROM memories JOIN memory_contents ON memory = key"
+        " WHERE token_estimate = ? AND content = ? ORDER BY path LIMIT 1",
+        (estimate_tokens(text), text),
+    )
+    return paths[0] if paths else None
+
+
+def list_categories(connection: Connection) -> list[CategoryRow]:
+    """In the order of their paths."""
+    rows: list[Any] = connection.execute(
+        "SELECT path, parent_path, coalesce(description, ''),"
+        " (SELECT count(*) FROM memories WHERE category = categories.path)"
+        " FROM categories ORDER BY path"
+    ).fetchall()
+    return [CategoryRow(*row) for row in rows]
+
+
+def _column(connection: Connection, sql: str, values: Sequence[object]) -> list[str]:
+    rows: list[Any] = connection.execute(sql, values).fetchall()
+    return [row[0] for row in rows]

@@ -1,0 +1,297 @@
+"""A question becomes memories: this is the whole way, top-down.
+
+    question ──▶ coverage: the share of its words, by idf, that a chunk or its labels hold
+             └─▶ cosine of every chunk
+    filters apply inside both ──▶ the best of each, judged by both: cosine + 0.3 · coverage
+    ──▶ a memory counts as its best chunk ──▶ strength nudges ──▶ reranking ──▶ hits
+
+An agent's own memories and the shared ones are ranked together, since every term means the same
+in both databases. Nothing depends on row ids or on when a memory was indexed, so a database that
+was made again gives the same answers. `benchmarks/retrieval.py` measures the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memory_sidecar.core.model import Explanation, SearchMode
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.arms import Arm, Judge, Scores, among
+from memory_sidecar.index.beside import BESIDE
+from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.explain import explained
+from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
+from memory_sidecar.index.postings import read_postings
+from memory_sidecar.index.vectors import Floats, Ids, Vector
+from memory_sidecar.memories.chunks import (
+    ChunkPlace,
+    first_by_path,
+    named_chunks,
+    read_passages,
+    read_places,
+)
+from memory_sidecar.memories.hit import NAMED_FROM, MemoryHit, within_budget
+from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
+from memory_sidecar.memories.model import MemoryQuery
+from memory_sidecar.memories.rerank import reranked
+from memory_sidecar.memories.store import MEMORY_CHUNKS
+from memory_sidecar.memories.strength import faded
+
+MAX_QUERY_CHARACTERS = 4000  # the model sees no more
+DEPTH = 100  # chunks that are looked at more closely
+CHUNKS_A_HIT = 4  # as many of them at least
+SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking may lift one
+SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are equally good
+COVERAGE_WEIGHT = 0.3
+OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer holds
+
+EmbedQuery = Callable[[str], Vector]
+"""The unit vector (384,) of a question."""
+
+# A path or an atom's id. A plain word is neither, even where a memory is called like it.
+_NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One database to search. Without `embed_query` it has no vector arm."""
+
+    agent: str
+    store: DerivedStore
+    connection: Connection  # to one commit of it
+    embed_query: EmbedQuery | None
+
+
+def search_memories(
+    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, judge: Judge | None = None
+) -> list[MemoryHit]:
+    """The best memories for `query` in all of `scopes`, best first, each content once.
+
+    Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
+    invalidated or expired counts half. With `judge`, the cross-encoder has the last word.
+    """
+    query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
+    searches = [_Search.of(query, scope, now) for scope in scopes]
+    average = _average_of([search.meaning for search in searches])
+    hits = [hit for search in searches for hit in search.hits(average)]
+    hits.sort(key=_rank)
+    hits = list(_each_content_once(hits))
+    if judge is not None and query.mode is SearchMode.HYBRID:
+        hits = reranked(query.text, hits, judge)
+    return within_budget(hits[: query.top_k], query.max_tokens)
+
+
+def _rank(hit: MemoryHit) -> tuple[float, bool, str, str]:
+    return -hit.score, hit.is_outdated, hit.agent, hit.found.memory.path
+
+
+def _average_of(arms: Sequence[Arm]) -> float | None:
+    """The cosine of an average candidate, whichever database it is in; `None` without vectors."""
+    cosines = [np.sort(arm.scores)[-DEPTH:] for arm in arms if len(arm.ids)]
+    return float(np.concatenate(cosines).mean()) if cosines else None
+
+
+def _each_content_once(hits: Sequence[MemoryHit]) -> Iterator[MemoryHit]:
+    """Without the copies that sharing makes, the agent's own being the one that stays."""
+    mine = {hit.found.memory.content for hit in hits if not hit.is_shared}
+    for hit in hits:
+        if not (hit.is_shared and hit.found.memory.content in mine):
+            yield hit
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One question to one database."""
+
+    query: MemoryQuery
+    scope: Scope
+    now: int
+    words: Arm
+    meaning: Arm
+
+    @classmethod
+    def of(cls, query: MemoryQuery, scope: Scope, now: int) -> _Search:
+        """With what both arms say."""
+        embedding: Future[Vector] | None = None
+        if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
+            embedding = BESIDE.submit(scope.embed_query, query.text)
+        chosen = chosen_chunks(scope.connection, query.filter, now=now)
+        words, meaning = _word_arm(query, scope.connection, chosen), Arm.silent()
+        if embedding is not None:
+            index = scope.store.vectors[MEMORY_CHUNKS]
+            meaning = _arm(*index.cosines(embedding.result(), scope.connection), chosen)
+        return cls(query, scope, now, words, meaning)
+
+    def hits(self, average: float | None) -> list[MemoryHit]:
+        """At least as many of the best as are wanted, in no particular order."""
+        judged = _Judged.of(self.query.mode, self.words, self.meaning, average)
+        return self._read(self.scope.connection, judged)
+
+    def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
+        """Hits of the best memories; of all others only as much is read as ranks them."""
+        ranked = self._ranked(connection, judged)[: self.query.top_k + SPARE_HITS]
+        passages = read_passages(connection, [each.place.chunk for each in ranked])
+        memories = read_memories(connection, [each.place.memory for each in ranked], now=self.now)
+        return [
+            MemoryHit(
+                agent=self.scope.agent,
+                found=memories[each.place.memory],
+                passage=passages[each.place.chunk],
+                text=memories[each.place.memory].memory.content,
+                score=each.score,
+                explanation=judged.explain(each),
+            )
+            for each in ranked
+        ]
+
+    def _ranked(self, connection: Connection, judged: _Judged) -> list[_Candidate]:
+        """The memories of the best chunks, and those that the question names, best first."""
+        rows, named = self._best_rows(connection, judged), []
+        if self.query.mode is SearchMode.HYBRID:
+            named = named_chunks(connection, _NAME.findall(self.query.text))
+            rows = np.union1d(rows, judged.rows_of(named))
+        places = read_places(connection, judged.ids[rows], now=self.now)
+        best: dict[int, _Candidate] = {}  # by memory
+        for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
+            place = places.get(int(judged.ids[row]))
+            if place is not None and place.memory not in best:
+                best[place.memory] = judged.candidate(row, place, is_named=place.chunk in named)
+        return sorted(best.values(), key=lambda c: (-c.score, c.place.is_outdated, c.place.path))
+
+    def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
+        """Rows of the best chunks; of those that are equally good, the first by path."""
+        depth = _depth(self.query)
+        if len(judged.ids) <= depth:
+            return np.arange(len(judged.ids))
+        limit = np.partition(judged.scores, -depth)[-depth]
+        above = np.flatnonzero(judged.scores > limit)
+        equal = judged.ids[judged.scores == limit]
+        if len(above) + len(equal) == depth:
+            return np.concatenate([above, judged.rows_of(equal)])
+        first = first_by_path(connection, equal, limit=depth - len(above))
+        return np.concatenate([above, judged.rows_of(first)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A memory by its best chunk."""
+
+    row: int  # of that chunk among those that were judged
+    place: ChunkPlace
+    score: float
+    steps: dict[str, float]  # what the relevance went through to become the score
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the arms say of every chunk that any of them knows, (n,) each, by ascending id."""
+
+    ids: Ids
+    cosine: Scores  # NaN: that arm has no opinion
+    keyword: Scores
+    summands: dict[str, Scores]
+    scores: Scores  # 0…1: their sum
+
+    @classmethod
+    def of(cls, mode: SearchMode, words: Arm, meaning: Arm, average: float | None) -> _Judged:
+        """A chunk whose vector is still to come is taken for an `average` candidate."""
+        ids = _union(words.ids, meaning.ids)
+        cosine, keyword = meaning.scores_of(ids), words.scores_of(ids)
+        match mode:
+            case SearchMode.KEYWORD:
+                summands = {"keyword": np.nan_to_num(keyword)}
+            case SearchMode.VECTOR:
+                summands = {"cosine": np.nan_to_num(cosine)}
+            case SearchMode.HYBRID:
+                full = COVERAGE_WEIGHT + (0.0 if average is None else 1.0)
+                summands = {
+                    "cosine": np.nan_to_num(cosine) / full,
+                    "assumed": np.where(np.isnan(cosine), average or 0.0, 0.0) / full,
+                    "keyword": COVERAGE_WEIGHT * np.nan_to_num(keyword) / full,
+                }
+        relevance = sum(summands.values(), np.zeros(len(ids)))
+        return cls(ids, cosine, keyword, summands, np.clip(relevance, 0.0, 1.0))
+
+    def rows_of(self, ids: Sequence[int] | Ids) -> Ids:
+        """Where those of `ids` stand that are here."""
+        wanted = np.asarray(ids, np.int64)
+        return np.searchsorted(self.ids, wanted[among(wanted, self.ids)])
+
+    def candidate(self, row: int, place: ChunkPlace, *, is_named: bool) -> _Candidate:
+        relevance = NAMED_FROM * float(self.scores[row])
+        share = faded(float(self.scores[row]), place.strength)
+        steps = {"strength": NAMED_FROM * share - relevance}
+        if is_named:
+            steps["named"] = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+        if place.is_outdated:
+            steps["outdated"] = -OUTDATED_LOSS * (relevance + sum(steps.values()))
+        return _Candidate(row, place, relevance + sum(steps.values()), steps)
+
+    def explain(self, candidate: _Candidate) -> Explanation:
+        row = candidate.row
+        return explained(
+            {name: float(values[row]) for name, values in self.summands.items()},
+            candidate.score,
+            cosine=self.cosine[row],
+            keyword=self.keyword[row],
+            boosts={
+                "strength": faded(1.0, candidate.place.strength) - 1.0,
+                "named": float("named" in candidate.steps),
+                "outdated": -OUTDATED_LOSS if candidate.place.is_outdated else 0.0,
+            },
+            steps=candidate.steps,
+        )
+
+
+def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) -> Arm:
+    if query.mode is SearchMode.VECTOR:
+        return Arm.silent()
+    keywords = keywords_of(connection, MEMORY_CHUNKS, query.text)
+    if query.mode is SearchMode.KEYWORD:
+        return _arm(*_best_by_words(query, connection, keywords, chosen), chosen)
+    postings = read_postings(connection, MEMORY_CHUNKS, keywords)
+    if not postings.lists:
+        return Arm.silent()
+    ids = _union(*postings.lists.values())
+    held = np.zeros(len(ids))
+    for stem, rows in postings.lists.items():
+        held[np.searchsorted(ids, rows)] += postings.weights[stem]
+    coverage = held / max(sum(postings.weights.values()), 1e-9)
+    return _arm(ids, coverage.astype(np.float32), chosen)
+
+
+def _best_by_words(
+    query: MemoryQuery, connection: Connection, keywords: Keywords, chosen: ChosenChunks
+) -> tuple[Ids, Floats]:
+    """At least as many of the best as are looked at, and all that are as good as the last."""
+    wanted = _depth(query) + len(chosen.never)
+    limit = wanted + SPARE_EQUALS if chosen.only is None else None
+    ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=limit)
+    shares = keyword_share(bm25)
+    if len(ids) == limit and shares[-1] == shares[wanted - 1]:  # more may be as good
+        ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=None)
+        shares = keyword_share(bm25)
+    return ids, shares
+
+
+def _depth(query: MemoryQuery) -> int:
+    """How many chunks are looked at more closely."""
+    return max(DEPTH, CHUNKS_A_HIT * query.top_k)
+
+
+def _arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
+    if len(chosen.never):
+        kept = ~among(ids, chosen.never)
+        ids, scores = ids[kept], scores[kept]
+    return Arm.of(ids, scores, chosen.only)
+
+
+def _union(*parts: Ids) -> Ids:
+    """All of these sorted ids, each once. Merging what is sorted is faster than `np.unique`."""
+    merged = np.sort(np.concatenate(parts), kind="stable")
+    return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

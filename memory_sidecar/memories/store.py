@@ -1,0 +1,277 @@
+"""How a memory's file becomes rows of the agent's database, and how they go again.
+
+What one memory says of others (it supersedes them) and of its category is kept up with it, in the
+same transaction, so that no query has to work it out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from memory_sidecar.core.model import Document
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.derived import Replacement, Write
+from memory_sidecar.index.keyword import index_words
+from memory_sidecar.memories.model import Memory, Relation
+
+OWN_DIRECTORY = "memories"
+"""The source that an agent's own folder is; directories registered besides have other names."""
+
+MEMORY_CHUNKS = Corpus(
+    name="memory_chunk",
+    rows="memory_chunks",
+    text="CASE context WHEN '' THEN text ELSE context || char(10) || text END",
+    columns=("body", "title", "labels"),
+    weights=(1.0, 1.5, 1.5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChunk:
+    """A part of a memory's content, as one search hit."""
+
+    text: str
+    context: str  # summary or headings that the text itself lacks, "" if nothing
+    heading: str
+    start_line: int  # of the file, from 1, inclusive
+    end_line: int
+
+    @property
+    def embedded_text(self) -> str:
+        """As the corpus's SQL expression has it."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWords:
+    """What the keyword arm finds a chunk by, as FTS5 is given it."""
+
+    body: str
+    title: str  # the summary, and the headings above the chunk
+    labels: str  # path and tags
+
+    @classmethod
+    def of(cls, memory: Memory, chunk: MemoryChunk) -> MemoryWords:
+        return cls(
+            body=index_words(chunk.text),
+            title=index_words(f"{memory.summary}\n{chunk.heading}"),
+            labels=index_words(f"{memory.path.removesuffix('.md')} {' '.join(memory.tags)}"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDocument(Document):
+    """A file as a memory, with what it is found by."""
+
+    memory: Memory
+    chunks: tuple[MemoryChunk, ...]
+    words: tuple[MemoryWords, ...]
+
+    @property
+    def embedded_texts(self) -> tuple[str, ...]:
+        return tuple(chunk.embedded_text for chunk in self.chunks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryDocument(Document):
+    """A page that describes the category it lies in."""
+
+    category: str
+    description: str
+
+
+def insert_memory(write: Write, replacement: Replacement, document: MemoryDocument) -> None:
+    """Insert the rows of a memory, of which there are none."""
+    connection, memory = write.connection, document.memory
+    key = _insert_row(connection, document)
+    connection.execute("INSERT INTO memory_contents VALUES (?, ?)", (key, memory.content))
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_tags VALUES (?, ?)",
+        [(found_by, key) for tag in memory.tags for found_by in _found_by(tag)],
+    )
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_relations VALUES (?, ?, ?)",
+        [(key, relation, target) for relation, target in memory.relations],
+    )
+    _settle_superseded(connection, _targets(connection, key))
+    if not connection.execute(
+        "SELECT 1 FROM categories WHERE path = ?", (memory.category,)
+    ).fetchone():
+        _settle_categories(connection, [memory.category])
+    for chunk, words in zip(document.chunks, document.words, strict=True):
+        connection.execute(
+            "INSERT INTO memory_chunks (memory, text, context, heading, start_line, end_line)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (key, chunk.text, chunk.context, chunk.heading, chunk.start_line, chunk.end_line),
+        )
+        write.index_row(
+            MEMORY_CHUNKS,
+            connection.last_insert_rowid(),
+            (words.body, words.title, words.labels),
+            replacement.vectors.get(chunk.embedded_text),
+        )
+
+
+def insert_category(write: Write, document: CategoryDocument) -> None:
+    """Insert the row of a page that describes a category."""
+    write.connection.execute(
+        "INSERT INTO category_pages VALUES (?, ?, ?, ?)",
+        (document.source, document.file.path, document.category, document.description),
+    )
+    _settle_categories(write.connection, [document.category])
+
+
+def delete_memories(write: Write, directory: str, file: str | None) -> None:
+    """Delete all rows of a file, if there are any; of the whole directory without `file`."""
+    connection = write.connection
+    chosen, values = "directory = ?", [directory]
+    if file is not None:
+        chosen, values = "directory = ? AND file = ?", [directory, file]
+    rows: list[Any] = connection.execute(
+        f"SELECT key, category FROM memories WHERE {chosen}", values
+    ).fetchall()
+    pages: list[Any] = connection.execute(
+        f"DELETE FROM category_pages WHERE {chosen} RETURNING category", values
+    ).fetchall()
+    if rows:
+        targets = [path for key, _ in rows for path in _targets(connection, key)]
+        write.delete_rows(
+            MEMORY_CHUNKS, f"memory IN (SELECT key FROM memories WHERE {chosen})", values
+        )
+        connection.execute(f"DELETE FROM memories WHERE {chosen}", values)
+        _settle_superseded(connection, targets)
+    _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
+
+
+def add_uses(connection: Connection, reads: Iterable[tuple[str, int, int]]) -> None:
+    """Count reads: path, how many, and when the last one was."""
+    for read in reads:
+        connection.execute(
+            "INSERT INTO memory_uses VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
+            " SET uses = uses + excluded.uses, used_at = max(used_at, excluded.used_at)",
+            read,
+        )
+        _settle_uses(connection, read[0])
+
+
+def clear_uses(connection: Connection) -> None:
+    """Forget every read."""
+    connection.execute("DELETE FROM memory_uses")
+    connection.execute("UPDATE memories SET uses = 0, used_at = 0 WHERE uses")
+
+
+def move_uses(connection: Connection, old: str, new: str) -> None:
+    """Let the reads of the path `old` count for `new`."""
+    rows: list[Any] = connection.execute(
+        "DELETE FROM memory_uses WHERE path = ? RETURNING uses, used_at", (old,)
+    ).fetchall()
+    add_uses(connection, [(new, uses, used_at) for uses, used_at in rows])
+    _settle_uses(connection, old)
+
+
+def _settle_uses(connection: Connection, path: str) -> None:
+    connection.execute(
+        "UPDATE memories SET (uses, used_at) = (SELECT coalesce(max(uses), 0),"
+        " coalesce(max(used_at), 0) FROM memory_uses WHERE path = ?1) WHERE path = ?1",
+        (path,),
+    )
+
+
+def _insert_row(connection: Connection, document: MemoryDocument) -> int:
+    memory = document.memory
+    columns = {
+        "id": memory.memory_id,
+        "path": memory.path,
+        "hash": memory.file_hash,
+        "directory": document.source,
+        "file": document.file.path,
+        "category": memory.category,
+        "tags": json.dumps(memory.tags, ensure_ascii=False),
+        "token_estimate": memory.token_estimate,
+        "source": memory.source,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "expires_at": memory.expires_at,
+        "summary": memory.summary,
+        "status": memory.status,
+        "standing": memory.standing,
+        "pinned": memory.is_pinned,
+        "evidence": sum(relation is Relation.EVIDENCE for relation, _ in memory.relations),
+        "kind": memory.kind,
+        "atom_id": memory.atom_id,
+        "project": memory.project,
+        "refs": memory.refs,
+        "last_ref": memory.last_ref,
+        "problem": memory.problem,
+        "declared_id": memory.declared_id,
+    }
+    connection.execute(_insertion(tuple(columns)), columns)
+    return connection.last_insert_rowid()
+
+
+@cache
+def _insertion(columns: tuple[str, ...]) -> str:
+    return (
+        f"INSERT INTO memories ({', '.join(columns)}, superseded, uses, used_at)"
+        f" SELECT {', '.join(f':{name}' for name in columns)}, EXISTS"
+        " (SELECT 1 FROM memory_relations WHERE target = :path AND relation = 'supersedes'),"
+        " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = :path"
+    )
+
+
+def _found_by(tag: str) -> tuple[str, ...]:
+    """`area:build` is also found by `area:`."""
+    name, colon, _ = tag.partition(":")
+    return (tag, name + colon) if colon else (tag,)
+
+
+def _targets(connection: Connection, key: int) -> list[str]:
+    """The paths that this memory says it supersedes."""
+    rows: list[Any] = connection.execute(
+        "SELECT target FROM memory_relations WHERE memory = ? AND relation = 'supersedes'", (key,)
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
+    connection.executemany(
+        "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memory_relations"
+        " WHERE target = memories.path AND relation = 'supersedes' AND memory <> memories.key)"
+        " WHERE path = ?",
+        [(path,) for path in paths],
+    )
+
+
+def _settle_categories(connection: Connection, touched: Iterable[str]) -> None:
+    """Have a row for each category that is in use or described, and for no other.
+
+    Its own agent's description comes before that of a directory registered besides.
+    """
+    categories = {folder for category in touched for folder in _with_above(category)}
+    for category in sorted(categories, reverse=True):  # those inside first
+        connection.execute(
+            "DELETE FROM categories WHERE path = ?1 AND NOT EXISTS"
+            " (SELECT 1 FROM categories WHERE parent_path = ?1)",
+            (category,),
+        )
+        connection.execute(
+            "INSERT INTO categories SELECT ?1, ?2,"
+            " (SELECT description FROM category_pages WHERE category = ?1"
+            "  ORDER BY directory <> 'memories', directory LIMIT 1)"
+            " WHERE EXISTS (SELECT 1 FROM memories WHERE category = ?1)"
+            " OR EXISTS (SELECT 1 FROM category_pages WHERE category = ?1)"
+            " OR EXISTS (SELECT 1 FROM categories WHERE parent_path = ?1)"
+            " ON CONFLICT DO UPDATE SET description = excluded.description",
+            (category, category.rpartition("/")[0] or None),
+        )
+
+
+def _with_above(category: str) -> list[str]:
+    """`a/b/c`, `a/b` and `a`; nothing for the root."""
+    parts = category.split("/") if category else []
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]

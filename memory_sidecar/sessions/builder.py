@@ -1,0 +1,90 @@
+"""How the session files of an agent become documents; `flows.source` tells the whole way.
+
+A file that is no valid session is skipped with the field that is wrong, and built again as soon
+as it changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+
+from memory_sidecar.core.errors import SessionInvalid
+from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.walk import Scan
+from memory_sidecar.index.document import BuildError, FileVanished, fingerprint, skipped_document
+from memory_sidecar.sessions.files import SessionFiles
+from memory_sidecar.sessions.json import parse_document, project_hash, read_session
+from memory_sidecar.sessions.model import Session
+from memory_sidecar.sessions.store import (
+    SessionDocument,
+    message_found,
+    snippet_found,
+    summary_found,
+)
+
+_VERSION = "sessions 1"
+
+
+class SessionBuilder:
+    """Implements `flows.source.Builder`."""
+
+    is_isolated = False
+    # The files lie beside the database: both are there, or neither is.
+    believes_empty = True
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._files = SessionFiles(source.root)
+
+    @property
+    def version(self) -> str:
+        return _VERSION
+
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
+        del known  # there are no rules to save
+        return self._files.scan(under)
+
+    @contextmanager
+    def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
+        del files
+        yield
+
+    def build(self, file: SourceFile) -> Document:
+        try:
+            data = self._files.read_bytes(file.path)
+            session = _session_named(file.path, data)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileVanished("deleted while it was being indexed") from error
+        except OSError as error:
+            raise BuildError(error.strerror or str(error)) from error
+        except SessionInvalid as error:
+            return skipped_document(self._source, file, error.message, version=_VERSION)
+        return self._document(file, session, hashlib.sha256(data).hexdigest())
+
+    def _document(self, file: SourceFile, session: Session, content_hash: str) -> SessionDocument:
+        return SessionDocument(
+            source=self._source.name,
+            file=file,
+            fingerprint=fingerprint(_VERSION, content_hash),
+            language="json",
+            status=FileStatus.INDEXED,
+            session=session,
+            project_hash=project_hash(session.project_path),
+            summary=summary_found(session),
+            messages=tuple(message_found(session, each) for each in session.messages),
+            snippets=tuple(map(snippet_found, session.snippets)),
+        )
+
+
+def _session_named(path: str, data: bytes) -> Session:
+    """The session in `data`, which is called as its file is."""
+    session = read_session(parse_document(data))
+    if session.session_id != PurePosixPath(path).stem:
+        raise SessionInvalid(f"session_id: is {session.session_id!r}, not the name of the file")
+    return session

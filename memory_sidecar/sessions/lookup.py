@@ -1,0 +1,246 @@
+"""Reads sessions by project, topics, time and outcome, and what was found in them by its id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.keyword import index_words, unstemmed
+from memory_sidecar.index.vectors import Ids
+from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter, SessionHead
+from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
+
+CORPUS_OF: dict[HitKind, Corpus] = {
+    HitKind.SUMMARY: SUMMARIES,
+    HitKind.MESSAGE: MESSAGES,
+    HitKind.SNIPPET: SNIPPETS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A summary, message or snippet as it is shown."""
+
+    row_id: int
+    session_row: int
+    text: str
+    heading: str
+    sequence: int | None
+    created_at: int
+
+
+def list_sessions(
+    connection: Connection,
+    wanted: SessionFilter,
+    *,
+    project_hash: str,
+    limit: int | None = None,
+    offset: int = 0,
+) -> list[SessionHead]:
+    """The sessions that satisfy `wanted`, the latest beginning first.
+
+    `project_hash` is that of `wanted.project`.
+    """
+    condition, values = _condition(wanted, project_hash)
+    rows = integers(
+        connection.execute(
+            f"SELECT s.id FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
+            f" ORDER BY s.created_at DESC, s.session_id LIMIT ? OFFSET ?",
+            (*values, -1 if limit is None else limit, offset),
+        )
+    )
+    heads = read_heads(connection, rows)
+    return [heads[row] for row in rows]
+
+
+def allowed_rows(
+    connection: Connection,
+    kind: HitKind,
+    wanted: SessionFilter,
+    *,
+    project_hash: str,
+    told_only: bool,
+) -> Ids | None:
+    """Ids of the rows of that kind in sessions that satisfy `wanted`, sorted; `None` for all.
+
+    `told_only` leaves out the summaries that are but the first words of their sessions.
+    """
+    told_only = told_only and kind is HitKind.SUMMARY
+    if wanted == SessionFilter() and not told_only:
+        return None
+    condition, values = _condition(wanted, project_hash)
+    if told_only:
+        condition, values = f"{condition} AND u.made_by <> ?", (*values, OPENING)
+    inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
+    if kind is HitKind.MESSAGE:
+        # A session's messages follow one another: reading 200,000 ids would take 40 ms.
+        ranges: list[Any] = connection.execute(
+            f"SELECT s.first_message, s.message_count {inside} ORDER BY s.first_message", values
+        ).fetchall()
+        return _spread(ranges)
+    rows = CORPUS_OF[kind].rows
+    ids = integers(
+        connection.execute(
+            f"SELECT id FROM {rows} WHERE session_id IN (SELECT s.id {inside}) ORDER BY id", values
+        )
+    )
+    return np.array(ids, np.int64)
+
+
+def rows_with_all(
+    connection: Connection, kind: HitKind, *, phrases: Sequence[str], prefixes: Sequence[str]
+) -> Ids:
+    """Ids of the rows of that kind in which all of these occur, sorted; not for none of them."""
+    matching = [_rows_with_phrase(connection, kind, phrase) for phrase in phrases]
+    matching += [_rows_with_prefix(connection, kind, prefix) for prefix in prefixes]
+    return np.array(sorted(set.intersection(*matching)), np.int64)
+
+
+def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> list[FoundRow]:
+    """The rows with these ids; those that are gone are left out."""
+    rows: list[Any] = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),)).fetchall()
+    return [FoundRow(*row) for row in rows]
+
+
+def message_places(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Session's row and sequence of messages, by id."""
+    rows: list[Any] = connection.execute(
+        "SELECT id, session_id, sequence FROM messages"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    ).fetchall()
+    return {row_id: (session, sequence) for row_id, session, sequence in rows}
+
+
+def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, SessionHead]:
+    """What a list shows of the sessions in these rows, by row."""
+    found: list[Any] = connection.execute(
+        "SELECT s.id, s.session_id, s.title, u.brief, s.project_path, s.created_at, s.updated_at,"
+        " s.message_count, u.outcome, s.metadata ->> '$.pinned',"
+        " (SELECT json_group_array(topic) FROM"
+        " (SELECT topic FROM topics t WHERE t.session_id = s.id ORDER BY t.id))"
+        " FROM sessions s JOIN summaries u ON u.session_id = s.id"
+        " WHERE s.id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rows)),),
+    ).fetchall()
+    return {
+        row: SessionHead(
+            session_id=session_id,
+            title=title or brief,
+            brief=brief,
+            project_path=project_path,
+            created_at=created_at,
+            updated_at=updated_at,
+            message_count=message_count,
+            topics=tuple(json.loads(topics)),
+            outcome=Outcome(outcome) if outcome else None,
+            is_pinned=bool(pinned),
+        )
+        for row, session_id, title, brief, project_path, created_at, updated_at, message_count,
+        outcome, pinned, topics in found
+    }  # fmt: skip
+
+
+def count_sessions(connection: Connection) -> int:
+    (count,) = integers(connection.execute("SELECT count(*) FROM sessions"))
+    return count
+
+
+_SHOWN = {
+    HitKind.SUMMARY: "SELECT u.id, u.session_id, u.brief || coalesce(char(10) || u.detailed, ''),"
+    " '', NULL, s.created_at FROM summaries u JOIN sessions s ON s.id = u.session_id"
+    " WHERE u.id IN (SELECT value FROM json_each(?))",
+    HitKind.MESSAGE: "SELECT id, session_id, content, heading, sequence, created_at FROM messages"
+    " WHERE id IN (SELECT value FROM json_each(?))",
+    HitKind.SNIPPET: "SELECT id, session_id, code, concat_ws(char(10), file_path, description),"
+    " NULL, created_at FROM code_snippets WHERE id IN (SELECT value FROM json_each(?))",
+}
+
+
+def _condition(wanted: SessionFilter, project_hash: str) -> tuple[str, tuple[Any, ...]]:
+    parts, values = ["TRUE"], list[Any]()
+    if wanted.project:
+        parts.append("(s.project_hash = ? OR s.project = ?)")
+        values += [project_hash, wanted.project]
+    if wanted.topics:
+        parts.append(
+            "s.id IN (SELECT session_id FROM topics"
+            " WHERE topic IN (SELECT value FROM json_each(?)))"
+        )
+        values.append(json.dumps([topic.strip().lower() for topic in wanted.topics]))
+    if wanted.outcomes:
+        parts.append("u.outcome IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(wanted.outcomes))
+    for moment, comparison in ((wanted.after, ">="), (wanted.before, "<")):
+        if moment is not None:
+            parts.append(f"s.created_at {comparison} ?")
+            values.append(moment)
+    return " AND ".join(parts), tuple(values)
+
+
+def _spread(ranges: Sequence[tuple[int, int]]) -> Ids:
+    """The numbers in `ranges` of first and count, which are in order."""
+    if not ranges:
+        return np.empty(0, np.int64)
+    firsts, counts = np.array(ranges, np.int64).T
+    before = np.cumsum(counts) - counts
+    spread: Ids = np.repeat(firsts - before, counts) + np.arange(counts.sum())
+    return spread
+
+
+def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set[int]:
+    found = _rows_matching(connection, kind, f'"{phrase}"')
+    if kind is HitKind.SNIPPET or not phrase.isascii():
+        # Scripts that set no spaces are split in the words alone; snippets have nothing else.
+        words = CORPUS_OF[kind].words
+        split = index_words(" ".join(phrase.split())).partition("\n")[0]
+        found |= _set(connection, f"SELECT rowid FROM {words} WHERE {words} MATCH ?", f'"{split}"')
+    return found
+
+
+def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
+    found = _rows_matching(connection, kind, f'"{prefix}"*')
+    tokens = unstemmed(connection, prefix)
+    if len(tokens) == 1:
+        found |= _rows_with_term_from(connection, kind, tokens[0])
+    return found
+
+
+def _rows_matching(connection: Connection, kind: HitKind, expression: str) -> set[int]:
+    """Rows whose text matches an FTS5 expression, a summary's also by one of its topics."""
+    table = _SEARCHED[kind]
+    found = _set(connection, f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)
+    if kind is HitKind.SUMMARY:
+        found |= _set(
+            connection,
+            f"{_BY_TOPIC} (SELECT rowid FROM topics_fts WHERE topics_fts MATCH ?)",
+            expression,
+        )
+    return found
+
+
+def _rows_with_term_from(connection: Connection, kind: HitKind, beginning: str) -> set[int]:
+    """Rows that hold a term with that beginning."""
+    holding = "SELECT doc FROM {}_terms WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
+    found = _set(connection, holding.format(_SEARCHED[kind]), beginning)
+    if kind is HitKind.SUMMARY:
+        found |= _set(connection, f"{_BY_TOPIC} ({holding.format('topics_fts')})", beginning)
+    return found
+
+
+def _set(connection: Connection, sql: str, value: str) -> set[int]:
+    return set(integers(connection.execute(sql, (value,))))
+
+
+_SEARCHED = {
+    HitKind.SUMMARY: "summaries_fts",
+    HitKind.MESSAGE: "messages_fts",
+    HitKind.SNIPPET: SNIPPETS.words,
+}
+_BY_TOPIC = "SELECT u.id FROM summaries u JOIN topics t USING (session_id) WHERE t.id IN"

@@ -1,0 +1,221 @@
+"""A session as a value: what was said in which order, and what came of it.
+
+Times are epoch milliseconds. Reading and writing its file is `sources.session_files`' affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from memory_sidecar.core.model import Explanation, SearchMode
+
+MONTHS = tuple(
+    "January February March April May June July August September October November December".split()
+)
+OPENING_MESSAGES = 5  # of the user; they tell what a session without a summary is about
+OPENING_CHARACTERS = 200  # of each
+EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
+
+
+class Role(StrEnum):
+    """Who speaks in a message."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+
+
+class Outcome(StrEnum):
+    """How a session ended."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: str
+    created_at: int
+    speaker: str = ""  # a name, where the role says too little
+
+    @property
+    def said_by(self) -> str:
+        """The speaker's name, else the role."""
+        return self.speaker or self.role.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snippet:
+    """A piece of code that the session was about."""
+
+    code: str
+    language: str = ""
+    description: str = ""
+    file_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What came of a session."""
+
+    brief: str
+    detailed: str = ""
+    key_decisions: tuple[str, ...] = ()
+    problems_solved: tuple[str, ...] = ()
+    technologies: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    user_note: str = ""
+    made_by: str = ""  # "" its author, else what made it: "extract", or the summarizer's command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A recorded conversation. It has messages, a summary or snippets, or several of them."""
+
+    session_id: str
+    created_at: int
+    updated_at: int
+    project_path: str = ""  # normalised; "" where there was none
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    topics: tuple[str, ...] = ()  # lower case
+    messages: tuple[Message, ...] = ()
+    summary: Summary | None = None
+    snippets: tuple[Snippet, ...] = ()
+
+    @property
+    def project(self) -> str:
+        """The name of the project's folder."""
+        return self.project_path.rpartition("/")[2]
+
+    @property
+    def title(self) -> str:
+        """What its author called it, "" if nothing."""
+        title = self.metadata.get("title")
+        return title if isinstance(title, str) else ""
+
+    @property
+    def opening(self) -> str:
+        """One line that tells it from others: its title, or the first words of it."""
+        if self.title:
+            return self.title
+        first = next(iter(self._asked()), "")
+        return first or next((_first_words(s.description or s.code) for s in self.snippets), "")
+
+    @property
+    def overview(self) -> str:
+        """All that tier 1 finds it by: date, project, title, summary or first words, topics."""
+        told = self.summary
+        if told is None:
+            lines = [self.opening, *self._asked()]
+        else:
+            lines = [
+                *(self.title, told.brief, told.detailed),
+                *(*told.key_decisions, *told.problems_solved),
+                *(", ".join(told.technologies), told.user_note),
+            ]
+        lines = [self._heading(self.created_at), *lines, ", ".join(self.topics)]
+        return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    def heading(self, message: Message) -> str:
+        """What goes before a message for the model: date, project, and who says it.
+
+        On LoCoMo's conversations date and speaker take recall@10 by vector from .551 to .596.
+        """
+        return f"{self._heading(message.created_at)}\n{message.said_by}"
+
+    def _heading(self, epoch_ms: int) -> str:
+        date = spoken_date(epoch_ms)
+        return f"{date}, {self.project}" if self.project else date
+
+    def _asked(self) -> list[str]:
+        asked = [m for m in self.messages if m.role is Role.USER] or list(self.messages)
+        lines = (_first_words(message.content) for message in asked)
+        return [line for line in lines if line][:OPENING_MESSAGES]
+
+
+def spoken_date(epoch_ms: int) -> str:
+    """`8 May 2023, 13:56`, in UTC: as questions speak of dates."""
+    moment = datetime.fromtimestamp(epoch_ms / 1000, tz=UTC)
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M}"
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text[: 4 * OPENING_CHARACTERS].split())
+    if len(line) <= OPENING_CHARACTERS:
+        return line
+    return line[:OPENING_CHARACTERS].rpartition(" ")[0] + " …"
+
+
+class HitKind(StrEnum):
+    """What was found: tier 1 finds summaries, tier 2 messages and snippets."""
+
+    SUMMARY = "summary"
+    MESSAGE = "message"
+    SNIPPET = "snippet"
+
+
+TIERS: Mapping[int, tuple[HitKind, ...]] = {
+    1: (HitKind.SUMMARY,),
+    2: (HitKind.MESSAGE, HitKind.SNIPPET),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """Which sessions count; every arm applies it. Empty means no restriction."""
+
+    project: str = ""  # a path, or the name of its last folder
+    topics: tuple[str, ...] = ()  # any of
+    outcomes: tuple[Outcome, ...] = ()  # any of
+    after: int | None = None  # began at or after, epoch ms
+    before: int | None = None  # began before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionQuery:
+    """A search as asked for. `"a phrase"` and `word*` in the text must occur, the rest ranks."""
+
+    text: str
+    kinds: tuple[HitKind, ...] = (*TIERS[1], *TIERS[2])
+    top_k: int = 10
+    mode: SearchMode = SearchMode.HYBRID
+    filter: SessionFilter = field(default_factory=SessionFilter)
+    rerank: bool = False  # by the cross-encoder, where there is one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHead:
+    """What a list shows of a session."""
+
+    session_id: str
+    title: str  # its own, or the brief of its summary, or its first words
+    brief: str
+    project_path: str
+    created_at: int
+    updated_at: int
+    message_count: int
+    topics: tuple[str, ...]
+    outcome: Outcome | None
+    is_pinned: bool  # by its metadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHit:
+    """A ranked summary, message or snippet. `score` lies in 0…1 and falls with rank."""
+
+    kind: HitKind
+    session: SessionHead
+    text: str
+    heading: str  # of a message: date and speaker; of a snippet: language and file
+    sequence: int | None  # of a message in its session, from 0
+    created_at: int
+    score: float
+    explanation: Explanation

@@ -1,0 +1,292 @@
+"""A question becomes summaries, messages and snippets of sessions: the whole way, top-down.
+
+    question ──▶ postings of its words ──▶ coverage: the share of its words, by idf, in a row
+             └─▶ its vector ──▶ cosine of every row
+    filters apply inside both ──▶ cosine + 0.3 · coverage ──▶ messages lend to their neighbours
+    ──▶ hits
+
+A message gains from those beside it, since an answer often does not repeat the question:
+
+    + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of what the neighbour has above the common level
+
+Leaving out any term cost recall on LoCoMo; `benchmarks/retrieval.py` measures the whole. Of words
+that very many rows hold, only the best candidates are asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from memory_sidecar.core.model import Explanation, SearchMode
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.arms import Arm, Judge, among
+from memory_sidecar.index.beside import BESIDE
+from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.explain import explained
+from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
+from memory_sidecar.index.postings import held_words, read_postings
+from memory_sidecar.index.vectors import Floats, Ids, Vector, VectorIndex
+from memory_sidecar.sessions.lookup import (
+    CORPUS_OF,
+    FoundRow,
+    allowed_rows,
+    read_heads,
+    read_rows,
+    rows_with_all,
+)
+from memory_sidecar.sessions.model import HitKind, SessionHead, SessionHit, SessionQuery
+from memory_sidecar.sessions.ranking import (
+    COMMON_RANK,
+    COVERAGE_WEIGHT,
+    Rows,
+    best_places,
+    lent_by_neighbours,
+    score_of,
+)
+from memory_sidecar.sessions.required import Required
+from memory_sidecar.sessions.rerank import MAX_HITS, judged_order
+
+MAX_QUERY_CHARACTERS = 4000
+JUDGED = 100  # rows that are asked for the words which very many hold
+KEYWORD_DEPTH = 1000
+MAX_ROWS_SCORED = 40_000  # by BM25
+
+EmbedQuery = Callable[[str], Vector]
+"""The unit vector (384,) of a question."""
+
+
+def search_sessions(
+    query: SessionQuery,
+    connection: Connection,
+    *,
+    project_hash: str,
+    store: DerivedStore,
+    embed_query: EmbedQuery | None,
+    judge: Judge | None = None,
+) -> list[SessionHit]:
+    """The best rows of the kinds asked for, best first. Without `embed_query` by words alone.
+
+    Keyword and vector mode are the plain arms: BM25 or cosine alone. `judge` reads the best hits
+    of a hybrid search again. `project_hash` is that of the filter's project. All is read from one
+    commit of `store`, that of `connection`.
+    """
+    asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
+    vector: Future[Vector] | None = None
+    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
+        vector = BESIDE.submit(embed_query, asked.text)
+    searches = []
+    for kind in query.kinds:
+        required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
+        if allowed is None or len(allowed):
+            scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
+            searches.append(
+                _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
+            )
+    found = [scored for search in searches for scored in search.best(query.top_k)]
+    is_judged = judge is not None and query.mode is SearchMode.HYBRID
+    read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
+    if judge is not None and is_judged:
+        rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
+        read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+    return [
+        SessionHit(
+            kind=scored.kind,
+            session=head,
+            text=row.text,
+            heading=row.heading,
+            sequence=row.sequence,
+            created_at=row.created_at,
+            score=scored.score,
+            explanation=scored.explanation,
+        )
+        for scored, row, head in read[: query.top_k]
+    ]
+
+
+def _rows_to_search(
+    connection: Connection, kind: HitKind, query: SessionQuery, asked: Required, project_hash: str
+) -> tuple[Ids, Ids | None]:
+    """The rows in which there is what the question insists on, and all that may be found."""
+    allowed = allowed_rows(
+        connection,
+        kind,
+        query.filter,
+        project_hash=project_hash,
+        told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
+    )
+    if not asked.is_any:
+        return np.empty(0, np.int64), allowed
+    required = rows_with_all(connection, kind, phrases=asked.phrases, prefixes=asked.prefixes)
+    if allowed is not None:
+        required = np.intersect1d(required, allowed)
+    return required, required
+
+
+def _scanning(
+    connection: Connection, index: VectorIndex, vector: Future[Vector] | None
+) -> Future[tuple[Ids, Floats]] | None:
+    """The cosines of all rows, on their way: a scan runs beside the keyword arm."""
+    if vector is None:
+        return None
+    view = index.view(connection)
+    # After the question's own vector in the same queue, so that one at least goes on.
+    return BESIDE.submit(lambda: view.cosines(vector.result()))
+
+
+@dataclass(slots=True)
+class _Scored:
+    """A row with its score and what that is made of."""
+
+    kind: HitKind
+    row_id: int
+    relevance: float
+    score: float  # 0…1, in the order of relevance
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One question to the rows of one kind."""
+
+    connection: Connection
+    kind: HitKind
+    mode: SearchMode
+    text: str
+    scanning: Future[tuple[Ids, Floats]] | None
+    allowed: Ids | None
+    required: Ids  # what the question insists on occurs in these, and they are found in any case
+
+    def best(self, top_k: int) -> list[_Scored]:
+        """The best rows, and a few more."""
+        corpus = CORPUS_OF[self.kind]
+        keywords = keywords_of(self.connection, corpus, self.text)
+        match self.mode:
+            case SearchMode.KEYWORD:
+                return self._of_arm(self._bm25(keywords.rarest(MAX_ROWS_SCORED)), top_k)
+            case SearchMode.VECTOR:
+                return self._of_arm(self._cosines(), top_k)
+            case SearchMode.HYBRID:
+                return self._hybrid(keywords, top_k)
+
+    def _of_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
+        best = best_places(arm.scores, top_k)
+        name = "keyword" if self.mode is SearchMode.KEYWORD else "cosine"
+        scored = []
+        for row_id, value in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True):
+            score = min(max(value, 0.0), 1.0)
+            opinions = {"cosine": math.nan, "keyword": math.nan} | {name: value}
+            explanation = explained({name: value}, score, **opinions, boosts={})
+            scored.append(_Scored(self.kind, row_id, value, score, explanation))
+        return scored
+
+    def _bm25(self, keywords: Keywords) -> Arm:
+        limit = KEYWORD_DEPTH if self.allowed is None else None
+        ids, bm25 = keyword_scores(self.connection, CORPUS_OF[self.kind], keywords, limit=limit)
+        share = keyword_share(bm25)
+        if len(self.required):
+            others = np.setdiff1d(self.required, ids)
+            ids = np.concatenate([ids, others])
+            share = np.concatenate([share, np.zeros(len(others), np.float32)])
+        return Arm.of(ids, share, self.allowed)
+
+    def _cosines(self) -> Arm:
+        if self.scanning is None:
+            return Arm.silent()
+        return Arm.of(*self.scanning.result(), self.allowed)
+
+    def _hybrid(self, keywords: Keywords, top_k: int) -> list[_Scored]:
+        corpus = CORPUS_OF[self.kind]
+        postings = read_postings(self.connection, corpus, keywords)
+        lists = (*postings.lists.values(), self.required)
+        rows = Rows.of(self._cosines(), lists, self.allowed)
+        total = sum(postings.weights.values())
+        for stem, ids in postings.lists.items():
+            rows.cover(ids, postings.weights[stem] / total)
+        relevance = rows.relevance()
+        if postings.unread:
+            judged = rows.ids[best_places(relevance, max(JUDGED, top_k))]
+            held = held_words(self.connection, corpus, judged.tolist(), postings.unread)
+            for stem, ids in held.items():
+                rows.cover(ids, postings.weights[stem] / total)
+            relevance = rows.relevance()
+        places = best_places(relevance, max(COMMON_RANK, top_k))
+        lent: dict[int, float] = {}
+        if self.kind is HitKind.MESSAGE:
+            level = rows.common_level(relevance)
+            lent = lent_by_neighbours(
+                self.connection, rows.ids[places], relevance[places], level=level
+            )
+            gaining = np.array(sorted(lent), np.int64)
+            gaining = gaining[among(gaining, self.allowed)]
+            found = np.union1d(rows.ids[places], gaining)
+            if len(rows.places_of(gaining)) < len(gaining):
+                rows = rows.with_more(gaining)
+                relevance = rows.relevance()
+            places = rows.places_of(found)
+        full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
+        values = (rows.ids, relevance, rows.cosine, rows.coverage)
+        return [
+            self._judged(row_id, own, cosine, covered, lent=lent.get(row_id, 0.0), full=full)
+            for row_id, own, cosine, covered in zip(
+                *(column[places].tolist() for column in values), strict=True
+            )
+        ]
+
+    def _judged(
+        self, row_id: int, own: float, cosine: float, covered: float, *, lent: float, full: float
+    ) -> _Scored:
+        keyword = COVERAGE_WEIGHT * covered
+        summands = {
+            "assumed" if math.isnan(cosine) else "cosine": own - keyword,
+            "keyword": keyword,
+            "neighbours": lent,
+        }
+        score = score_of(own + lent, full)
+        explanation = explained(
+            summands, score, cosine=cosine, keyword=covered, boosts={"neighbours": lent}
+        )
+        return _Scored(self.kind, row_id, own + lent, score, explanation)
+
+
+_Read = tuple[_Scored, FoundRow, SessionHead]
+
+
+def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
+    """The best of `found`, of equal ones the latest."""
+    scores = sorted((each.score for each in found), reverse=True)
+    least = scores[min(count, len(scores)) - 1] if scores else 0.0
+    best = [each for each in found if each.score >= least]
+    rows = {
+        (kind, row.row_id): row
+        for kind in HitKind
+        for row in read_rows(connection, kind, [e.row_id for e in best if e.kind is kind])
+    }
+    heads = read_heads(connection, {row.session_row for row in rows.values()})
+    read = [
+        (each, row, heads[row.session_row])
+        for each in best
+        if (row := rows.get((each.kind, each.row_id))) is not None
+    ]
+    read.sort(key=_place)
+    return read[:count]
+
+
+def _place(read: _Read) -> tuple[float, HitKind, int, str, int]:
+    scored, row, head = read
+    return (-scored.score, scored.kind, -row.created_at, head.session_id, row.row_id)
+
+
+def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
+    """`read` in another order; the scores stay in theirs, so that one means the same as before."""
+    better = []
+    for place, at in enumerate(order):
+        scored, row, head = read[at]
+        score = read[place][0].score
+        explanation = scored.explanation.reranked(score - scored.score)
+        better.append((replace(scored, score=score, explanation=explanation), row, head))
+    return better

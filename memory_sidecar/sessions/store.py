@@ -1,0 +1,189 @@
+"""The rows of sessions in an agent's database: written by document, each found in three ways.
+
+The mandated FTS tables follow their rows by triggers; words and vectors are written here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from memory_sidecar.core.model import Document
+from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.derived import Replacement, Write
+from memory_sidecar.index.keyword import index_words
+from memory_sidecar.index.vectors import Vector
+from memory_sidecar.sessions.model import (
+    EMBEDDED_CHARACTERS,
+    Message,
+    Session,
+    Snippet,
+    Summary,
+)
+
+SCRIPT = "sessions/sessions.sql"
+
+SUMMARIES = Corpus(
+    name="summary", rows="summaries", text="embedded", columns=("body",), weights=(1.0,)
+)
+MESSAGES = Corpus(
+    name="message",
+    rows="messages",
+    text=f"heading || ': ' || substr(content, 1, {EMBEDDED_CHARACTERS})",
+    columns=("body",),
+    weights=(1.0,),
+)
+SNIPPETS = Corpus(
+    name="snippet",
+    rows="code_snippets",
+    text="coalesce(description || char(10), '') || coalesce(file_path || char(10), '') || code",
+    columns=("body",),
+    weights=(1.0,),
+)
+CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
+
+OPENING = "opening"  # who made the summary of a session that has none of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """How a row is found: what the model sees of it, and its words as FTS5 is given them."""
+
+    text: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDocument(Document):
+    """A session file. Drawing the words is left to whoever builds it, by `finding`."""
+
+    session: Session
+    project_hash: str
+    summary: Findable
+    messages: tuple[Findable, ...]
+    snippets: tuple[Findable, ...]
+
+    @property
+    def embedded_texts(self) -> tuple[str, ...]:
+        return tuple(each.text for each in (self.summary, *self.messages, *self.snippets))
+
+
+def summary_found(session: Session) -> Findable:
+    overview = session.overview
+    return Findable(overview, index_words(overview))
+
+
+def message_found(session: Session, message: Message) -> Findable:
+    heading = session.heading(message)
+    text = f"{heading}: {message.content[:EMBEDDED_CHARACTERS]}"
+    return Findable(text, index_words(f"{heading}: {message.content}"))
+
+
+def snippet_found(snippet: Snippet) -> Findable:
+    text = "\n".join(
+        part for part in (snippet.description, snippet.file_path, snippet.code) if part
+    )
+    return Findable(text, index_words(text))
+
+
+def insert_session(write: Write, replacement: Replacement) -> None:
+    """Insert the rows of a session, of which there are none, in the transaction of `write`."""
+    document = replacement.document
+    assert isinstance(document, SessionDocument)
+    row_id = _insert_head(write, document)
+    _insert_summary(write, row_id, document, replacement.vectors)
+    _insert_messages(write, row_id, document, replacement.vectors)
+    _insert_snippets(write, row_id, document, replacement.vectors)
+    write.connection.executemany(
+        "INSERT INTO topics (session_id, topic) VALUES (?, ?)",
+        [(row_id, topic) for topic in document.session.topics],
+    )
+
+
+def delete_sessions(write: Write, source: str, path: str | None) -> None:
+    """Delete the session of one file, or all of `source` without `path`, with all it has."""
+    condition, values = "source = ?1 AND (?2 IS NULL OR path = ?2)", (source, path)
+    inside = f"session_id IN (SELECT id FROM sessions WHERE {condition})"
+    for corpus in CORPORA:
+        write.delete_rows(corpus, inside, values)
+    write.connection.execute(f"DELETE FROM sessions WHERE {condition}", values)
+
+
+def _insert_head(write: Write, document: SessionDocument) -> int:
+    session = document.session
+    write.connection.execute(
+        "INSERT INTO sessions (session_id, source, path, project_path, project_hash, project,"
+        " created_at, updated_at, message_count, title, metadata, first_message)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        # The id that its first message is about to get; see `sessions.sql`.
+        " (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'messages'))",
+        (
+            *(session.session_id, document.source, document.file.path),
+            *(session.project_path, document.project_hash, session.project),
+            *(session.created_at, session.updated_at, len(session.messages)),
+            *(session.title, json.dumps(session.metadata, ensure_ascii=False)),
+        ),
+    )
+    return write.connection.last_insert_rowid()
+
+
+def _insert_summary(
+    write: Write, session_row: int, document: SessionDocument, vectors: Mapping[str, Vector]
+) -> None:
+    session, found = document.session, document.summary
+    told = session.summary or Summary(brief=session.opening, made_by=OPENING)
+    write.connection.execute(
+        "INSERT INTO summaries (session_id, brief, detailed, key_decisions, problems_solved,"
+        " technologies, outcome, user_note, created_at, made_by, embedded)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(session_row, told.brief, told.detailed or None, _array(told.key_decisions)),
+            *(_array(told.problems_solved), _array(told.technologies), told.outcome),
+            *(told.user_note or None, session.updated_at, told.made_by, found.text),
+        ),
+    )
+    _index(write, SUMMARIES, found, vectors)
+
+
+def _insert_messages(
+    write: Write, session_row: int, document: SessionDocument, vectors: Mapping[str, Vector]
+) -> None:
+    session = document.session
+    for sequence, (message, found) in enumerate(
+        zip(session.messages, document.messages, strict=True)
+    ):
+        write.connection.execute(
+            "INSERT INTO messages (session_id, role, content, sequence, created_at, heading)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                *(session_row, message.role, message.content, sequence),
+                *(message.created_at, session.heading(message)),
+            ),
+        )
+        _index(write, MESSAGES, found, vectors)
+
+
+def _insert_snippets(
+    write: Write, session_row: int, document: SessionDocument, vectors: Mapping[str, Vector]
+) -> None:
+    session = document.session
+    for snippet, found in zip(session.snippets, document.snippets, strict=True):
+        write.connection.execute(
+            "INSERT INTO code_snippets (session_id, language, code, description, file_path,"
+            " created_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                *(session_row, snippet.language or None, snippet.code),
+                *(snippet.description or None, snippet.file_path or None, session.created_at),
+            ),
+        )
+        _index(write, SNIPPETS, found, vectors)
+
+
+def _index(write: Write, corpus: Corpus, found: Findable, vectors: Mapping[str, Vector]) -> None:
+    row_id = write.connection.last_insert_rowid()
+    write.index_row(corpus, row_id, (found.words,), vectors.get(found.text))
+
+
+def _array(items: tuple[str, ...]) -> str:
+    return json.dumps(items, ensure_ascii=False)

@@ -1,0 +1,420 @@
+"""An agent's database follows its files, and is nobody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.core.errors import (
+    ModelCorrupt,
+    NoIndex,
+    NotFound,
+    PathRefused,
+    StoreForeign,
+    UsageError,
+)
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.paths import AgentPaths
+from memory_sidecar.disk.access_log import log_reads
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.index.tending import Tending
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
+from tests.conftest import HashModels, write_memory
+
+NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+
+
+@pytest.fixture
+def folder(data_dir):
+    return data_dir / "knowledge" / "architect"
+
+
+def paths(agent, reporter=None, **wanted):
+    asked = MemoryList(filter=MemoryFilter(**wanted), sort=Sort.PATH, is_descending=False)
+    return [row.memory.path for _, row in agent.list(asked, reporter=reporter or Silent())]
+
+
+def found(agent, text, reporter=None, mode="hybrid"):
+    query = MemoryQuery(text=text, mode=SearchMode(mode), top_k=3)
+    return [hit.found.memory.path for hit in agent.query(query, reporter=reporter or Silent())]
+
+
+def test_an_agent_without_memories_is_told_so_and_leaves_nothing(make_agent, data_dir):
+    agent = make_agent("nobody")
+    for ask in (
+        lambda: found(agent, "x"),
+        lambda: paths(agent),
+        lambda: agent.get("x", reporter=Silent()),
+    ):
+        with pytest.raises(NoIndex):
+            ask()
+    assert not (data_dir / "knowledge").exists()
+
+
+def test_an_agent_without_memories_reads_the_shared_ones(make_agent, data_dir):
+    write_memory(data_dir / "knowledge" / "shared", "rule.md", "Write tests first.")
+    assert found(make_agent("newcomer"), "tests first") == ["rule.md"]
+    assert not (data_dir / "knowledge" / "newcomer.sqlite").exists()
+
+
+def test_what_was_taken_up_is_found_by_word_and_by_meaning(make_agent, folder):
+    agent = make_agent()
+    write_memory(folder, "a/new.md", "Retry with a growing delay.")
+    agent.take_up(["a/new.md"], reporter=Silent())
+    for mode in SearchMode:
+        assert found(agent, "growing delay", mode=mode) == ["a/new.md"]
+    (folder / "a" / "new.md").unlink()
+    agent.take_up(["a/new.md"], reporter=Silent())
+    assert found(agent, "growing delay") == []
+
+
+def test_changes_made_while_nobody_watched_are_found_by_the_next_process(make_agent, folder):
+    write_memory(folder, "kept.md", "Kept as it is.")
+    gone = write_memory(folder, "gone.md", "Soon gone.")
+    assert paths(make_agent()) == ["gone.md", "kept.md"]
+    gone.unlink()
+    write_memory(folder, "added.md", "Came with a pull.")
+    write_memory(folder, "kept.md", "Another text by hand.")
+    agent = make_agent()
+    assert paths(agent) == ["added.md", "kept.md"]
+    assert found(agent, "another text by hand")[0] == "kept.md"
+
+
+def test_a_live_agent_follows_its_files(make_agent, folder):
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent()
+    tending = Tending()
+    tending.tend(agent.data)
+    tending.start()
+    try:
+        until(lambda: paths(agent) == ["one.md"])
+        write_memory(folder, "deep/two.md", "The second.")
+        until(lambda: paths(agent) == ["deep/two.md", "one.md"])
+        (folder / "one.md").rename(folder / "deep" / "one.md")
+        until(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
+        until(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
+    finally:
+        tending.close(until_s=time.monotonic() + 20)
+
+
+def until(condition, timeout_s=30.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+SUBJECTS = ("cache", "queue", "price", "token", "scene")
+ASIDES = (
+    "fails",
+    "of the worker",
+    "K-003",
+    "is slow",
+    "日本",
+    "never",
+    "and",
+    "stops",
+    "area",
+    "x",
+)
+QUESTIONS = [f"{subject} {aside}" for subject in SUBJECTS for aside in ASIDES]
+
+
+def answers(agent):
+    """Everything that fifty questions and some lists tell, as text."""
+    told: list[Any] = []
+    for number, text in enumerate(QUESTIONS):
+        wanted = MemoryFilter(with_superseded=number % 2 > 0)
+        query = MemoryQuery(text=text, mode=list(SearchMode)[number % 3], filter=wanted)
+        hits = agent.query(query, reporter=Silent())
+        told += [
+            (hit.found.memory, hit.found.strength, hit.passage, repr(hit.score), hit.explanation)
+            for hit in hits
+        ]
+    for sort in Sort:
+        rows = agent.list(MemoryList(sort=sort), reporter=Silent())
+        told += [(name, row.memory, row.strength, row.uses) for name, row in rows]
+    assert len(told) > 500
+    return "\n".join(map(str, told))
+
+
+def test_a_database_made_again_gives_the_same_answers_to_the_byte(make_agent, folder, data_dir):
+    words = "cache queue price token scene worker fails slow never stops draft 日本語".split()
+    for number in range(60):
+        text = " ".join(words[(number * step) % len(words)] for step in range(1, 9))
+        meta = {
+            "tags": [words[number % 5], f"area:{words[number % 7]}"],
+            "summary": f"About {number}",
+        }
+        write_memory(folder, f"{words[number % 4]}/{number % 9}/note-{number}.md", text, **meta)
+    write_memory(folder, "projects/p/knowledge/K-003.md", "The cache is slow.", status="superseded")
+    write_memory(folder, "newer.md", "The queue is fast.", supersedes=["queue/1/note-1"])
+    (folder / "cache" / "_category.md").write_text("---\ndescription: Caches\n---\n")
+    write_memory(data_dir / "knowledge" / "shared", "rule.md", "The token never fails.")
+    agent = make_agent(clock=lambda: NOW)
+    assert paths(agent)
+    for number in range(0, 60, 7):  # so that its rows are not in the order of a first run
+        path = f"{words[number % 4]}/{number % 9}/note-{number}.md"
+        write_memory(folder, path, f"token scene {number}", tags=["area:draft"])
+        agent.take_up([path], reporter=Silent())
+    agent.get("newer", reporter=Silent())
+    before = answers(agent)
+    agent.close()
+    for database in (data_dir / "knowledge").glob("*.sqlite*"):
+        database.unlink()
+    (data_dir / "embeddings.sqlite").unlink()
+    agent = make_agent(clock=lambda: NOW)
+    agent.rebuild(reporter=Silent())
+    assert answers(agent) == before
+
+
+def test_a_lost_database_is_made_again_with_a_notice(make_agent, folder, data_dir, notices):
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    for database in (data_dir / "knowledge").glob("*.sqlite*"):
+        database.unlink()
+    agent = make_agent()
+    assert found(agent, "the first", notices) == ["one.md"]
+    assert notices.has("indexing it")
+
+
+def test_a_damaged_database_is_made_again_with_a_notice(make_agent, folder, data_dir, notices):
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent()
+    assert paths(agent) == ["one.md"]
+    agent.close()
+    database = data_dir / "knowledge" / "architect.sqlite"
+    content = bytearray(database.read_bytes())
+    content[100 : len(content)] = os.urandom(len(content) - 100)
+    database.write_bytes(content)
+    for leftover in (data_dir / "knowledge").glob("*.sqlite-*"):
+        leftover.unlink()
+    agent = make_agent()
+    assert found(agent, "the first", notices) == ["one.md"]
+    assert notices.has("making it again")
+    write_memory(folder, "two.md", "The second.")
+    agent.take_up(["two.md"], reporter=notices)
+    assert paths(agent) == ["one.md", "two.md"]
+
+
+def test_no_agent_sees_what_another_one_has(make_agent, data_dir):
+    for name in ("architect", "tester"):
+        write_memory(data_dir / "knowledge" / name, f"{name}.md", f"Only for the {name}.")
+    architect, tester = make_agent(), make_agent("tester")
+    assert found(architect, "only for the tester") == ["architect.md"]
+    assert paths(tester) == ["tester.md"]
+    for path in ("tester.md", "../tester/tester.md", "../tester/tester"):
+        with pytest.raises(NotFound):
+            architect.get(path, reporter=Silent())
+    for root in (data_dir / "knowledge" / "tester", data_dir / "knowledge", data_dir):
+        with pytest.raises(PathRefused):
+            architect.register(root)
+
+
+def test_a_database_belongs_to_one_agent(make_agent, folder, data_dir):
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    database = data_dir / "knowledge" / "architect.sqlite"
+    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    other = Agent(AgentPaths(database, "tester"), models=models, clock=lambda: NOW, shared=None)
+    write_memory(data_dir / "knowledge" / "tester", "two.md", "The second.")
+    for ask in (lambda: paths(other), lambda: other.take_up(["two.md"], reporter=Silent())):
+        with pytest.raises(UsageError, match="holds what is 'architect''s"):
+            ask()
+    other.close()
+    models.close()
+    assert paths(make_agent()) == ["one.md"]
+
+
+@pytest.mark.parametrize(
+    "name", ["knowledge", "knowledge/architect", "knowledge/.state", "episodic/architect"]
+)
+def test_none_of_its_folders_may_be_a_link(make_agent, data_dir, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    write_memory(elsewhere, "one.md", "The first.")
+    (data_dir / name).parent.mkdir(parents=True, exist_ok=True)
+    (data_dir / name).symlink_to(elsewhere)
+    for ask in (paths, lambda agent: agent.rebuild(reporter=Silent())):
+        with pytest.raises(PathRefused, match="symbolic link"):
+            ask(make_agent())
+    assert [file.name for file in elsewhere.rglob("*")] == ["one.md"]
+
+
+def test_reads_are_counted_and_outlast_the_database(make_agent, folder, data_dir):
+    file = write_memory(folder, "one.md", "The first.")
+    before = file.read_bytes()
+    agent = make_agent(clock=lambda: NOW)
+    for _ in range(3):
+        owner, read = agent.get("one", reporter=Silent())
+    assert (owner, read.uses, read.memory.content) == ("architect", 2, "The first.")
+    assert file.read_bytes() == before
+    agent.close()
+    (data_dir / "knowledge" / "architect.sqlite").unlink()
+    assert make_agent(clock=lambda: NOW).get("one.md", reporter=Silent())[1].uses == 3
+    log = data_dir / "knowledge" / ".state" / "architect" / "access.jsonl"
+    assert [json.loads(line)["file"] for line in log.read_text().splitlines()] == ["one.md"] * 4
+
+
+def test_asking_is_not_reading(make_agent, folder):
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent(clock=lambda: NOW)
+    found(agent, "the first")
+    paths(agent)
+    assert agent.get("one", reporter=Silent())[1].uses == 0
+
+
+def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_path, notices):
+    notes = tmp_path / "project" / ".cortex" / "memory"
+    write_memory(notes, "decisions/db.md", "We use one database for each agent.")
+    write_memory(folder, "own.md", "Own words.")
+    agent = make_agent()
+    source = agent.register(notes)
+    assert source.name == "memory"
+    assert paths(agent) == ["memory:decisions/db.md", "own.md"]
+    assert paths(agent, category="decisions") == ["memory:decisions/db.md"]
+    assert agent.get("memory:decisions/db", reporter=Silent())[1].directory == "memory"
+    assert list(notes.rglob("*.*")) == [notes / "decisions" / "db.md"]
+    agent.unregister("memory", reporter=Silent())
+    assert paths(agent) == ["own.md"]
+    assert (notes / "decisions" / "db.md").exists()
+
+
+def test_a_registered_directory_that_is_gone_keeps_its_rows(make_agent, folder, tmp_path):
+    notes = tmp_path / "mount" / "notes"
+    write_memory(notes, "db.md", "We use one database for each agent.")
+    write_memory(folder, "own.md", "Own words.")
+    agent = make_agent()
+    agent.register(notes)
+    assert paths(agent) == ["notes:db.md", "own.md"]
+    notes.parent.rename(tmp_path / "elsewhere")
+    assert paths(make_agent()) == ["notes:db.md", "own.md"]
+    notes.mkdir(parents=True)
+    assert paths(make_agent()) == ["notes:db.md", "own.md"]
+
+
+def test_all_own_memories_may_go(make_agent, folder):
+    write_memory(folder, "own.md", "Own words.")
+    assert paths(make_agent()) == ["own.md"]
+    shutil.rmtree(folder)
+    folder.mkdir()
+    assert paths(make_agent()) == []
+    write_memory(folder, "own.md", "Own words.")
+    assert paths(make_agent()) == ["own.md"]
+    shutil.rmtree(folder)
+    assert paths(make_agent()) == []
+
+
+def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
+    for number in range(6):
+        owner = folder if number % 2 else data_dir / "knowledge" / "shared"
+        write_memory(owner, f"{number}.md", updated_at=f"2026-01-0{number + 1}")
+    agent = make_agent()
+
+    def listed(**asked):
+        rows = agent.list(MemoryList(**asked), with_shared=True, reporter=Silent())
+        return "".join(row.memory.path[0] for _, row in rows)
+
+    assert listed() == "543210"
+    assert listed(limit=2, offset=1) == "43"
+    assert listed(limit=2, offset=5) == "0"
+    for sort in Sort:
+        assert listed(sort=sort, is_descending=False) in ("012345", "543210"[::-1])
+
+
+def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
+    write_memory(folder, "one.md", "The first.")
+    watching, writing = make_agent(), make_agent()
+    tending = Tending()
+    tending.tend(watching.data)
+    tending.start()
+    try:
+        until(lambda: paths(watching) == ["one.md"])
+        write_memory(folder, "two.md", "The second.")
+        writing.take_up(["two.md"], reporter=Silent())
+        assert paths(writing) == ["one.md", "two.md"]
+    finally:
+        tending.close(until_s=time.monotonic() + 20)
+
+
+def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):
+    class Broken:
+        def judge(self, question, texts):
+            raise ModelCorrupt("it does not load", hint="get it anew")
+
+    for number in range(3):
+        write_memory(folder, f"{number}.md", f"The retry queue {number}.")
+    agent = make_agent()
+    before = found(agent, "retry queue")
+    agent.data.models.reranker = Broken()
+    assert found(agent, "retry queue", notices) == before
+    assert notices.has("not reranked: it does not load")
+
+
+def test_a_shared_database_that_cannot_be_used_costs_a_notice(
+    make_agent, folder, data_dir, notices
+):
+    write_memory(folder, "one.md", "The first.")
+    write_memory(data_dir / "knowledge" / "shared", "two.md", "The second.")
+    (data_dir / "knowledge" / "shared.sqlite").write_bytes(b"something else" * 100)
+    assert found(make_agent(), "the first", notices) == ["one.md"]
+    assert notices.has("without shared memories")
+    with pytest.raises(StoreForeign):
+        found(make_agent("newcomer"), "the first")
+
+
+@pytest.mark.parametrize("agent", ["newcomer", "shared"])
+def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
+    make_agent, tmp_path, notices, agent
+):
+    write_memory(tmp_path / "notes", "retry.md", "Retry with a growing delay.")
+    registered = make_agent(agent)
+    tending = Tending()
+    tending.tend(registered.data)
+    tending.start()
+    try:
+        registered.register(tmp_path / "notes")
+        asked = MemoryQuery(text="growing delay", top_k=1)
+        until(
+            lambda: any(
+                hit.explanation.cosine for hit in registered.query(asked, reporter=Silent())
+            )
+        )
+        assert found(registered, "growing delay", mode="vector") == ["notes:retry.md"]
+    finally:
+        tending.close(until_s=time.monotonic() + 20)
+    notices.said.clear()
+    assert found(make_agent(agent), "growing delay", notices) == ["notes:retry.md"]
+    assert notices.said == []
+
+
+def test_a_remedy_that_is_named_works(make_agent, folder, notices):
+    write_memory(folder, "retry.md", "Retry with a growing delay.")
+    found(make_agent(), "growing delay")
+    agent = make_agent(model="2")
+    agent._has_looked = True  # as a reader beside the process that has the lock
+    assert found(agent, "growing delay", notices) == ["retry.md"]
+    assert notices.has("another model; `memory-sidecar reindex --agent architect` makes them anew")
+    notices.said.clear()
+    agent.rebuild(reporter=Silent())
+    assert found(agent, "growing delay", notices, mode="vector") == ["retry.md"]
+    assert notices.said == []
+
+
+def test_reads_of_many_threads_are_counted_once(make_agent, folder):
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent(clock=lambda: NOW)
+    assert paths(agent) == ["one.md"]
+    log_reads(agent.paths.tree, agent.paths.access_log, ["one.md"] * 1_000, tool="get", at_ms=NOW)
+    readers = [threading.Thread(target=agent.reads.catch_up) for _ in range(6)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert agent.get("one", reporter=Silent())[1].uses == 1_000

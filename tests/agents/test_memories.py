@@ -1,0 +1,330 @@
+"""What was changed in files can be found, or no longer found, when the call returns."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.categories import Categories
+from memory_sidecar.agents.files import KnowledgeFiles
+from memory_sidecar.agents.memories import Memories
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, SecretRefused, UsageError
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
+from memory_sidecar.memories.remove import PruneRule
+from memory_sidecar.memories.write import Changes
+from tests.conftest import HashModels, Notices
+
+NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+DAY_MS = 86_400_000
+
+
+class Knowledge:
+    """The data directory of a test, with a clock that stands still until it is set."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.now = NOW
+        self.notices = Notices()
+        self._models: Any = HashModels(data_dir / "embeddings.sqlite")
+        self._agents: dict[str, Agent] = {}
+
+    def agent(self, name: str = "architect") -> Agent:
+        if name not in self._agents:
+            shared = None if name == "shared" else self.agent("shared")
+            self._agents[name] = Agent(
+                DataDir(self.data_dir).agent(name),
+                models=self._models,
+                clock=lambda: self.now,
+                shared=shared,
+            )
+        return self._agents[name]
+
+    def files(self, name: str = "architect") -> KnowledgeFiles:
+        return KnowledgeFiles(self.agent(name), clock=lambda: self.now, reporter=self.notices)
+
+    def memories(self, name: str = "architect") -> Memories:
+        return Memories(self.files(name))
+
+    def store(self, content: str, category: str = "", **given: Any) -> str:
+        draft = Draft(content=content, category=category, **given)
+        return self.memories().store(draft).path
+
+    def found(self, text: str, *, mode: str = "keyword", agent: str = "architect") -> list[str]:
+        query = MemoryQuery(text=text, mode=SearchMode(mode), top_k=3)
+        hits = self.agent(agent).query(query, reporter=self.notices)
+        return [hit.found.memory.path for hit in hits]
+
+    def listed(self, agent: str = "architect") -> dict[str, Any]:
+        everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
+        rows = self.agent(agent).list(everything, reporter=self.notices)
+        return {row.memory.path: row for _, row in rows}
+
+    def close(self) -> None:
+        for agent in self._agents.values():
+            agent.close()
+        self._agents.clear()
+        self._models.close()
+
+
+@pytest.fixture
+def knowledge(data_dir: Path) -> Iterator[Knowledge]:
+    knowledge = Knowledge(data_dir)
+    yield knowledge
+    knowledge.close()
+
+
+@pytest.fixture
+def root(data_dir: Path) -> Path:
+    return data_dir / "knowledge" / "architect"
+
+
+def test_a_stored_memory_is_found_by_word_and_by_meaning(knowledge):
+    path = knowledge.store("The payment module retries declined cards.", "pitfall")
+    knowledge.store("Scenes are loaded in the background.", "pattern")
+    for mode in ("keyword", "vector", "hybrid"):
+        assert knowledge.found("declined cards", mode=mode)[0] == path
+    assert knowledge.notices.said == []
+
+
+def test_an_updated_memory_is_found_by_its_new_text_alone(knowledge):
+    path = knowledge.store("The payment module retries declined cards.", summary="Payment")
+    knowledge.memories().update(path, Changes(content="Scenes are loaded in the background."))
+    assert knowledge.found("declined") == []
+    assert knowledge.found("scenes") == [path]
+    assert (
+        knowledge.listed()[path].memory.memory_id
+        == knowledge.memories().update(path, Changes(add_tags=("x",))).memory_id
+    )
+
+
+def test_a_memory_is_known_wherever_it_was_moved_to(knowledge, root):
+    path = knowledge.store("The payment module retries declined cards.", "pitfall")
+    moved, _ = knowledge.memories().move(path, "pitfall/cards")
+    assert knowledge.store("The payment module retries declined cards.", "pitfall") == (
+        moved.file.path
+    )
+    (root / moved.file.path).rename(root / "pitfall/by-hand.md")
+    knowledge.close()
+    assert knowledge.store("The payment module retries declined cards.", "pitfall") == (
+        "pitfall/by-hand.md"
+    )
+
+
+def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):
+    old = knowledge.store("Use Postgres.", "decision")
+    new = knowledge.store("Use SQLite.", "decision", supersedes=(old,))
+    citing = knowledge.store("As decided.", evidence=(new.removesuffix(".md"),))
+    for _ in range(3):
+        knowledge.agent().get(new, reporter=knowledge.notices)
+    moved, remembered = knowledge.memories().move(new, "storage/")
+    assert remembered.path == "storage/use-sqlite.md"
+    assert set(moved.changed) == {new, remembered.path, old, citing}
+    listed = knowledge.listed()
+    assert sorted(listed) == sorted([old, citing, remembered.path])
+    assert listed[remembered.path].uses == 3
+    assert listed[old].is_superseded
+    assert knowledge.found("Postgres") == []
+
+
+def test_superseding_and_saying_again(knowledge):
+    old = knowledge.store("Use Postgres.")
+    knowledge.store("Use SQLite.", supersedes=(old,))
+    assert knowledge.found("Postgres") == []
+    knowledge.store("Use Postgres.")
+    assert knowledge.found("Postgres") == [old]
+
+
+def test_removed_memories_are_not_found_until_they_are_restored(knowledge):
+    path = knowledge.store("Use SQLite.", "decision")
+    archived = knowledge.memories().remove(path)
+    assert knowledge.found("SQLite") == []
+    assert knowledge.memories().archived() == [archived]
+    assert knowledge.memories().restore([path]) == [path]
+    assert knowledge.found("SQLite") == [path]
+    assert knowledge.memories().remove(path, for_good=True) is None
+    assert knowledge.memories().archived() == []
+    assert knowledge.found("SQLite") == []
+
+
+def test_pruning_previews_archives_and_comes_back(knowledge):
+    expired = knowledge.store("Deploy on Friday.", expires_at=NOW + DAY_MS)
+    pinned = knowledge.store("Never on Friday.", expires_at=NOW + DAY_MS, is_pinned=True)
+    knowledge.now += 400 * DAY_MS
+    fresh = knowledge.store("Deploy on Monday.")
+    rule = PruneRule(expired=True)
+    preview = knowledge.memories().prune(rule, dry_run=True)
+    assert [(each.memory.file, each.reason) for each in preview.doomed] == [(expired, "expired")]
+    assert sorted(knowledge.listed()) == sorted([expired, pinned, fresh])
+    pruned = knowledge.memories().prune(rule, dry_run=False)
+    assert [each.path for each in pruned.archived] == [expired]
+    assert sorted(knowledge.listed()) == sorted([pinned, fresh])
+    batch = pruned.archived[0].batch
+    assert knowledge.memories().restore([], batch=batch) == [expired]
+    weak = knowledge.memories().prune(PruneRule(weaker_than=0.2), dry_run=True)
+    assert [each.memory.file for each in weak.doomed] == [expired]
+    with pytest.raises(NotFound):
+        knowledge.memories().restore([], batch=batch)
+
+
+def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
+    first = knowledge.store("one two three four five six seven eight nine ten")
+    other = "one two three four five six seven eight nine ten!"
+    second = knowledge.memories().store(Draft(content=f"{other} again and again"))
+    assert [near.path for near in second.near] == []
+    third = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
+    assert [near.path for near in third.near] == [first]
+    assert third.near[0].cosine == pytest.approx(0.95, abs=0.02)
+    knowledge.memories().remove(first)
+    knowledge.memories().remove(third.path)
+    again = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
+    assert again.near == ()
+
+
+def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge):
+    path = knowledge.store("Use SQLite.", "decision")
+    file = knowledge.memories()._files.own.root / path
+    key = "ghp" + "_" + "k7Zq2Wm9Xv4Rb1Tn8Ls5Yd3Hf6Jc0PgAeUo9"
+    for field, line in (("token", f"token: {key}\n---\nUse SQLite."), ("content", f"---\n{key}")):
+        file.write_text(f"---\n{line}\n")
+        with pytest.raises(SecretRefused, match=f"^{field}.*GitHub"):
+            knowledge.memories().share(path)
+    assert not (knowledge.data_dir / "knowledge" / "shared").exists()
+    shared = knowledge.memories().share(path, allow_secrets=True)
+    assert (shared.agent, shared.written.is_new) == ("shared", True)
+
+
+def test_shared_memories_are_read_by_all_and_own_ones_by_nobody_else(knowledge):
+    path = knowledge.store("Use SQLite.", "decision", tags=("db",))
+    assert knowledge.memories("tester").store(Draft(content="Mocks lie.")).near == ()
+    assert knowledge.found("SQLite", agent="tester") == []
+    shared = knowledge.memories().share(path)
+    assert (shared.agent, shared.written.file.page.shared_from) == ("shared", f"architect/{path}")
+    assert knowledge.found("SQLite", agent="tester") == [path]
+    assert sorted(knowledge.listed()) == [path]
+    moved = knowledge.memories().share(path, category="all", moves=True)
+    assert moved.path == "all/use-sqlite.md"
+    assert knowledge.listed() == {}
+    with pytest.raises(UsageError):
+        knowledge.memories("shared").share(moved.path)
+    with pytest.raises(NotFound):
+        knowledge.memories("tester").update(path, Changes(summary="mine"))
+    for path in ("../architect/decision/use-sqlite", "memories:../architect/x"):
+        with pytest.raises(PathRefused):
+            knowledge.memories("tester").remove(path)
+
+
+def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge, tmp_path):
+    project = tmp_path / "project" / "memory"
+    project.mkdir(parents=True)
+    (project / "note.md").write_text("The build needs Java.\n")
+    knowledge.store("Use SQLite.")
+    knowledge.agent().register(project, name="shop")
+    changed = knowledge.memories().update("shop:note", Changes(add_tags=("build",)))
+    assert changed.path == "shop:note.md"
+    assert "tags: [build]" in (project / "note.md").read_text()
+    moved, _ = knowledge.memories().move("shop:note", "tools/java")
+    assert moved.file.path == "tools/java.md"
+    assert knowledge.found("Java") == ["shop:tools/java.md"]
+    knowledge.memories().remove("shop:tools/java")
+    assert knowledge.found("Java") == []
+    assert knowledge.memories().restore(["shop:tools/java"]) == ["shop:tools/java.md"]
+    assert knowledge.found("Java") == ["shop:tools/java.md"]
+    stored = knowledge.memories().store(Draft(content="Tests need Docker."), directory="shop")
+    assert stored.path == "shop:tests-need-docker.md"
+    assert (project / "tests-need-docker.md").is_file()
+    assert knowledge.found("Docker") == [stored.path]
+    with pytest.raises(UsageError):
+        knowledge.memories().move("shop:tools/java", "memories:x")
+    with pytest.raises(NotFound):
+        knowledge.memories().update("nowhere:x", Changes(summary="s"))
+    with pytest.raises(NotFound):
+        knowledge.memories().store(Draft(content="x"), directory="nowhere")
+
+
+def test_categories_are_listed_with_what_they_are_for(knowledge, root):
+    knowledge.store("Use SQLite.", "decision/storage")
+    categories = Categories(knowledge.files())
+    categories.create("empty", "Nothing yet.")
+    categories.describe("decision", "What was decided.")
+    assert [
+        (row.path, row.parent_path, row.description, row.memories) for row in categories.all()
+    ] == [
+        ("decision", None, "What was decided.", 0),
+        ("decision/storage", "decision", "", 1),
+        ("empty", None, "Nothing yet.", 0),
+    ]
+    with pytest.raises(Conflict):
+        categories.delete("decision", with_memories=False)
+    assert len(categories.delete("decision", with_memories=True)) == 1
+    assert [row.path for row in categories.all()] == ["empty"]
+    assert knowledge.found("SQLite") == []
+    (root / "empty/_category.md").write_text("Edited by hand.\n")
+    knowledge.close()
+    assert [row.description for row in Categories(knowledge.files()).all()] == ["Edited by hand."]
+
+
+def test_a_lost_database_knows_all_again(knowledge, data_dir):
+    paths = [knowledge.store(f"Fact {n} about storage.", "facts") for n in range(5)]
+    ids = {path: row.memory.memory_id for path, row in knowledge.listed().items()}
+    knowledge.close()
+    for file in data_dir.rglob("*.sqlite*"):
+        file.unlink()
+    paths.append(knowledge.store("Fact 5 about storage.", "facts"))
+    again = {path: row.memory.memory_id for path, row in knowledge.listed().items()}
+    assert sorted(again) == sorted(paths)
+    assert ids.items() <= again.items()
+
+
+def test_callers_at_once_lose_nothing(knowledge):
+    knowledge.store("The first one makes the database.")
+
+    def write(number: int) -> None:
+        for step in range(10):
+            knowledge.store(f"Fact {step} from caller {number}.")
+            knowledge.store(f"Fact {step} that everybody stores.")
+
+    callers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    contents = [row.memory.content for row in knowledge.listed().values()]
+    assert len(contents) == len(set(contents)) == 1 + 40 + 10
+
+
+def test_what_cannot_be_changed_leaves_all_as_it_was(knowledge, root):
+    path = knowledge.store("Use SQLite.")
+    other = knowledge.store("Mocks lie.")
+    before = {file: file.read_bytes() for file in root.rglob("*.md")}
+    memories = knowledge.memories()
+    refused: list[tuple[type[Exception], Callable[[], object]]] = [
+        (Conflict, lambda: memories.update(path, Changes(summary="s"), if_hash="0")),
+        (Conflict, lambda: memories.remove(path, if_hash="0")),
+        (Conflict, lambda: memories.move(path, other)),
+        (NotFound, lambda: memories.store(Draft(content="x", supersedes=("gone",)))),
+        (UsageError, lambda: memories.move(path, "a b")),
+    ]
+    for error, change in refused:
+        with pytest.raises(error):
+            change()
+    assert {file: file.read_bytes() for file in root.rglob("*.md")} == before
+    assert sorted(knowledge.listed()) == sorted([path, other])
+
+
+def test_reads_are_counted_beside_the_files(knowledge, root, data_dir):
+    path = knowledge.store("Use SQLite.")
+    before = (root / path).stat()
+    knowledge.agent().get(path, reporter=knowledge.notices)
+    assert (root / path).stat() == before or (root / path).stat().st_mtime_ns == before.st_mtime_ns
+    (log,) = data_dir.rglob("access.jsonl")
+    line = json.loads(log.read_text().splitlines()[-1])
+    assert (line["file"], line["tool"]) == (path, "get")

@@ -1,0 +1,63 @@
+"""A data directory is opened in one place, and is closed to other users from then on."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.paths import OWN_FOLDERS, DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.reporter import Silent
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links and rights")
+
+DATABASES = ("codebase.sqlite", "codebase.sqlite-wal", "embeddings.sqlite")
+
+
+def write_openly(data_dir: Path) -> None:
+    """As an earlier version, or a copy, may have left it, and what is not ours beside it."""
+    before = os.umask(0)
+    try:
+        for name in (*OWN_FOLDERS, "src"):
+            (data_dir / name).mkdir(parents=True)
+        for name in (*DATABASES, "app.sqlite"):
+            (data_dir / name).touch()
+    finally:
+        os.umask(before)
+
+
+def modes(data_dir: Path, *names: str) -> set[int]:
+    return {stat.S_IMODE((data_dir / name).stat().st_mode) for name in names}
+
+
+def test_what_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    write_openly(tmp_path / "data")
+    Services(DataDir(tmp_path / "data"), Settings()).close()
+    assert modes(tmp_path / "data", *OWN_FOLDERS) == {0o700}
+    assert modes(tmp_path / "data", *DATABASES) == {0o600}
+    assert modes(tmp_path / "data", ".", "src") == {0o777}
+    assert modes(tmp_path / "data", "app.sqlite") == {0o666}
+
+
+def test_a_link_in_the_place_of_a_database_is_refused(tmp_path: Path) -> None:
+    data, outside = tmp_path / "data", tmp_path / "outside"
+    (data / "knowledge").mkdir(parents=True)
+    outside.mkdir()
+    (tmp_path / "src").mkdir()
+    (data / "codebase.sqlite").symlink_to(outside / "database")
+    (data / "knowledge" / "A.sqlite").symlink_to(outside / "database")
+    (tmp_path / "link").symlink_to(data)
+    for place in (data, tmp_path / "link"):
+        services = Services(DataDir(place), Settings())
+        for db in (None, data / "codebase.sqlite"):
+            with pytest.raises(PathRefused, match="symbolic link"):
+                services.codebase(db).data.open()
+        with pytest.raises(PathRefused, match="symbolic link"):
+            services.agent("A").up_to_date(Silent())
+        services.close()
+    assert list(outside.iterdir()) == []

@@ -1,0 +1,245 @@
+"""What a session taught is remembered once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.promotion import Fate, Promoter, Promotion
+from memory_sidecar.agents.sessions import Sessions
+from memory_sidecar.core.errors import NotFound, SummarizerFailed
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.memories.model import MemoryList
+from memory_sidecar.sessions.model import SessionFilter
+from tests.conftest import HashModels, Notices
+
+NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+
+SESSION: dict[str, Any] = {
+    "session_id": "a",
+    "project_path": "/src/shop",
+    "topics": ["payment"],
+    "messages": [{"role": "user", "content": "the token refresh fails"}],
+    "summary": {
+        "brief": "Fixed the token refresh of payments",
+        "key_decisions": ["Use one lock around the token refresh"],
+        "problems_solved": ["Two refreshes raced for the same token"],
+        "user_note": "Always write the failing test first",
+        "outcome": "success",
+    },
+}
+TALK = [
+    {"role": "user", "content": "The token refresh of the payment service fails under load."},
+    {
+        "role": "assistant",
+        "content": "The bug was caused by a missing lock around the token refresh. "
+        "We decided to use one lock for the token refresh of the payment service.",
+    },
+]
+
+
+class Taught:
+    """An agent with sessions to be promoted."""
+
+    def __init__(self, data_dir: Path, *, model: str, **settings: Any) -> None:
+        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        self._models = models
+        self.notices = Notices()
+        paths = DataDir(data_dir).agent("architect")
+        options: dict[str, Any] = {"models": models, "clock": lambda: NOW}
+        self.shared = Agent(paths.shared, shared=None, **options)
+        self.agent = Agent(paths, shared=self.shared, **options)
+        self.sessions = Sessions(self.agent, clock=lambda: NOW, reporter=self.notices)
+        self.promoter = Promoter(
+            self.sessions,
+            settings=Settings(**settings),
+            environ=os.environ,
+            clock=lambda: NOW,
+            reporter=self.notices,
+        )
+
+    def memories(self, agent: Agent | None = None) -> dict[str, Any]:
+        rows = (agent or self.agent).list(MemoryList(), reporter=self.notices)
+        return {row.memory.path: row.memory for _, row in rows}
+
+    def close(self) -> None:
+        self.agent.close()
+        self.shared.close()
+        self._models.close()
+
+
+@pytest.fixture
+def taught(data_dir: Path) -> Iterator[Callable[..., Taught]]:
+    opened: list[Taught] = []
+
+    def open_(*, model: str = "1", **settings: Any) -> Taught:
+        opened.append(Taught(data_dir, model=model, **settings))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        each.close()
+
+
+def fates(promotion: Promotion) -> list[tuple[str, Fate]]:
+    return [(judged.candidate.category, judged.fate) for judged in promotion.judged]
+
+
+EVERY = ("pattern", "pitfall", "preference", "outcome")
+
+
+@pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
+def test_a_session_becomes_memories_once(taught, model):
+    it = taught(model=model)
+    it.sessions.save(SESSION)
+    preview = it.promoter.promote("a", dry_run=True)
+    assert fates(preview) == [(category, Fate.NEW) for category in EVERY]
+    assert not it.agent.paths.memories.exists()
+    assert fates(it.promoter.promote("a")) == [(category, Fate.STORED) for category in EVERY]
+    memories = it.memories()
+    pattern = memories["pattern/use-one-lock-around-the-token-refresh.md"]
+    assert pattern.content == "Use one lock around the token refresh"
+    assert pattern.tags == ("payment", "project:shop")
+    assert pattern.source == "agent:architect"
+    assert ("evidence", "session:a") in pattern.relations
+    assert fates(it.promoter.promote("a")) == [(category, Fate.KNOWN) for category in EVERY]
+    assert it.memories().keys() == memories.keys()
+
+
+def test_what_is_nearly_known_is_named_and_left_alone(taught):
+    it = taught()
+    it.sessions.save(SESSION)
+    it.promoter.promote("a")
+    summary = {"brief": "Another brief altogether, of another session"}
+    again = "use one lock around the token refresh"  # for the hash model the same words
+    it.sessions.save(SESSION | {"session_id": "b", "summary": summary | {"key_decisions": [again]}})
+    near, outcome = it.promoter.promote("b").judged
+    assert (near.fate, near.path) == (
+        Fate.NEAR,
+        "pattern/use-one-lock-around-the-token-refresh.md",
+    )
+    assert near.cosine == pytest.approx(1, abs=0.01)
+    assert outcome.fate is Fate.STORED
+
+
+def test_a_session_may_be_promoted_for_all_agents(taught):
+    it = taught()
+    it.sessions.save(SESSION)
+    promotion = it.promoter.promote("a", shared=True)
+    assert {judged.agent for judged in promotion.judged} == {"shared"}
+    assert len(it.memories(it.shared)) == 4
+    # What all may read is known to this agent, too.
+    assert fates(it.promoter.promote("a")) == [(category, Fate.KNOWN) for category in EVERY]
+
+
+def test_a_session_without_a_summary_gets_one_of_its_own_words(taught):
+    it = taught()
+    it.sessions.save({"session_id": "a", "messages": TALK})
+    preview = it.promoter.promote("a", dry_run=True)
+    assert "summary" not in it.sessions.get("a").document
+    promotion = it.promoter.promote("a")
+    assert promotion.summary == preview.summary
+    assert promotion.summary.made_by == "extract"
+    assert [judged.candidate.category for judged in promotion.judged][:2] == ["pattern", "pitfall"]
+    saved = it.sessions.get("a").document
+    assert saved["summary"]["brief"] == promotion.summary.brief
+    assert saved["messages"] == TALK
+    (head,) = it.sessions.listed(SessionFilter())
+    assert head.brief == promotion.summary.brief
+
+
+def test_a_summarizer_takes_the_place_of_the_extract(taught, tmp_path):
+    script = tmp_path / "summarizer.py"
+    summary = {"brief": "Told by another program", "key_decisions": ["Keep one lock for tokens"]}
+    script.write_text(f"import sys; sys.stdin.read(); print('''{json.dumps(summary)}''')")
+    it = taught(session_summarizer=f"{sys.executable} {script}")
+    it.sessions.save({"session_id": "a", "messages": TALK})
+    promotion = it.promoter.promote("a")
+    assert promotion.summary.brief == "Told by another program"
+    assert promotion.summary.made_by == sys.executable
+
+
+def test_a_summarizer_that_fails_changes_nothing(taught):
+    it = taught(session_summarizer=f"{sys.executable} -c 1/0")
+    it.sessions.save({"session_id": "a", "messages": TALK})
+    with pytest.raises(SummarizerFailed):
+        it.promoter.promote("a")
+    assert "summary" not in it.sessions.get("a").document
+    assert not it.agent.paths.memories.exists()
+
+
+@pytest.mark.parametrize(
+    ("configured", "outcome", "promoted"),
+    [(True, "success", True), (True, "partial", False), (False, "success", False)],
+)
+def test_a_success_is_promoted_by_itself_where_that_is_configured(
+    taught, configured, outcome, promoted
+):
+    it = taught(session_promotion=configured)
+    saved = it.sessions.save(SESSION | {"summary": {"brief": "It went well", "outcome": outcome}})
+    promotion = it.promoter.after_save(saved)
+    assert (promotion is not None) == promoted
+    assert it.agent.paths.memories.exists() == promoted
+    again = it.sessions.save(SESSION | {"summary": {"brief": "It went well", "outcome": outcome}})
+    assert it.promoter.after_save(again) is None
+
+
+@pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
+def test_what_two_candidates_say_is_stored_once_and_the_other_is_named(taught, model):
+    it = taught(model=model)
+    (decision,) = SESSION["summary"]["key_decisions"]
+    said_again = SESSION["summary"] | {"brief": decision.upper()}
+    it.sessions.save(SESSION | {"summary": said_again})
+    for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
+        *others, brief = it.promoter.promote("a", dry_run=dry_run).judged
+        assert [each.fate for each in others] == [fate] * 3
+        assert (brief.fate, brief.repeats) == (Fate.REPEATED, decision)
+    assert len(it.memories()) == 3
+
+
+def test_a_brief_that_resembles_another_candidate_is_named(taught):
+    it = taught()
+    (decision,) = SESSION["summary"]["key_decisions"]
+    resembling = " ".join(sorted(decision.split()))  # for the hash model the same words
+    it.sessions.save(SESSION | {"summary": SESSION["summary"] | {"brief": resembling}})
+    *_, brief = it.promoter.promote("a").judged
+    assert (brief.fate, brief.repeats) == (Fate.REPEATED, decision)
+    assert brief.cosine == pytest.approx(1, abs=0.01)
+
+
+def test_secrets_are_not_promoted_and_a_dry_run_says_so(taught):
+    it = taught()
+    secret = "The deploy key is ghp_" + "a1B2" * 9
+    told = SESSION | {"summary": {"brief": secret, "user_note": "Rotate keys weekly"}}
+    it.sessions.save(told, allow_secrets=True)
+    for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
+        promotion = it.promoter.promote("a", dry_run=dry_run)
+        assert fates(promotion) == [("preference", fate), ("outcome", Fate.REFUSED)]
+        assert it.notices.has("seems to hold a secret")
+
+
+@pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
+def test_a_dry_run_knows_what_takes_several_passages_to_say(taught, model):
+    it = taught(model=model)
+    long = " ".join(f"Step {number} of the token refresh takes the lock." for number in range(200))
+    it.sessions.save(SESSION | {"summary": {"brief": long}})
+    assert fates(it.promoter.promote("a")) == [("outcome", Fate.STORED)]
+    for dry_run in (True, False):
+        assert fates(it.promoter.promote("a", dry_run=dry_run)) == [("outcome", Fate.KNOWN)]
+
+
+def test_a_session_with_nothing_to_sum_up_is_told(taught):
+    it = taught()
+    it.sessions.save({"session_id": "a", "messages": [{"role": "user", "content": "ok"}]})
+    with pytest.raises(NotFound, match="neither a summary nor a sentence"):
+        it.promoter.promote("a")
+    with pytest.raises(NotFound):
+        it.promoter.promote("nothing")

@@ -1,0 +1,406 @@
+"""What was saved can be found, or no longer found, when the call returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.sessions import Sessions
+from memory_sidecar.core.errors import NoIndex, NotFound, SessionInvalid, UsageError
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.sessions.model import (
+    TIERS,
+    HitKind,
+    Outcome,
+    SessionFilter,
+    SessionHit,
+    SessionQuery,
+)
+from memory_sidecar.sessions.retention import Retention
+from memory_sidecar.sessions.search import search_sessions
+from tests.conftest import HashModels, Notices
+
+NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+DAY_MS = 86_400_000
+
+
+class Episodes:
+    """One agent's sessions in a data directory, with a clock that stands still until it is set."""
+
+    def __init__(self, data_dir: Path, *, model: str = "1") -> None:
+        self.now = NOW
+        self.notices = Notices()
+        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        self._models = models
+        paths = DataDir(data_dir).agent("architect")
+        self.agent = Agent(paths, models=models, clock=lambda: self.now, shared=None)
+        self.sessions = Sessions(self.agent, clock=lambda: self.now, reporter=self.notices)
+
+    def save(self, session_id: str, *contents: str, **more: Any) -> None:
+        roles = ("user", "assistant")
+        messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(contents)]
+        self.sessions.save({"session_id": session_id, "messages": messages, **more})
+
+    def find(self, text: str, *, tier: int = 2, **options: Any) -> list[SessionHit]:
+        return self.sessions.search(SessionQuery(text=text, kinds=TIERS[tier], **options))
+
+    def found(self, text: str, **options: Any) -> list[str]:
+        """`id#sequence` of each hit."""
+        return [f"{h.session.session_id}#{h.sequence}" for h in self.find(text, **options)]
+
+    def close(self) -> None:
+        self.agent.close()
+        self._models.close()
+
+
+@pytest.fixture
+def open_episodes(data_dir: Path) -> Iterator[Callable[..., Episodes]]:
+    """Opens the sessions of the data directory anew, as another process would."""
+    opened: list[Episodes] = []
+
+    def open_(**options: Any) -> Episodes:
+        for each in opened:
+            each.close()
+        opened.append(Episodes(data_dir, **options))
+        return opened[-1]
+
+    yield open_
+    opened[-1].close()
+
+
+@pytest.fixture
+def episodes(open_episodes: Callable[..., Episodes]) -> Episodes:
+    return open_episodes()
+
+
+@pytest.fixture
+def root(data_dir: Path) -> Path:
+    return data_dir / "episodic" / "architect"
+
+
+SUMMARY = {"brief": "Locked the token refresh", "outcome": "success", "technologies": ["Redis"]}
+
+
+def test_a_saved_session_is_found_by_word_and_by_meaning(episodes):
+    episodes.save("a", "the token refresh fails", "a lock will help")
+    episodes.save("b", "paint the kitchen wall")
+    for mode in SearchMode:
+        assert episodes.found("token refresh", mode=mode)[0] == "a#0"
+    assert episodes.notices.said == []
+
+
+def test_a_file_that_someone_else_wrote_is_found(open_episodes, root):
+    episodes = open_episodes()
+    episodes.save("a", "the token refresh fails")
+    document = json.loads((root / "2026-03" / "a.json").read_text())
+    document["messages"][0]["content"] = "the cart is empty"
+    (root / "2026-03" / "a.json").write_text(json.dumps(document))
+    (root / "2026-03" / "b.json").write_text(json.dumps(document | {"session_id": "b"}))
+    episodes = open_episodes()
+    assert sorted(episodes.found("cart", mode=SearchMode.KEYWORD)) == ["a#0", "b#0"]
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == []
+
+
+def test_a_broken_file_hides_nothing_else(open_episodes, root):
+    episodes = open_episodes()
+    episodes.save("a", "the token refresh fails")
+    (root / "2026-03" / "broken.json").write_text('{"messages": [')
+    (root / "2026-03" / "other.json").write_text('{"session_id": "not-other", "messages": []}')
+    episodes = open_episodes()
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == ["a#0"]
+    with episodes.agent.data.open().reading() as connection:
+        reasons = dict(
+            connection.execute("SELECT path, reason FROM files WHERE status = 'skipped'")
+        )
+    assert reasons.keys() == {"2026-03/broken.json", "2026-03/other.json"}
+    assert reasons["2026-03/broken.json"].startswith("not JSON")
+
+
+def test_saving_again_replaces(episodes):
+    episodes.save("a", "the token refresh fails", "a lock will help")
+    episodes.save("a", "the cart is empty")
+    assert episodes.found("token lock", mode=SearchMode.KEYWORD) == []
+    assert episodes.found("cart", mode=SearchMode.KEYWORD) == ["a#0"]
+
+
+def test_an_invalid_session_is_not_saved_and_harms_nothing(episodes, root):
+    episodes.save("a", "the token refresh fails")
+    with pytest.raises(SessionInvalid):
+        episodes.sessions.save({"session_id": "a", "messages": [{"role": "robot"}]})
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == ["a#0"]
+    assert [path.name for path in root.rglob("*") if path.is_file()] == ["a.json"]
+
+
+def test_a_deleted_session_is_gone_altogether(episodes, root):
+    episodes.save("a", "the token refresh fails", topics=["auth"], summary=SUMMARY)
+    episodes.sessions.delete("a")
+    for tier in TIERS:
+        assert episodes.found("token refresh", tier=tier) == []
+    assert list(root.rglob("*.json")) == []
+    with pytest.raises(NotFound):
+        episodes.sessions.get("a")
+    with episodes.agent.data.open().reading() as connection:
+        for table in ("sessions", "messages", "summaries", "topics", "message_vectors"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").get == 0
+
+
+def test_tier_1_finds_summaries_and_topics_and_tier_2_messages_and_code(episodes):
+    episodes.save(
+        "a",
+        "why does it fail under load",
+        summary=SUMMARY,
+        topics=["payment"],
+        code_snippets=[{"language": "csharp", "code": "await gate.WaitAsync();"}],
+    )
+    assert [h.kind for h in episodes.find("payment", tier=1, mode=SearchMode.KEYWORD)] == [
+        HitKind.SUMMARY
+    ]
+    assert episodes.find("redis", tier=2, mode=SearchMode.KEYWORD) == []
+    (hit,) = episodes.find("WaitAsync", tier=2, mode=SearchMode.KEYWORD)
+    assert (hit.kind, hit.text) == (HitKind.SNIPPET, "await gate.WaitAsync();")
+
+
+def test_a_session_without_a_summary_is_found_in_tier_1_by_its_first_words(episodes):
+    episodes.save("a", "the token refresh fails")
+    (hit,) = episodes.find("token", tier=1, mode=SearchMode.KEYWORD)
+    assert hit.text == "the token refresh fails"
+    everything = episodes.sessions.search(SessionQuery(text="token"))
+    assert [h.kind for h in everything] == [HitKind.MESSAGE]  # and not told twice
+
+
+@pytest.fixture
+def several(episodes: Episodes) -> Episodes:
+    episodes.save("a", "token one", project_path="/src/shop", topics=["Auth"], summary=SUMMARY)
+    episodes.now += DAY_MS
+    episodes.save("b", "token two", project_path="/src/game", topics=["auth", "ui"])
+    episodes.now += DAY_MS
+    failed = SUMMARY | {"outcome": "abandoned"}
+    episodes.save("c", "token three", project_path="/old/shop/", summary=failed)
+    return episodes
+
+
+@pytest.mark.parametrize("mode", [SearchMode.KEYWORD, SearchMode.HYBRID])
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        (SessionFilter(), "abc"),
+        (SessionFilter(project="/src/shop/"), "a"),
+        (SessionFilter(project="shop"), "ac"),
+        (SessionFilter(project="nothing"), ""),
+        (SessionFilter(topics=("AUTH",)), "ab"),
+        (SessionFilter(topics=("ui", "x")), "b"),
+        (SessionFilter(outcomes=(Outcome.ABANDONED,)), "c"),
+        (SessionFilter(after=NOW + DAY_MS), "bc"),
+        (SessionFilter(before=NOW + DAY_MS), "a"),
+        (SessionFilter(project="shop", outcomes=(Outcome.SUCCESS,)), "a"),
+    ],
+)
+def test_filters_choose_sessions_in_every_tier(several, mode, wanted, ids):
+    listed = {head.session_id for head in several.sessions.listed(wanted)}
+    assert listed == set(ids)
+    for tier in TIERS:
+        hits = several.find("token", tier=tier, mode=mode, filter=wanted)
+        assert {hit.session.session_id for hit in hits} == set(ids)
+
+
+def test_sessions_are_listed_the_latest_first(several):
+    heads = several.sessions.listed(SessionFilter())
+    assert [head.session_id for head in heads] == ["c", "b", "a"]
+    assert [h.session_id for h in several.sessions.listed(SessionFilter(), limit=1, offset=1)] == [
+        "b"
+    ]
+    assert heads[1].topics == ("auth", "ui")
+    assert (heads[2].title, heads[2].outcome) == ("Locked the token refresh", Outcome.SUCCESS)
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ('"token refresh"', ["a#0"]),
+        ('"refresh token"', []),
+        ("refr*", ["a#0", "b#0"]),
+        ("pay*", ["c#0"]),  # which FTS5 by itself makes `pai*` of
+        ('"token refresh" pay*', []),
+        ('"検索"', ["c#0"]),
+        ('"unbalanced refresh', ["a#0", "b#0"]),
+    ],
+)
+def test_phrases_and_prefixes_must_occur(episodes, query, ids):
+    episodes.save("a", "the token refresh fails")
+    episodes.save("b", "refresh the page, not the token")
+    episodes.save("c", "payment と 検索する")
+    assert sorted(episodes.found(query, mode=SearchMode.KEYWORD)) == ids
+
+
+def test_a_phrase_may_stand_in_a_summary_or_a_topic(episodes):
+    episodes.save("a", "x", summary=SUMMARY, topics=["error handling"])
+    episodes.save("b", "x", summary=SUMMARY | {"brief": "Refreshed a token"})
+    assert episodes.found('"token refresh"', tier=1) == ["a#None"]
+    assert episodes.found('"error handling"', tier=1) == ["a#None"]
+    assert episodes.found("handl*", tier=1) == ["a#None"]
+
+
+def test_an_answer_gains_from_the_question_before_it(episodes):
+    talk = [f"something else number {n}" for n in range(60)]
+    talk[30:32] = ["where did the token refresh of payments fail", "in Frankfurt"]
+    episodes.save("a", *talk)
+    hits = episodes.find("where did the token refresh of payments fail", top_k=3)
+    assert [hit.sequence for hit in hits][:2] == [30, 31]
+    assert hits[1].explanation.boosts["neighbours"] > 0
+
+
+def test_the_last_message_lends_nothing_to_another_session(episodes):
+    episodes.save("a", "something else", "where did the token refresh fail")
+    episodes.save("b", "in Frankfurt")
+    hits = {f"{h.session.session_id}#{h.sequence}": h for h in episodes.find("token refresh fail")}
+    assert "neighbours" in hits["a#0"].explanation.boosts
+    assert "neighbours" not in hits["b#0"].explanation.boosts
+
+
+def test_scores_lie_in_0_to_1_and_fall_with_rank(several):
+    for mode in SearchMode:
+        scores = [hit.score for hit in several.find("token two", mode=mode)]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+
+
+def test_without_a_model_words_alone_rank_and_that_is_said(open_episodes):
+    episodes = open_episodes(model="")
+    episodes.save("a", "the token refresh fails", "a lock will help")
+    assert episodes.found("token refresh") == ["a#0", "a#1"]
+    assert episodes.notices.has("keyword alone") or episodes.notices.has("no model")
+    episodes = open_episodes(model="1")
+    assert episodes.found("token refresh", mode=SearchMode.VECTOR)[0] == "a#0"
+
+
+@pytest.mark.parametrize("query", ["???", "the of a", '""', "*", "a" * 10_000, "x\0y"])
+def test_any_query_is_answered(several, query):
+    for mode in SearchMode:
+        assert several.find(query, mode=mode) is not None
+
+
+def test_an_empty_query_is_wrong_usage(several):
+    with pytest.raises(UsageError):
+        several.find("  ")
+
+
+def test_no_session_at_all_is_told_from_no_hits(episodes):
+    with pytest.raises(NoIndex):
+        episodes.find("token")
+    with pytest.raises(NoIndex):
+        episodes.sessions.listed(SessionFilter())
+
+
+def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
+    several.now += 10 * DAY_MS
+    keep = Retention(keep_count=1)
+    gone = several.sessions.prune(keep, dry_run=True)
+    assert [each.session.session_id for each in gone] == ["b", "a"]
+    assert len(list(root.rglob("*.json"))) == 3
+    assert several.sessions.prune(keep, dry_run=False) == gone
+    assert several.found("token", mode=SearchMode.KEYWORD) == ["c#0"]
+    archived = sorted((data_dir / "archive" / "architect").rglob("*.json"))
+    assert [path.name for path in archived] == ["a.json", "b.json"]
+    (saved,) = several.sessions.import_files(archived[:1], {}).saved
+    assert saved.session.created_at == NOW
+    assert set(several.found("token", mode=SearchMode.KEYWORD)) == {"a#0", "c#0"}
+
+
+def test_a_rebuild_from_files_gives_equal_answers(several):
+    queries = [
+        SessionQuery(text=text, kinds=kinds, mode=mode)
+        for text in ("token two", '"token three"', "refr*")
+        for kinds in TIERS.values()
+        for mode in SearchMode
+    ]
+    before = [several.sessions.search(query) for query in queries]
+    heads = several.sessions.listed(SessionFilter())
+    assert any(before)
+    several.agent.rebuild(reporter=several.notices)
+    assert [several.sessions.search(query) for query in queries] == before
+    assert several.sessions.listed(SessionFilter()) == heads
+
+
+def test_a_lost_database_is_made_again(open_episodes, data_dir):
+    open_episodes().save("a", "the token refresh fails")
+    open_episodes()
+    for path in (data_dir / "knowledge").glob("architect.sqlite*"):
+        path.unlink()
+    episodes = open_episodes()
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == ["a#0"]
+    assert episodes.notices.has("indexing it")
+
+
+def test_imports_are_all_or_nothing(episodes, tmp_path, root):
+    good = {"session_id": "a", "messages": [{"role": "user", "content": "x"}]}
+    bad = {"session_id": "b", "messages": [{"role": "robot", "content": "x"}]}
+    file = tmp_path / "sessions.json"
+    file.write_text(json.dumps([good, bad]))
+    with pytest.raises(SessionInvalid):
+        episodes.sessions.import_files([file], {})
+    assert not root.exists() or list(root.rglob("*.json")) == []
+    with pytest.raises(NotFound):
+        episodes.sessions.import_files([tmp_path / "nothing.json"], {})
+
+
+def test_importing_again_takes_what_is_new(episodes, tmp_path):
+    lines = [{"role": "user", "content": "one", "sessionId": "t"}]
+    file = tmp_path / "t.jsonl"
+    for content in ("two", "three"):
+        lines.append({"role": "assistant", "content": content, "sessionId": "t"})
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (saved,) = episodes.sessions.import_files([file], {}).saved
+        assert saved.is_changed
+    (saved,) = episodes.sessions.import_files([file], {}).saved
+    assert not saved.is_changed
+    assert len(saved.session.messages) == 3
+
+
+def test_a_file_that_fails_keeps_no_other_from_being_imported(episodes, tmp_path):
+    good, bad, gone = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.jsonl"
+    good.write_text('{"role": "user", "content": "the token refresh fails"}')
+    bad.write_text('{"type": "summary", "summary": "of nothing"}')
+    imported = episodes.sessions.import_files([bad, good, gone], {})
+    assert [path for path, _ in imported.failed] == [bad, gone]
+    assert len(imported.saved) == 1
+    assert episodes.notices.has("b.jsonl holds no session")
+    assert len(episodes.found("token", mode=SearchMode.KEYWORD)) == 1
+    with pytest.raises(SessionInvalid, match="holds no session"):
+        episodes.sessions.import_files([bad, gone], {})
+
+
+def test_an_mv2_file_takes_memvid(episodes, tmp_path):
+    (tmp_path / "a.mv2").write_bytes(b"")
+    with pytest.raises(UsageError, match="not on the PATH"):
+        episodes.sessions.import_files([tmp_path / "a.mv2"], {"PATH": ""})
+
+
+def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
+    episodes.save("a", "where was it", "in Frankfurt", "and then", "in Berlin")
+    seen: list[str] = []
+
+    def judge(question: str, texts: Any) -> list[float]:
+        seen.extend(texts)
+        return [20.0 if "Berlin" in text.splitlines()[-1] else -20.0 for text in texts]
+
+    query = SessionQuery(text="where was it", kinds=TIERS[2], top_k=2)
+    options: dict[str, Any] = {
+        "project_hash": "",
+        "store": episodes.agent.data.open(),
+        "embed_query": HashModels(tmp_path / "v.sqlite").embedder.embed_query,
+    }
+    with options["store"].reading() as connection:
+        plain = search_sessions(query, connection, **options)
+        better = search_sessions(query, connection, judge=judge, **options)
+        by_words = replace(query, mode=SearchMode.KEYWORD)
+        assert search_sessions(by_words, connection, judge=judge, **options)
+    assert better[0].text == "in Berlin"
+    assert "user: and then\nassistant: in Berlin" in seen
+    assert [hit.score for hit in better] == [hit.score for hit in plain]

@@ -1,0 +1,500 @@
+"""What a source's rows do while its files are changed, moved, hidden, lost and found again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memory_sidecar.code import builder as flow
+from memory_sidecar.code.lookup import chunks_at_path
+from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.sqlite import connect
+from memory_sidecar.index.document import BuildError
+from memory_sidecar.index.report import list_files
+
+
+@pytest.fixture
+def codebase(make_codebase, project, notices):
+    codebase = make_codebase()
+    codebase.index([project], reporter=notices)
+    return codebase
+
+
+def files_with(codebase, notices, words, **wanted) -> set[str]:
+    query = CodeQuery(words, mode=SearchMode.KEYWORD, filter=CodeFilter(**wanted))
+    return {hit.filename for hit in codebase.search(query, reporter=notices)}
+
+
+def paths_in(codebase) -> set[str]:
+    connection = connect(codebase.paths.db, read_only=True)
+    try:
+        return {row[0] for row in connection.execute("SELECT path FROM files")}
+    finally:
+        connection.close()
+
+
+def vectors_known(data_dir) -> int:
+    connection = connect(data_dir / "embeddings.sqlite", read_only=True)
+    try:
+        return int(connection.execute("SELECT count(*) FROM vectors").get)
+    finally:
+        connection.close()
+
+
+# Changes
+
+
+def test_a_changed_file_replaces_its_chunks(codebase, project, notices):
+    (project / "shop" / "cart.py").write_text("def zebra():\n    return 1\n")
+    report = codebase.index([project], reporter=notices)
+    assert (report.files_processed, report.vectors_embedded) == (1, 1)
+    assert files_with(codebase, notices, "zebra") == {"shop/cart.py"}
+    assert "shop/cart.py" not in files_with(codebase, notices, "customer")
+
+
+def test_a_deleted_file_leaves(codebase, project, notices):
+    (project / "shop" / "payment.py").unlink()
+    report = codebase.index([project], reporter=notices)
+    assert report.files_deleted == 1
+    assert report.chunks_deleted > 0
+    assert files_with(codebase, notices, "declined") == set()
+
+
+def test_a_renamed_folder_embeds_nothing(codebase, project, data_dir, notices):
+    known = vectors_known(data_dir)
+    embedded = list(codebase.data.models.embedder.embedded)
+    (project / "shop").rename(project / "store")
+    report = codebase.index([project], reporter=notices)
+    assert (report.files_processed, report.files_deleted, report.vectors_pending) == (3, 3, 0)
+    assert files_with(codebase, notices, "declined") == {"store/payment.py"}
+    assert codebase.data.models.embedder.embedded == embedded
+    assert vectors_known(data_dir) == known
+
+
+def test_a_touched_file_is_not_indexed_again(codebase, project, notices):
+    (project / "shop" / "cart.py").touch()
+    assert codebase.index([project], reporter=notices).files_processed == 0
+    (project / "shop" / "cart.py").chmod(0o600)
+    assert codebase.index([project], reporter=notices).files_processed == 0
+
+
+def test_a_file_that_turns_binary_and_back_follows(codebase, project, notices):
+    path = project / "settings.toml"
+    text = path.read_bytes()
+    path.write_bytes(b"\0\1\2" * 100)
+    report = codebase.index([project], reporter=notices)
+    assert {file.path for file in report.files_skipped} == {"logo.png", "settings.toml"}
+    assert files_with(codebase, notices, "port") == set()
+    path.write_bytes(text)
+    codebase.index([project], reporter=notices)
+    assert files_with(codebase, notices, "port") == {"settings.toml"}
+
+
+def test_a_new_ignore_rule_removes_files(codebase, project, notices):
+    (project / ".gitignore").write_text("shop/\n")
+    assert codebase.index([project], reporter=notices).files_deleted == 3
+    assert not any(path.startswith("shop/") for path in paths_in(codebase))
+
+
+def test_full_reads_everything_and_changes_nothing(codebase, project, notices):
+    report = codebase.index([project], reporter=notices, full=True)
+    assert (report.files_processed, report.chunks_indexed, report.chunks_deleted) == (0, 0, 0)
+
+
+# What is not there, or does not look as if it were
+
+
+def test_an_absent_root_keeps_its_rows_and_says_so(codebase, project, notices, tmp_path):
+    before = paths_in(codebase)
+    project.rename(tmp_path / "away")
+    with pytest.raises(NotFound, match="is not there"):
+        codebase.index([], reporter=notices)
+    with pytest.raises(PathRefused):
+        codebase.index([project], reporter=notices)
+    assert paths_in(codebase) == before
+
+
+def test_an_absent_root_does_not_keep_the_others_from_being_indexed(
+    codebase, project, notices, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+    codebase.index([second], reporter=notices)
+    project.rename(tmp_path / "away")
+    (second / "b.py").write_text("def okapi(): pass\n")
+    report = codebase.index([], reporter=notices)
+    assert (report.sources_absent, report.files_processed) == (("project",), 1)
+    assert notices.has("is not there: its index stays as it was")
+    assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs FIFOs")
+def test_rules_that_cannot_be_followed_keep_their_source_alone_from_being_indexed(
+    codebase, project, notices, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+    os.mkfifo(second / ".gitignore")
+    with pytest.raises(PathRefused, match="cannot be followed"):
+        codebase.index([second], reporter=notices)
+    assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
+    assert notices.has("cannot be followed: not a regular file: answering from what is indexed")
+    with pytest.raises(PathRefused, match="cannot be followed"):
+        files_with(codebase, notices, "okapi", sources=("second",))
+    (second / ".gitignore").unlink()
+    assert files_with(codebase, notices, "okapi", sources=("second",)) == {"a.py"}
+    os.mkfifo(second / ".gitignore")
+    (second / "b.py").write_text("def okapi(): pass\n")
+    report = codebase.index([], reporter=notices)
+    assert report.sources_absent == ("second",)
+    assert files_with(codebase, notices, "okapi", sources=("second",)) == {"a.py"}
+
+
+def test_an_empty_mount_point_wipes_nothing(codebase, project, notices):
+    before = paths_in(codebase)
+    shutil.rmtree(project)
+    project.mkdir()
+    with pytest.raises(NotFound, match="holds no files any more") as refused:
+        codebase.index([project], reporter=notices)
+    assert "--full" in refused.value.hint
+    assert paths_in(codebase) == before
+    assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
+
+
+def test_full_believes_that_a_root_is_empty(codebase, project, notices):
+    shutil.rmtree(project)
+    project.mkdir()
+    assert codebase.index([project], reporter=notices, full=True).files_deleted == 9
+    assert paths_in(codebase) == set()
+    codebase.index([project], reporter=notices)  # and then it is a source like any other
+
+
+@pytest.mark.parametrize("names", [(), ("project",)], ids=["all", "one"])
+@pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "absent"])
+def test_a_rebuild_throws_nothing_away_that_cannot_be_made_again(
+    codebase, project, notices, names, is_empty
+):
+    before = paths_in(codebase)
+    shutil.rmtree(project)
+    if is_empty:
+        project.mkdir()
+    with pytest.raises(NotFound, match="nothing was rebuilt"):
+        codebase.rebuild(names, reporter=notices)
+    assert paths_in(codebase) == before
+
+
+def test_a_folder_without_files_is_a_source(make_codebase, notices, tmp_path):
+    (tmp_path / "empty").mkdir()
+    codebase = make_codebase()
+    report = codebase.index([tmp_path / "empty"], reporter=notices)
+    assert (report.files_total, report.chunks_total) == (0, 0)
+    assert codebase.search(CodeQuery("anything"), reporter=notices) == []
+
+
+# What was lost is made again
+
+
+def answers(codebase, notices):
+    return [
+        codebase.search(CodeQuery(text), reporter=notices)
+        for text in ("total_price", "charge the card of a customer", "gravity", "price")
+    ]
+
+
+@pytest.mark.parametrize("lost", ["codebase.sqlite", "state/codebase/project", "state/codebase"])
+def test_what_was_deleted_is_made_again_with_the_same_answers(
+    make_codebase, codebase, project, data_dir, notices, lost
+):
+    before = answers(codebase, notices)
+    codebase.close()
+    path = data_dir / lost
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        for part in data_dir.glob(f"{lost}*"):
+            part.unlink()
+    reopened = make_codebase()
+    if lost == "state/codebase":  # with the registry in it
+        reopened.index([project], reporter=notices)
+    assert answers(reopened, notices) == before
+    assert reopened.status().vectors_pending == 0
+
+
+def test_a_search_says_that_it_makes_the_database_again(make_codebase, codebase, data_dir, notices):
+    codebase.close()
+    (data_dir / "codebase.sqlite").unlink()
+    reopened = make_codebase()
+    reopened.status()  # makes an empty one
+    assert files_with(reopened, notices, "declined") == {"shop/payment.py"}
+    assert notices.has("holds nothing of project: indexing it")
+
+
+def test_indexing_one_source_brings_a_lost_one_back(
+    make_codebase, codebase, data_dir, notices, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+    codebase.close()
+    (data_dir / "codebase.sqlite").unlink()
+    reopened = make_codebase()
+    report = reopened.index([second], reporter=notices)
+    assert report.sources == ("second", "project")
+    assert files_with(reopened, notices, "declined") == {"shop/payment.py"}
+
+
+def test_a_rebuild_embeds_nothing(codebase, notices):
+    embedded = len(codebase.data.models.embedder.embedded)
+    before = answers(codebase, notices)
+    for names in ((), ("project",)):
+        report = codebase.rebuild(names, reporter=notices)
+        assert (report.files_processed, report.vectors_pending) == (8, 0)
+        assert answers(codebase, notices) == before
+    assert len(codebase.data.models.embedder.embedded) == embedded
+
+
+def test_another_chunker_version_chunks_anew(
+    make_codebase, codebase, project, notices, monkeypatch
+):
+    codebase.close()
+    monkeypatch.setattr(flow, "CHUNKER_VERSION", "next")
+    monkeypatch.setattr("memory_sidecar.code.build.CHUNKER_VERSION", "next")
+    reopened = make_codebase()
+    assert reopened.index([project], reporter=notices).files_processed == 8
+    assert reopened.index([project], reporter=notices).files_processed == 0
+
+
+# Models
+
+
+def test_another_model_embeds_everything_again(make_codebase, codebase, project, notices):
+    codebase.close()
+    reopened = make_codebase(model="2")
+    hits = reopened.search(CodeQuery("total_price"), reporter=notices)
+    assert notices.has("vectors are of another model")
+    assert hits[0].explanation.cosine is None
+    report = reopened.index([project], reporter=notices)
+    assert (report.files_processed, report.vectors_pending) == (0, 0)
+    assert report.vectors_embedded == report.chunks_total
+    assert reopened.search(CodeQuery("total_price"), reporter=notices)[0].explanation.cosine
+
+
+def test_vectors_catch_up_once_there_is_a_model(make_codebase, project, notices):
+    without = make_codebase(model="")
+    report = without.index([project], reporter=notices)
+    assert report.vectors_pending == report.chunks_total > 0
+    assert notices.has("no vectors: no model here; get one")
+    assert files_with(without, notices, "declined") == {"shop/payment.py"}
+    assert without.search(CodeQuery("total_price"), reporter=notices)
+    without.close()
+    report = make_codebase().index([project], reporter=notices)
+    assert (report.files_processed, report.vectors_pending) == (0, 0)
+    assert report.vectors_embedded == report.chunks_total
+
+
+def test_vectors_are_said_to_be_under_way(codebase, project, notices):
+    (project / "late.py").write_text("def late(): pass\n")
+    codebase.index([project], reporter=notices, embed=False)
+    codebase.search(CodeQuery("late"), reporter=notices)
+    assert notices.has("% done: ranking by keyword and what is there")
+
+
+# Sources
+
+
+def test_a_folder_inside_of_a_source_means_the_source(codebase, project, notices):
+    report = codebase.index([project / "shop"], reporter=notices)
+    assert report.sources == ("project",)
+    assert report.files_total == 9
+    assert notices.has("lies in the source 'project'")
+
+
+def test_excludes_of_a_folder_inside_of_a_source_are_refused(codebase, project, notices):
+    with pytest.raises(UsageError, match="as a whole"):
+        codebase.index([project / "shop"], excludes=("*.cs",), reporter=notices)
+
+
+def test_a_link_to_a_source_is_the_source(codebase, project, notices, tmp_path):
+    (tmp_path / "link").symlink_to(project)
+    report = codebase.index([tmp_path / "link"], excludes=("*.cs",), reporter=notices)
+    assert (report.sources, report.files_deleted) == (("project",), 1)
+    assert notices.said == []
+
+
+def test_two_sources_are_told_apart(codebase, notices, tmp_path):
+    second = tmp_path / "second"
+    (second / "shop").mkdir(parents=True)
+    (second / "shop" / "cart.py").write_text("def total_price(): return 0\n")
+    codebase.index([second], reporter=notices)
+    assert files_with(codebase, notices, "customer", sources=("second",)) == set()
+    assert files_with(codebase, notices, "total_price", sources=("second",)) == {"shop/cart.py"}
+    hits = codebase.search(CodeQuery("total_price"), reporter=notices)
+    assert {hit.source for hit in hits} == {"project", "second"}
+
+
+def test_a_removed_source_leaves_nothing_behind(codebase, notices, data_dir):
+    codebase.remove("project", reporter=notices)
+    assert paths_in(codebase) == set()
+    assert not (data_dir / "state" / "codebase" / "project").exists()
+    with pytest.raises(NoIndex):
+        codebase.search(CodeQuery("cart"), reporter=notices)
+
+
+# Ourselves
+
+
+def test_our_own_data_is_never_indexed(make_codebase, project, notices):
+    data = project / "data" / "memory [1]"
+    notes = data / "knowledge" / "agent"
+    notes.mkdir(parents=True)
+    (notes / "note.md").write_text("# Zebra\n")
+    codebase = make_codebase(data_dir=data)
+    for _ in range(2):
+        report = codebase.index([project], reporter=notices)
+        assert report.files_total == 9
+    assert report.files_processed == 0
+    assert not any("data" in path for path in paths_in(codebase))
+
+
+def test_a_database_beside_the_sources_is_never_indexed(make_codebase, project, notices):
+    codebase = make_codebase(data_dir=project, own_folders=[])
+    codebase.index([project], reporter=notices)
+    codebase.index([project], reporter=notices)
+    found = paths_in(codebase)
+    assert not any("codebase" in path for path in found)
+    assert "shop/cart.py" in found
+
+
+def test_the_source_may_lie_in_the_data_directory(make_codebase, data_dir, notices):
+    root = data_dir / "project"
+    root.mkdir(parents=True)
+    (root / "a.py").write_text("def a(): pass\n")
+    codebase = make_codebase()
+    assert codebase.index([root], reporter=notices).files_total == 1
+    assert paths_in(codebase) == {"a.py"}
+
+
+def test_indexing_writes_nothing_into_the_source(make_codebase, project, notices):
+    before = {path: path.stat() for path in [project, *project.rglob("*")]}
+    make_codebase().index([project], reporter=notices)
+    after = {path: path.stat() for path in [project, *project.rglob("*")]}
+    assert {p: s.st_mtime_ns for p, s in after.items()} == {
+        p: s.st_mtime_ns for p, s in before.items()
+    }
+
+
+# What could not be indexed before
+
+
+def test_a_failed_file_is_indexed_once_it_can_be_read(codebase, project, notices, monkeypatch):
+    def refuse(*_):
+        raise BuildError("Input/output error")
+
+    (project / "binary.py").write_bytes(b"\0" * 100)
+    codebase.index([project], reporter=notices)
+    with monkeypatch.context() as patch:
+        patch.setattr(flow, "build_document", refuse)
+        (project / "shop" / "cart.py").touch()
+        (project / "binary.py").touch()
+        report = codebase.index([project], reporter=notices)
+        assert {file.path for file in report.files_failed} == {"shop/cart.py", "binary.py"}
+    report = codebase.index([project], reporter=notices)
+    assert report.files_failed == ()
+    assert [file.path for file in report.files_skipped] == ["binary.py", "logo.png"]
+    assert files_with(codebase, notices, "customer") == {"shop/cart.py"}
+    assert codebase.index([project], reporter=notices).files_processed == 0
+
+
+def test_what_was_too_large_is_indexed_once_the_limit_is_raised(
+    make_codebase, codebase, project, notices
+):
+    (project / "large.py").write_text("def okapi(): pass\n" + "# filler\n" * 100)
+    for limit, found in ((500, set()), (5000, {"large.py"}), (500, set()), (5000, {"large.py"})):
+        reopened = make_codebase(settings=Settings(max_file_bytes=limit))
+        reopened.index([project], reporter=notices)
+        assert files_with(reopened, notices, "okapi") == found
+        assert reopened.index([project], reporter=notices).files_processed == 0
+        reopened.close()
+
+
+# Vectors that are not there
+
+
+def test_vector_mode_without_vectors_is_told(codebase, project, notices, tmp_path):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "late.py").write_text("def late(): pass\n")
+    codebase.index([second], reporter=notices, embed=False)
+    asked = CodeQuery("late", mode=SearchMode.VECTOR)
+    with pytest.raises(NoIndex, match="no vectors yet"):
+        codebase.search(replace(asked, filter=CodeFilter(sources=("second",))), reporter=notices)
+    notices.said.clear()
+    assert codebase.search(
+        replace(asked, filter=CodeFilter(sources=("project",))), reporter=notices
+    )
+    assert notices.said == []  # what others wait for is their affair
+    assert codebase.search(asked, reporter=notices)
+    assert notices.has("% done: ranking by keyword and what is there")
+
+
+def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
+    codebase, notices, monkeypatch, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def okapi(): pass\n")
+
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memory_sidecar.index.source.changes", die)
+    with pytest.raises(KeyboardInterrupt):
+        codebase.index([second], reporter=notices)
+    asked = CodeQuery("walrus", mode=SearchMode.KEYWORD, filter=CodeFilter(sources=("second",)))
+    with pytest.raises(NoIndex, match="not indexed yet: second"):
+        codebase.search(asked, reporter=notices)
+    assert notices.has("second is not indexed to its end yet")
+
+
+def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_path):
+    large = tmp_path / "large"
+    large.mkdir()
+    for number in range(1500):
+        (large / f"{number}.py").write_text(f"def okapi_{number}(): pass\n" * 30)
+    codebase.close()
+    before = (data_dir / "codebase.sqlite").stat().st_size
+    codebase.index([large], reporter=notices)
+    codebase.close()
+    assert (data_dir / "codebase.sqlite").stat().st_size > 2 * before
+    codebase.remove("large", reporter=notices)
+    codebase.close()
+    assert (data_dir / "codebase.sqlite").stat().st_size < 1.2 * before
+
+
+def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
+    connection = connect(codebase.paths.db, read_only=True)
+    plans: list[tuple[str, Any]] = []
+
+    def trace(_: object, sql: str, values: object) -> bool:
+        plans.append((sql, values))
+        return True
+
+    connection.exec_trace = trace
+    chunks_at_path(connection, "cart.py", limit=5)
+    list_files(connection, FileStatus.SKIPPED)
+    connection.exec_trace = None
+    told = [
+        " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+        for sql, values in plans
+    ]
+    connection.close()
+    assert "SEARCH c USING COVERING INDEX" in told[0]
+    assert "files_not_indexed" in told[1]

@@ -1,0 +1,52 @@
+"""What counts as a name in a query, and which chunks it names."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.code.named import names_in
+
+
+@pytest.mark.parametrize(
+    ("query", "symbols"),
+    [
+        ("parse_args", {("parse_args",)}),
+        ("where is HttpClient used", {("HttpClient",)}),
+        ("Cart.add", {("Cart", "add")}),
+        ("Cart::add", {("Cart", "add")}),
+        ("main()", {("main",)}),
+        ("main", {("main",)}),  # the whole query
+        ("how to set a name", set()),  # words of a sentence
+        ("", set()),
+    ],
+)
+def test_names_are_written_like_names(query, symbols):
+    assert set(names_in(query).symbols) == symbols
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("src/app.py", "src/app.py"),
+        ("what does ./src/app.py do", "src/app.py"),
+        ("app.py", "app.py"),
+        ("src\\app.py", "src/app.py"),
+    ],
+)
+def test_paths_are_recognised(query, path):
+    assert path in names_in(query).paths
+
+
+def test_a_qualified_name_wants_its_qualifier():
+    names = names_in("Cart.add")
+    assert names.defined_by(("add",), "shop.Cart")
+    assert names.defined_by(("Cart", "add"), "")
+    assert not names.defined_by(("add",), "Basket")
+    assert not names.defined_by(("remove",), "Cart")
+
+
+def test_a_path_is_located_at_its_end_and_at_a_folder():
+    names = names_in("app.py")
+    assert names.locate("app.py")
+    assert names.locate("src/app.py")
+    assert not names.locate("src/myapp.py")

@@ -1,0 +1,51 @@
+"""How the candidates of a question come in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memory_sidecar.code.directory import ChunkFile
+from memory_sidecar.code.fusion import Question
+from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
+
+
+def candidates(paths, cosine):
+    files = sorted(set(paths))
+    return Candidates.of(
+        np.arange(1, len(paths) + 1),
+        cosine=np.array(cosine),
+        keyword=np.full(len(paths), np.nan),
+        files=[ChunkFile("a", path, "python") for path in files],
+        file_numbers=np.array([files.index(path) for path in paths], np.int32),
+    )
+
+
+def ranked(paths, cosine, text="what happens"):
+    found = candidates(paths, cosine)
+    return found, rank_hybrid(
+        found,
+        Question.of(text),
+        coverage=lambda path: 0.0,
+        defines=np.zeros(len(paths), np.bool_),
+        locates=lambda path: False,
+    )
+
+
+def test_a_further_chunk_of_a_file_gives_way_to_another_file():
+    found, result = ranked(["a.py", "a.py", "b.py"], [0.9, 0.8, 0.79])
+    assert [found.ids[row] for row in found.best(result.scores, 3)] == [1, 3, 2]
+    assert result.steps["further_chunk"][1] < 0 == result.steps["further_chunk"][0]
+
+
+def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
+    found, result = ranked(["a.py"] * 6, [0.9, 0.89, 0.88, 0.87, 0.86, 0.85])
+    assert found.best(result.scores, 6) == [0, 1, 2, 3, 4, 5]
+    assert result.scores[5] > result.scores[1] * FURTHER_CHUNK**3
+
+
+def test_what_is_explained_adds_up_for_every_chunk():
+    found, result = ranked(["tests/a.py", "tests/a.py", "b.py"], [0.9, 0.8, 0.7])
+    for row in range(3):
+        explanation = result.explain(row, found)
+        assert sum(explanation.terms.values()) == pytest.approx(result.scores[row])

@@ -1,0 +1,93 @@
+"""Documents built in other processes are the same, and one that crashes them ends nothing else."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from memory_sidecar.code import workers as module
+from memory_sidecar.code.build import build_document
+from memory_sidecar.code.workers import Workers
+from memory_sidecar.core.model import Document
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.walk import walk
+from memory_sidecar.index.document import BuildCrashed, FileVanished
+
+MAX_FILE_BYTES = 1 << 20
+
+
+@pytest.fixture
+def source(tmp_path):
+    for number in range(40):
+        (tmp_path / f"m{number:02}.py").write_text(f"def f{number}():\n    return {number}\n")
+    return Source("s", tmp_path)
+
+
+def files_of(source):
+    return walk(source.root, max_file_bytes=MAX_FILE_BYTES).files
+
+
+def test_processes_build_what_this_one_builds(source):
+    files = files_of(source)
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
+    try:
+        for file in files:
+            assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
+    finally:
+        workers.close()
+
+
+def test_a_vanished_file_is_told_from_the_others(source):
+    files = files_of(source)
+    (source.root / "m05.py").unlink()
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=1)
+    try:
+        with pytest.raises(FileVanished):
+            workers.build(files[5])
+        assert workers.build(files[6]).embedded_texts
+    finally:
+        workers.close()
+
+
+def die_on_m07(source, file, max_file_bytes) -> Document:
+    if file.path == "m07.py":
+        os._exit(139)
+    return build_document(source, file, max_file_bytes)
+
+
+def build_group_that_dies(source, files, max_file_bytes):
+    return {file.path: die_on_m07(source, file, max_file_bytes) for file in files}
+
+
+def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
+    monkeypatch.setattr(module, "_build_group", build_group_that_dies)
+    files = files_of(source)
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
+    try:
+        for file in files:
+            if file.path == "m07.py":
+                with pytest.raises(BuildCrashed):
+                    workers.build(file)
+            else:
+                assert workers.build(file).file == file
+    finally:
+        workers.close()
+
+
+def end_at_once() -> None:
+    os._exit(1)
+
+
+def test_without_processes_documents_are_built_here(source, monkeypatch, caplog):
+    monkeypatch.setattr(module, "_begin_worker", end_at_once)
+    files = files_of(source)
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
+    try:
+        for file in files:
+            assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
+    finally:
+        workers.close()
+    assert [record.message for record in caplog.records] == [
+        "processes end as soon as they are started: building in this one"
+    ]

@@ -1,0 +1,164 @@
+"""A file is the old one or the new one, and nothing else is left."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core import atomic
+from memory_sidecar.core.atomic import (
+    TEMPORARY_PREFIX,
+    create_file,
+    delete_file,
+    move_file,
+    replace_file,
+    sweep,
+)
+from memory_sidecar.core.opening import FileRefused, Tree
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "folder").mkdir()
+    return tmp_path / "folder"
+
+
+@pytest.fixture
+def tree(folder: Path) -> Tree:
+    return Tree(folder)
+
+
+@pytest.fixture(params=["exclusive", "plain"])
+def rename(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that can rename without replacing, and one that cannot."""
+    if request.param == "plain":
+        monkeypatch.setattr(atomic, "_exclusive_rename", lambda: lambda *_: errno.EINVAL)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_replacing_keeps_permissions(folder: Path, tree: Tree) -> None:
+    path = folder / "a.md"
+    replace_file(tree, path, b"old")
+    path.chmod(0o640)
+    replace_file(tree, path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert names(folder) == ["a.md"]
+
+
+def test_a_new_file_has_the_permissions_that_the_umask_leaves(folder: Path, tree: Tree) -> None:
+    (folder / "plain").touch()
+    create_file(tree, "a.md", b"")
+    assert (folder / "a.md").stat().st_mode == (folder / "plain").stat().st_mode
+
+
+def test_files_of_our_own_are_for_the_user_alone(folder: Path) -> None:
+    own = Tree(folder, is_own=True)
+    (folder / "open").touch(0o666)
+    replace_file(own, "open", b"")
+    create_file(own, "x/new", b"")
+    modes = [stat.S_IMODE((folder / name).stat().st_mode) for name in ("open", "x", "x/new")]
+    assert modes == [0o600, 0o700, 0o600]
+
+
+@pytest.mark.usefixtures("rename")
+def test_what_is_there_is_not_overwritten(folder: Path, tree: Tree) -> None:
+    (folder / "a.md").write_bytes(b"mine")
+    (folder / "b.md").write_bytes(b"other")
+    (folder / "dangling").symlink_to("nowhere")
+    for taken in ("a.md", "dangling"):
+        assert not create_file(tree, taken, b"yours")
+        assert not move_file(tree, "b.md", tree, taken)
+    assert (folder / "a.md").read_bytes() == b"mine"
+    assert names(folder) == ["a.md", "b.md", "dangling"]
+
+
+@pytest.mark.usefixtures("rename")
+def test_moving_between_folders(folder: Path, tree: Tree) -> None:
+    (folder / "a.md").write_bytes(b"text")
+    move_file(tree, "a.md", Tree(folder / "x"), "y/b.md")
+    assert (folder / "x/y/b.md").read_bytes() == b"text"
+    assert names(folder) == ["x"]
+
+
+def test_moving_to_another_disk_keeps_the_times(tmp_path: Path, tree: Tree) -> None:
+    other = Path("/dev/shm")
+    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("needs a second disk")
+    target = Tree(other / f"sidecar-test-{os.getpid()}")
+    create_file(tree, "a.md", b"text")
+    os.utime(f"{tree.path}/a.md", (1000, 2000))
+    try:
+        move_file(tree, "a.md", target, "x/a.md")
+        assert Path(target.path, "x/a.md").stat().st_mtime == 2000
+        assert target.read("x/a.md", 100) == b"text"
+        assert names(Path(tree.path)) == []
+    finally:
+        delete_file(target, "x/a.md")
+        os.removedirs(f"{target.path}/x")
+
+
+def test_a_disk_that_refuses_leaves_the_old_file_alone(folder: Path, tree: Tree) -> None:
+    path = folder / "a.md"
+    replace_file(tree, path, b"old")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            replace_file(tree, path, b"new" * 1000)
+        with pytest.raises(OSError, match="too large"):
+            create_file(tree, "b.md", b"new" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert path.read_bytes() == b"old"
+    assert names(folder) == ["a.md"]
+
+
+def test_nothing_is_written_or_moved_through_a_link(folder: Path, tree: Tree) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_bytes(b"theirs")
+    (folder / "b.md").write_bytes(b"ours")
+    (folder / "link").symlink_to(outside)
+    for write in (replace_file, create_file):
+        with pytest.raises(FileRefused):
+            write(tree, "link/a.md", b"new")
+    for move in (("link/a.md", "c.md"), ("b.md", "link/b.md")):
+        with pytest.raises(FileRefused):
+            move_file(tree, move[0], tree, move[1])
+    with pytest.raises(FileRefused):
+        delete_file(tree, "link/a.md")
+    assert (names(outside), names(folder)) == (["a.md"], ["b.md", "link"])
+    assert (outside / "a.md").read_bytes() == b"theirs"
+
+
+def test_what_is_no_file_is_not_replaced(folder: Path, tree: Tree) -> None:
+    os.mkfifo(folder / "fifo")
+    (folder / "link").symlink_to("fifo")
+    for name in ("fifo", "link"):
+        with pytest.raises(FileRefused):
+            replace_file(tree, name, b"new")
+    assert names(folder) == ["fifo", "link"]
+
+
+def test_leftovers_are_swept_but_nothing_else(folder: Path, tree: Tree) -> None:
+    (folder / "deep").mkdir()
+    left, new = (folder / "deep" / f"{TEMPORARY_PREFIX}{name}" for name in ("old", "new"))
+    for path in (left, new, folder / "a.md", folder / ".hidden"):
+        path.touch()
+        os.utime(path, (1000, 1000))
+    os.utime(new, (3000, 3000))
+    sweep(tree, folder, before_ms=2_000_000)
+    assert names(folder) == [".hidden", "a.md", "deep"]
+    assert names(folder / "deep") == [new.name]

@@ -1,0 +1,152 @@
+"""Keys, tokens and passwords are found; what merely looks like one is left alone.
+
+The examples are put together here, so that nobody who looks for leaked keys finds this file.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from memory_sidecar.core.credentials import (
+    find_credentials,
+    mask_credentials,
+    mask_document,
+    refuse_credentials,
+)
+from memory_sidecar.core.errors import SecretRefused
+from tests.judged_credentials import FORMS, HARMLESS, filled
+
+RANDOM = "k3J9xQ2mZ7vB1nL5pR8tW4yC6dF0gH"
+HEX = "a8f5f167f44f4964e6c998dee827110c"
+BASE64_LINE = "MIIEowIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyz0123456789AB"
+
+KEYS = [
+    "AKIA" + "QZ7XPLN3VTRWMK5D",
+    "ghp_" + "x7" * 18,
+    "github_pat_" + "Ab1_" * 16,
+    "glpat-" + RANDOM,
+    "xoxb-" + "1234567890-" + RANDOM,
+    "sk-" + "ant-api03-" + RANDOM,
+    "sk_live_" + RANDOM,
+    "AIza" + "Sy" + RANDOM + "abc",
+    "npm_" + "a1B2c3" * 6,
+    "hf_" + RANDOM + "abcd",
+    "SG." + "a" * 22 + "." + "b" * 43,
+    "eyJhbGciOiJIUzI" + ".eyJzdWIiOiIxMjM0NTY3." + RANDOM,
+]
+
+GIVEN = [
+    ('password = "{}"', "Tr0ub4dor&3xyz"),
+    ("AWS_SECRET_ACCESS_KEY={}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzz99aaQQ"),
+    ('{{"api_key": "{}"}}', HEX),
+    ("client-secret: {}", RANDOM),
+    ("Authorization: Bearer {}", RANDOM),
+    ("postgres://shop:{}@db.example/orders", "s3cr3tPw"),
+]
+
+LEFT_ALONE = [
+    "max_tokens = 6000",
+    "password = get_password(user)",
+    "token = config.tokens.first2",
+    "PASSWORD=${DB_PASSWORD}",
+    'api_key = "your-api-key-1234567890"',
+    "the token bucket: 12 requests a second",
+    "https://user:password@example.com",
+    '"tokenizer_config.json": "' + HEX * 2 + '"',
+    "private_key = Ed25519PrivateKey.from_private_bytes(data)",
+    'if line.startswith("-----BEGIN PRIVATE KEY-----"): return parse(line)',
+    "sha256 = " + HEX * 2,
+    ".sk-folding-cube-of-many-words { }",
+    "/src/secret/Token1/PasswordReset2.cs",
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:6])
+def test_known_form_is_found_anywhere(key: str) -> None:
+    text = f"it is\n  {key}, says he"
+    assert [text[found.start : found.end] for found in find_credentials(text)] == [key]
+
+
+@pytest.mark.parametrize(("form", "value"), GIVEN)
+def test_value_of_something_called_a_secret_is_found(form: str, value: str) -> None:
+    text = form.format(value)
+    assert [text[found.start : found.end] for found in find_credentials(text)] == [value]
+
+
+@pytest.mark.parametrize("text", LEFT_ALONE)
+def test_names_placeholders_and_prose_are_left_alone(text: str) -> None:
+    assert mask_credentials(text) == (text, 0)
+
+
+def test_private_key_is_masked_whole_and_lines_keep_their_numbers() -> None:
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *[BASE64_LINE] * 3, "-----END RSA", ""])
+    text = "first\n" + key.replace("RSA\n", "RSA PRIVATE KEY-----\n") + "last\n"
+    masked, count = mask_credentials(text)
+    assert count == 1
+    assert BASE64_LINE not in masked
+    assert masked.split("\n").index("last") == text.split("\n").index("last")
+
+
+def test_nearly_every_form_that_issuers_document_is_found() -> None:
+    assert len(FORMS) >= 77
+    texts = [f"it is {filled(form, random.Random(form))} there" for form in FORMS]
+    missed = [text for text in texts if not find_credentials(text)]
+    assert len(missed) <= len(FORMS) * 3 // 77, missed
+
+
+def test_nearly_nothing_that_merely_looks_like_one_is_found() -> None:
+    assert len(HARMLESS) >= 100
+    texts = [filled(text, random.Random(text)) for text in HARMLESS]
+    alarms = [text for text in texts if find_credentials(text)]
+    assert len(alarms) <= 1, alarms
+
+
+@dataclass(frozen=True)
+class Note:
+    content: str
+    evidence: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        (f"one\ntwo {KEYS[1]}", "the text, line 2"),
+        (Note("one", ("two", KEYS[1])), "evidence[1]"),
+        ({"messages": [{"content": "one"}, {"content": KEYS[1]}]}, "messages[1].content"),
+        ({"metadata": {"tags": {KEYS[1]: 1}}}, "metadata.tags"),
+    ],
+)
+def test_refusal_names_the_field_and_the_kind_and_not_the_secret(
+    document: object, field: str
+) -> None:
+    with pytest.raises(SecretRefused) as refused:
+        refuse_credentials(document)
+    assert refused.value.message.startswith(field)
+    assert "GitHub token" in refused.value.message
+    assert KEYS[1] not in refused.value.message + refused.value.hint
+
+
+def test_what_a_property_is_called_tells_of_its_value() -> None:
+    secret = {"rows": [{"api_key": HEX, "checksum": HEX, "count": 3}]}
+    with pytest.raises(SecretRefused, match="api_key"):
+        refuse_credentials(secret)
+    shown, count = mask_document(secret)
+    assert shown == {
+        "rows": [{"api_key": "«masked: value of a secret»", "checksum": HEX, "count": 3}]
+    }
+    assert count == 1
+
+
+def test_a_document_without_a_secret_stays_the_one_that_it_is() -> None:
+    document = {"memories": [{"content": "a password is asked for", "tags": ["auth"]}]}
+    shown, count = mask_document(document)
+    assert shown is document
+    assert count == 0
+
+
+def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it() -> None:
+    for text in ("token=" * 100_000, "://" * 200_000, "-----BEGIN PRIVATE KEY-----" * 20_000):
+        find_credentials(text)  # quadratic, this would not end within the time of a test

@@ -1,0 +1,175 @@
+"""Folders that the user trusts, and what one that they do not trust brings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.locate import locate
+from memory_sidecar.core.trust import answer, answer_of, answers
+
+
+@pytest.fixture
+def environ(tmp_path):
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
+
+
+@pytest.fixture
+def clone(tmp_path):
+    (tmp_path / "clone" / "data" / "memory").mkdir(parents=True)
+    (tmp_path / "clone" / "deep").mkdir()
+    return tmp_path / "clone"
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "config" / "memory-sidecar" / "trusted"
+
+
+def located(cwd, environ, option=None):
+    return locate(option, cwd=str(cwd), environ=environ)
+
+
+def test_a_folder_that_nobody_trusts_is_passed_over_and_told_of(clone, environ, tmp_path):
+    own = str(tmp_path / "own" / "memory-sidecar")
+    assert located(clone / "deep", environ) == (own, str(clone))
+    (clone / "data" / "memory").rmdir()
+    assert located(clone, environ) == (own, None)
+    (clone / "memory-sidecar.toml").touch()
+    assert located(clone, environ) == (own, str(clone))
+
+
+def test_a_trusted_one_counts_and_one_inside_of_it_does_not(clone, environ):
+    answer(str(clone), True, environ)
+    assert located(clone / "deep", environ) == (str(clone / "data" / "memory"), None)
+    (clone / "deep" / "memory-sidecar.toml").touch()
+    data_dir, passed_over = located(clone / "deep", environ)
+    assert (data_dir, passed_over) == (str(clone / "data" / "memory"), str(clone / "deep"))
+
+
+def test_a_refused_one_is_not_told_of(clone, environ, tmp_path):
+    answer(str(clone), False, environ)
+    assert located(clone, environ) == (str(tmp_path / "own" / "memory-sidecar"), None)
+
+
+def test_what_is_named_needs_no_trust(clone, environ):
+    named = {**environ, "MEMORY_SIDECAR_DATA_DIR": str(clone / "data" / "memory")}
+    assert located("/", named) == (str(clone / "data" / "memory"), None)
+    assert located(clone, environ, option="data/memory") == (str(clone / "data" / "memory"), None)
+
+
+def test_an_answer_is_for_the_folder_itself_however_it_is_reached(clone, environ, tmp_path):
+    (tmp_path / "link").symlink_to(clone)
+    answer(str(tmp_path / "link"), True, environ)
+    assert answer_of(str(clone), environ)
+    clone.rename(tmp_path / "moved")
+    assert answer_of(str(tmp_path / "moved"), environ) is None
+
+
+def test_answers_are_kept_changed_and_taken_back(tmp_path, environ, file):
+    odd = tmp_path / os.fsdecode(b"+ \xff\xc3\xa9")
+    answer("/one", True, environ)
+    answer(str(odd), False, environ)
+    answer("/one", False, environ)
+    assert answers(environ) == {"/one": False, str(odd): False}
+    answer("/one", None, environ)
+    assert answers(environ) == {str(odd): False}
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_a_folder_that_could_forge_a_line_is_refused(environ):
+    with pytest.raises(ValueError, match="line break"):
+        answer("/clone\n+/", True, environ)
+
+
+def test_answers_that_others_could_have_written_count_for_nothing(environ, file):
+    answer("/one", True, environ)
+    file.chmod(0o666)
+    assert answers(environ) == {}
+    file.unlink()
+    os.mkfifo(file)
+    assert answers(environ) == {}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
+def test_answers_of_another_user_count_for_nothing(environ, file):
+    answer("/one", True, environ)
+    os.chown(file, 12345, 12345)
+    assert answers(environ) == {}
+
+
+def test_the_command_trusts_lists_and_takes_back(run, clone):
+    assert run("trust", "--list").out == ""
+    assert run("trust", cwd=clone).out == f"{clone} is trusted\n"
+    assert run("trust", "--list").out == f"{clone}\n"
+    assert run("trust", clone, "--remove", "--json").json == {"trusted": []}
+    assert run("trust", clone / "nothing").status == 2
+    assert run("trust", clone, "--list").status == 2
+
+
+def test_what_passes_over_a_folder_says_so_in_one_line(sidecar, clone, tmp_path):
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
+    done = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert (done.status, done.out) == (0, "")
+    assert done.err.startswith(f"note: {clone} is not trusted")
+    assert done.err.count("\n") == 1
+    assert f"`memory-sidecar trust {clone}`" in done.err
+    assert sidecar("source", "--help", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own).err == ""
+    assert sidecar("trust", clone, MEMORY_SIDECAR_DATA_DIR="", **own).err == ""
+    trusted = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert trusted.err == ""
+
+
+@pytest.mark.parametrize(("said", "trusted"), [("y", True), ("", False), ("perhaps", False)])
+def test_at_a_terminal_it_is_asked_once(clone, tmp_path, said, trusted, terminal):
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
+    shown = terminal("source", "list", cwd=clone, types=said + "\n", **own)
+    assert "Trust it? [y/N]" in shown
+    assert answers(own) == {str(clone): trusted}
+    assert "Trust it" not in terminal("source", "list", cwd=clone, types="y\n", **own)
+
+
+def test_the_name_of_a_folder_cannot_speak_to_the_terminal(sidecar, tmp_path):
+    odd = tmp_path / "odd\x1b[31m"
+    (odd / "data" / "memory").mkdir(parents=True)
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
+    done = sidecar("source", "list", cwd=odd, MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert "\x1b" not in done.err
+
+
+@pytest.fixture
+def terminal():
+    """Runs the program at a terminal where somebody types; what is shown there."""
+    pty = pytest.importorskip("pty")
+    import select
+    import subprocess
+    import time
+
+    from tests.conftest import PROGRAM
+
+    def terminal(*arguments: str, cwd: Path, types: str, **environ: str) -> str:
+        ours, theirs = pty.openpty()
+        os.write(ours, types.encode())
+        process = subprocess.Popen(
+            [PROGRAM, *arguments],
+            cwd=cwd,
+            env=os.environ | {"MEMORY_SIDECAR_DATA_DIR": ""} | environ,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        shown, deadline = b"", time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if select.select([ours], [], [], 1)[0]:
+                try:
+                    shown += os.read(ours, 4096)
+                except OSError:  # the other end is closed
+                    break
+        assert process.wait(timeout=60) == 0
+        os.close(ours)
+        return shown.decode()
+
+    return terminal

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.model import SourceFile
+from memory_sidecar.disk.read import (
+    FileGone,
+    ReadFailed,
+    ReadResult,
+    ReadSkipped,
+    TextRead,
+    read_text,
+)
+from memory_sidecar.disk.walk import walk
+
+LIMIT = 1 << 20
+
+
+def read(root: Path, path: str, *, limit: int = LIMIT) -> ReadResult:
+    return read_text(root, SourceFile(path, 1, 0, 0), max_file_bytes=limit)
+
+
+def read_bytes(root: Path, data: bytes, *, path: str = "a.py") -> ReadResult:
+    (root / path).write_bytes(data)
+    result = read(root, path)
+    if isinstance(result, TextRead | ReadSkipped):
+        assert result.content_hash == hashlib.sha256(data).hexdigest()
+    return result
+
+
+def text(result: ReadResult) -> str:
+    assert isinstance(result, TextRead), result
+    return result.text
+
+
+def reason(result: ReadResult) -> str:
+    """Why `result` has no text; "" if it has one."""
+    assert isinstance(result, TextRead | ReadSkipped), result
+    return result.reason if isinstance(result, ReadSkipped) else ""
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"x = 1\r\ny = 2\n", "x = 1\r\ny = 2\n"),
+        ("größe = 'コード'\n".encode(), "größe = 'コード'\n"),
+        ("größe\n".encode("utf-8-sig"), "größe\n"),
+        (b"\xff\xfe" + "größe\n".encode("utf-16-le"), "größe\n"),
+        (b"\xfe\xff" + "größe\n".encode("utf-16-be"), "größe\n"),
+        (b"\xff\xfe\0\0" + "größe\n".encode("utf-32-le"), "größe\n"),
+        ("// Grüße an alle, die das noch lesen können\n".encode("cp1252"), None),
+        (b"// caf\xe9 at 10 \x80, na\xefve but plain text for the rest\n", None),
+        (b"// undefined in cp1252: \x81, so it is read as latin-1, byte by byte\n", None),
+        (b"\x1b[31mred\x1b[0m text\x0cpage\n", "\x1b[31mred\x1b[0m text\x0cpage\n"),
+    ],
+)
+def test_text_is_decoded(root: Path, data: bytes, expected: str | None) -> None:
+    if expected is None:
+        expected = data.decode("latin-1" if b"\x81" in data else "cp1252")
+    assert text(read_bytes(root, data)) == expected
+
+
+def test_one_broken_character_does_not_spoil_a_utf8_text(root: Path) -> None:
+    line = "# 日本語のコメント\n"
+    data = line.encode() * 20 + b"# \xe6\xff\n"
+    assert text(read_bytes(root, data)).startswith(line * 20)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "empty"),
+        (b" \n\t\r\n", "empty"),
+        (b"\xef\xbb\xbf\n", "empty"),
+        (b"plain text with one \0 in it\n", "binary"),
+        (b"a" * 100_000 + b"\0", "binary"),
+        (bytes(range(1, 9)) * 20 + b"text", "binary"),
+        (b"\xff\xfe" + bytes(range(256)) * 8 + b"\0\0" * 200, "binary"),
+        ("Съешь же ещё этих мягких французских булок".encode("cp1251"), "not text"),
+        ("これは日本語の文章です。".encode("shift-jis"), "not text"),
+    ],
+)
+def test_what_is_no_text_is_skipped_with_its_reason(root: Path, data: bytes, expected: str) -> None:
+    assert reason(read_bytes(root, data)) == expected
+
+
+LONG_PARAGRAPHS = b"A sentence of an ordinary length. " * 100 + b"\n"
+BUNDLE = b"/* licence */\n" * 200 + b"var a=function(){};" * 1200
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "expected"),
+    [
+        ("app.js", b"var a=1;" * 1000, "minified"),
+        ("app.js", BUNDLE, "minified"),
+        ("app.css", BUNDLE, "minified"),
+        ("data.json", b'{"a": 1},' * 1000, "lines too long"),
+        ("data.json", b'{"a": 1}', ""),
+        (
+            "book.ipynb",
+            b'{\n "cells": 1,\n' * 200 + b'"' + b"iVBOR" * 5000 + b'"}',
+            "lines too long",
+        ),
+        ("table.py", b"T = '" + b"x" * 9000 + b"'\n", "lines too long"),
+        ("table.py", b"x = 1\n" * 5000 + b"T = '" + b"x" * 30_000 + b"'\n", ""),
+        ("notes.md", LONG_PARAGRAPHS * 5, ""),
+        ("README.md", b"![](data:image/png;base64," + b"iVBOR" * 9000 + b")\n", ""),
+        ("app.js", b"const a = 1;\n" * 5000, ""),
+    ],
+)
+def test_long_lines_are_judged_by_the_kind_of_file(
+    root: Path, path: str, data: bytes, expected: str
+) -> None:
+    assert reason(read_bytes(root, data, path=path)) == expected
+
+
+def test_a_private_key_is_left_out_whatever_its_file_is_called(root: Path) -> None:
+    key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
+    assert reason(read_bytes(root, key.encode(), path="deploy.txt")) == "may hold secrets"
+    about = f"A key begins with {key}"
+    assert reason(read_bytes(root, about.encode(), path="notes.md")) == ""
+
+
+def test_a_private_key_that_the_source_asks_for_comes_in(root: Path) -> None:
+    key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
+    (root / "id_rsa").write_text(key)
+    for excludes, expected in (((), ReadSkipped), (("!id_rsa",), TextRead)):
+        (file,) = walk(root, max_file_bytes=1000, excludes=excludes).files
+        assert bool(file.skip_reason) is (expected is ReadSkipped)
+        read = read_text(root, replace(file, skip_reason=""), max_file_bytes=1000)
+        assert isinstance(read, expected)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("// Code generated by protoc-gen-go. DO NOT EDIT.\n", "generated"),
+        ("// <auto-generated>\n//   by a tool\n", "generated"),
+        ("//------\n// <auto-generated/>\n", "generated"),
+        ("/**\n * @generated SignedSource<<abc>>\n */\n", "generated"),
+        ("# @generated by cargo\n", "generated"),
+        ("<!-- @generated -->\n", "generated"),
+        ("MARKER = '@generated'\n", ""),
+        ("# mail someone@generated.example.org\n", ""),
+        ("# Generated by Django 5.2 on 2025-01-01\n", ""),
+        ("// Code generated by hand, edit at will\n", ""),
+        ("\n" * 30 + "# @generated\n", ""),
+    ],
+)
+def test_generated_code_is_told_by_a_comment_at_its_top(
+    root: Path, head: str, expected: str
+) -> None:
+    assert reason(read_bytes(root, (head + "x = 1\n").encode())) == expected
+
+
+def test_the_size_limit_holds_for_a_file_that_grew_since_the_walk(root: Path) -> None:
+    (root / "a.py").write_bytes(b"x" * 2049)
+    assert read(root, "a.py", limit=2048) == ReadSkipped("larger than 2 KiB")
+    assert text(read(root, "a.py", limit=2049)) == "x" * 2049
+
+
+def test_a_file_that_went_away_is_gone(root: Path) -> None:
+    (root / "file").write_text("x\n")
+    assert read(root, "gone.py") == FileGone()
+    assert read(root, "file/below.py") == FileGone()
+
+
+def test_what_replaced_a_file_since_the_walk_is_not_opened(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "target").write_text("x\n")
+    (root / "link.py").symlink_to("target")
+    (root / "loop.py").symlink_to("loop.py")
+    (root / "folder.py").mkdir()
+    os.mkfifo(root / "pipe.py")
+    assert read(root, "link.py") == ReadSkipped("symbolic link")
+    assert read(root, "loop.py") == ReadSkipped("symbolic link")
+    assert read(root, "folder.py") == ReadSkipped("not a regular file")
+    assert read(root, "pipe.py") == ReadSkipped("not a regular file")
+    monkeypatch.chdir(root)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket.py")
+        assert read(root, "socket.py") == ReadSkipped("not a regular file")
+
+
+def test_a_file_that_cannot_be_read_is_to_be_tried_again(
+    locked_root: Path, drop_privileges: Callable[[], None]
+) -> None:
+    (locked_root / "a.py").write_text("x\n")
+    (locked_root / "a.py").chmod(0)
+    drop_privileges()
+    assert read(locked_root, "a.py") == ReadFailed("Permission denied")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
+def test_no_descriptor_is_left_open(root: Path) -> None:
+    (root / "folder.py").mkdir()
+    (root / "a.py").write_text("x\n")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for path in ("folder.py", "a.py", "gone.py"):
+        read(root, path)
+        read(root, path, limit=1)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -1,0 +1,117 @@
+"""A walk that knows what an earlier one found sees what a walk of everything would see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.disk import walk as walk_module
+from memory_sidecar.disk.walk import Scan, walk
+
+Write = Callable[..., None]
+LIMIT = 1 << 20
+
+
+@pytest.fixture(params=["in a repository", "outside of one"])
+def tree(request: pytest.FixtureRequest, root: Path, write: Write) -> Path:
+    if request.param == "in a repository":
+        subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    write("a.py", "pkg/b.py", "pkg/deep/c.py", "docs/readme.md")
+    write(".gitignore", text="*.log\nsecret/\n")
+    write("pkg/.gitignore", text="local.py\n")
+    return root
+
+
+def rewalk(root: Path, change: Callable[[], object]) -> tuple[Scan, Scan]:
+    """What a recheck and a whole walk see after `change`."""
+    known = {file.path: file.stamp for file in walk(root, max_file_bytes=LIMIT).files}
+    change()
+    return walk(root, max_file_bytes=LIMIT, known=known), walk(root, max_file_bytes=LIMIT)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda root: None,
+    "a saved file": lambda root: (root / "pkg/b.py").write_text("changed = 1\n"),
+    "a new file": lambda root: (root / "pkg/deep/new.py").write_text("x = 1\n"),
+    "a new file that is ignored": lambda root: (root / "pkg/local.py").write_text("x = 1\n"),
+    "an ignored folder": lambda root: _write(root / "pkg/secret/key.py"),
+    "a folder left out by its name": lambda root: _write(root / "pkg/node_modules/x.js"),
+    "new folders": lambda root: _write(root / "pkg/new/er/file.py"),
+    "an empty folder": lambda root: (root / "pkg/empty").mkdir(),
+    "a deleted file": lambda root: (root / "pkg/deep/c.py").unlink(),
+    "a renamed folder": lambda root: (root / "pkg/deep").rename(root / "docs/deep"),
+    "a folder in place of a file": lambda root: _swap_in_folder(root / "a.py"),
+    "a link in place of a folder": lambda root: _swap_in_link(root / "docs"),
+    "a changed rule": lambda root: (root / "pkg/.gitignore").write_text("deep/\n"),
+    "a rule that is gone": lambda root: (root / ".gitignore").unlink(),
+    "a rule of a folder's own": lambda root: (root / "docs/.sidecarignore").write_text("*.md\n"),
+    "a folder let through": lambda root: _let_through(root, "dist"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_it_sees_what_a_whole_walk_sees_after(tree: Path, change: str) -> None:
+    quick, whole = rewalk(tree, lambda: CHANGES[change](tree))
+    assert quick == whole
+
+
+def test_an_unreadable_folder_is_named(tree: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    quick, whole = rewalk(tree, lambda: (tree / "pkg/deep").chmod(0o000))
+    (tree / "pkg/deep").chmod(0o755)
+    assert quick.unreadable == whole.unreadable == ("pkg/deep",)
+
+
+def test_many_new_files_are_all_seen(tree: Path) -> None:
+    def add() -> None:
+        for number in range(2 * walk_module.MAX_STARTS):
+            (tree / f"pkg/new{number}.py").write_text("x = 1\n")
+
+    quick, whole = rewalk(tree, add)
+    assert quick == whole
+    assert len(quick.files) > walk_module.MAX_STARTS
+
+
+def test_rules_that_hold_already_are_not_asked(tree: Path) -> None:
+    """The price of being quick: a rule from outside of the source waits for a whole walk."""
+    exclude = tree / ".git/info/exclude"
+    if not exclude.parent.is_dir():
+        pytest.skip("it has no rules from outside")
+    quick, whole = rewalk(tree, lambda: exclude.write_text("docs/\n"))
+    assert "docs/readme.md" in {file.path for file in quick.files}
+    assert "docs/readme.md" not in {file.path for file in whole.files}
+
+
+def test_rules_above_a_source_without_a_repository_are_not_its_own(
+    root: Path, write: Write
+) -> None:
+    write("proj/pkg/a.py", "proj/pkg/b.log")
+    write(".gitignore", text="*.log\n")
+    part = walk(root / "proj", max_file_bytes=LIMIT, under=["pkg/b.log"])
+    assert [file.path for file in part.files] == ["pkg/b.log"]
+
+
+def _write(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text("x = 1\n")
+
+
+def _let_through(root: Path, folder: str) -> None:
+    _write(root / folder / "x.py")
+    (root / ".sidecarignore").write_text(f"!{folder}/\n")
+
+
+def _swap_in_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "inside.py").write_text("x = 1\n")
+
+
+def _swap_in_link(folder: Path) -> None:
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to("moved")

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.errors import (
+    NotFound,
+    PathRefused,
+    StoreForeign,
+    StoreNewer,
+    StoreReadOnly,
+    UsageError,
+)
+from memory_sidecar.disk.registry import Registry, Source
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the registry's file is going to be; its folder does not exist yet."""
+    return tmp_path / "state" / "codebase" / "sources.json"
+
+
+@pytest.fixture
+def registry(path: Path) -> Registry:
+    return Registry(path)
+
+
+def folder(tmp_path: Path, name: str) -> Path:
+    (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    return tmp_path / name
+
+
+def test_a_missing_file_holds_no_sources_and_is_not_made_by_reading(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    assert registry.all() == []
+    assert registry.containing(tmp_path) is None
+    assert not path.parent.exists()
+
+
+def test_sources_survive_in_the_order_of_registration(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    shop = registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
+    app = registry.add(folder(tmp_path, "app"), name="mobile")
+    assert shop == Source("shop", tmp_path / "shop", ("*.txt",))
+    assert app == Source("mobile", tmp_path / "app")
+    assert Registry(path).all() == [shop, app]
+    assert registry.get("mobile") == app
+
+
+def test_the_same_root_is_registered_once_however_it_is_spelled(
+    registry: Registry, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = registry.add(folder(tmp_path, "shop"))
+    written = path.stat().st_mtime_ns, path.read_bytes()
+    (tmp_path / "link").symlink_to("shop")
+    monkeypatch.chdir(tmp_path)
+    for spelling in (Path("shop"), Path("./shop/../shop"), tmp_path / "link"):
+        assert registry.add(spelling) == shop
+    assert registry.add(tmp_path / "shop", name="shop") == shop
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == written
+
+
+def test_further_excludes_are_added(registry: Registry, tmp_path: Path) -> None:
+    registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
+    source = registry.add(tmp_path / "shop", excludes=("docs/", "*.txt"))
+    assert source.excludes == ("*.txt", "docs/")
+    assert registry.add(tmp_path / "shop") == source
+    assert registry.all() == [source]
+
+
+@pytest.mark.parametrize(
+    ("folder_name", "name"),
+    [
+        ("My Shop (v2)", "My-Shop-v2"),
+        (".dotfiles", "dotfiles"),
+        ("ünï", "n"),
+        ("コード", "source"),
+        ("x" * 100, "x" * 64),
+        ("a\nb", "a-b"),
+    ],
+)
+def test_a_name_is_made_from_the_folders(
+    registry: Registry, tmp_path: Path, folder_name: str, name: str
+) -> None:
+    assert registry.add(folder(tmp_path, folder_name)).name == name
+
+
+def test_made_names_are_unique_without_regard_to_case(registry: Registry, tmp_path: Path) -> None:
+    roots = [folder(tmp_path, name) for name in ("a/shop", "b/Shop", "c/shop", "d/" + "x" * 64)]
+    assert [registry.add(root).name for root in roots] == ["shop", "Shop-2", "shop-3", "x" * 64]
+    assert registry.add(folder(tmp_path, "e/" + "x" * 64)).name == "x" * 62 + "-2"
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", "-x", "x" * 65, "a b", "SHOP", "writer.lock"])
+def test_a_name_that_is_taken_or_no_name_is_refused(
+    registry: Registry, tmp_path: Path, name: str
+) -> None:
+    registry.add(folder(tmp_path, "shop"))
+    with pytest.raises(UsageError):
+        registry.add(folder(tmp_path, "other"), name=name)
+    assert [source.name for source in registry.all()] == ["shop"]
+
+
+@pytest.mark.parametrize("glob", ["[", "!!keep.py", ""])
+def test_an_exclude_that_is_no_glob_is_not_registered(
+    registry: Registry, tmp_path: Path, glob: str
+) -> None:
+    with pytest.raises(UsageError):
+        registry.add(folder(tmp_path, "shop"), excludes=(glob,))
+    assert registry.all() == []
+
+
+def test_a_registered_root_keeps_its_name(registry: Registry, tmp_path: Path) -> None:
+    registry.add(folder(tmp_path, "shop"))
+    with pytest.raises(UsageError, match="registered as 'shop'"):
+        registry.add(tmp_path / "shop", name="store")
+
+
+def test_a_root_that_is_no_readable_folder_is_refused(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x\n")
+    (tmp_path / "loop").symlink_to("loop")
+    for root in ("gone", "file", "loop", "file/below"):
+        with pytest.raises(PathRefused):
+            registry.add(tmp_path / root)
+    assert not path.exists()
+
+
+def test_a_locked_folder_is_refused(
+    registry: Registry, locked_root: Path, drop_privileges: Callable[[], None]
+) -> None:
+    (locked_root / "shop").mkdir(mode=0)
+    drop_privileges()
+    with pytest.raises(PathRefused, match="Permission denied"):
+        registry.add(locked_root / "shop")
+
+
+def test_containing_finds_the_innermost_source(registry: Registry, tmp_path: Path) -> None:
+    outer = registry.add(folder(tmp_path, "shop"))
+    inner = registry.add(folder(tmp_path, "shop/lib/pay"))
+    folder(tmp_path, "shop2")
+    assert registry.containing(tmp_path / "shop/lib/pay/src/a.py") == inner
+    assert registry.containing(tmp_path / "shop/lib/pay") == inner
+    assert registry.containing(tmp_path / "shop/lib") == outer
+    assert registry.containing(tmp_path / "shop2") is None
+    (tmp_path / "link").symlink_to("shop/lib/pay")
+    assert registry.containing(tmp_path / "link/src") == inner
+
+
+def test_a_removed_source_is_forgotten(registry: Registry, tmp_path: Path) -> None:
+    shop, app = (registry.add(folder(tmp_path, name)) for name in ("shop", "app"))
+    assert registry.remove("shop") == shop
+    assert registry.all() == [app]
+    for unknown in (registry.remove, registry.get):
+        with pytest.raises(NotFound) as caught:
+            unknown("shop")
+        assert caught.value.hint == "registered are: app"
+
+
+def test_what_a_newer_build_added_to_the_file_survives(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    registry.add(folder(tmp_path, "shop"))
+    document = json.loads(path.read_text())
+    document["theme"] = {"dark": True}
+    document["sources"][0]["kind"] = "code"
+    path.write_text(json.dumps(document))
+    registry.add(folder(tmp_path, "app"))
+    registry.add(tmp_path / "shop", excludes=("*.txt",))
+    after = json.loads(path.read_text())
+    assert after["theme"] == {"dark": True}
+    assert after["sources"][0]["kind"] == "code"
+    assert after["sources"][0]["excludes"] == ["*.txt"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[]", "null", "\udcff", '{"version": "1"}', '{"sources": []}', '{"version": 1}'),
+        *('{"version": 1, "sources": {"a": 1}}', '{"version": 1, "sources": [{"name": "a"}]}'),
+        '{"version": 1, "sources": [{"name": "a", "root": 3}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "/a", "excludes": null}]}',
+        '{"version": 1, "sources": [{"name": "../../../precious", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "..", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "a/b", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "a\\u0000", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "/a", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "writer.lock", "root": "/a"}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "/a"}, {"name": "A", "root": "/b"}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "a"}]}',
+        '{"version": 1, "sources": [{"name": "a", "root": "/a/../b"}]}',
+    ],
+)
+def test_a_broken_file_is_named_and_never_overwritten(
+    registry: Registry, path: Path, tmp_path: Path, content: str
+) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    before = path.read_bytes()
+    for call in (
+        registry.all,
+        lambda: registry.add(folder(tmp_path, "shop")),
+        lambda: registry.remove("a"),
+    ):
+        with pytest.raises(StoreForeign) as caught:
+            call()
+        assert str(path) in caught.value.message
+        assert "move it away" in caught.value.hint
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
+def test_a_file_of_another_user_is_not_believed(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    registry.add(folder(tmp_path, "shop"))
+    os.chown(path, 12345, 12345)
+    with pytest.raises(StoreForeign, match="owned by another user"):
+        registry.all()
+
+
+def test_our_own_data_is_no_source(path: Path, tmp_path: Path) -> None:
+    registry = Registry(path, data_dirs=[tmp_path])
+    for name in ("", "knowledge", "knowledge/a", "state", "episodic", "archive/a"):
+        for force in (True, False):
+            with pytest.raises(PathRefused, match="data of memory-sidecar"):
+                registry.add(folder(tmp_path, name), force=force)
+    assert registry.add(folder(tmp_path, "projects/shop")).name == "shop"
+
+
+def test_all_that_the_user_has_is_a_source_only_if_they_insist(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder(tmp_path, "home/user")
+    monkeypatch.setenv("HOME", str(home))
+    for root in (home, home.parent, Path("/"), Path("~")):
+        with pytest.raises(PathRefused, match="everything that you have") as caught:
+            registry.add(root)
+        assert "--force" in caught.value.hint
+    assert registry.add(folder(home, "shop")).name == "shop"
+    assert registry.add(home, force=True).root == home
+    assert registry.add(home).root == home
+
+
+def test_a_file_of_a_later_version_is_left_alone(registry: Registry, path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text('{"version": 2, "places": []}')
+    with pytest.raises(StoreNewer):
+        registry.all()
+
+
+def test_a_root_whose_name_is_not_utf8_comes_back(registry: Registry, tmp_path: Path) -> None:
+    root = folder(tmp_path, os.fsdecode(b"caf\xe9"))
+    assert registry.add(root).root == root
+    assert registry.get("caf").root == root
+
+
+def test_a_read_only_data_directory_is_named(
+    locked_root: Path, tmp_path: Path, drop_privileges: Callable[[], None]
+) -> None:
+    (locked_root / "shop").mkdir()
+    drop_privileges()
+    with pytest.raises(StoreReadOnly):
+        Registry(locked_root / "state" / "sources.json").add(locked_root / "shop")
+
+
+ADD_TEN = """
+import sys
+from pathlib import Path
+from memory_sidecar.disk.registry import Registry
+registry = Registry(Path(sys.argv[1]))
+for number in range(10):
+    root = Path(sys.argv[2], f"{sys.argv[3]}-{number}")
+    root.mkdir()
+    registry.add(root)
+"""
+
+
+def test_processes_that_add_at_once_lose_nothing(
+    registry: Registry, path: Path, tmp_path: Path
+) -> None:
+    roots = folder(tmp_path, "roots")
+    processes = [
+        subprocess.Popen([sys.executable, "-c", ADD_TEN, str(path), str(roots), who])
+        for who in ("one", "two", "three")
+    ]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    names = {source.name for source in registry.all()}
+    assert names == {f"{who}-{n}" for who in ("one", "two", "three") for n in range(10)}
+    assert {entry.name for entry in path.parent.iterdir()} <= {"sources.json", "sources.lock"}

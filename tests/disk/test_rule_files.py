@@ -1,0 +1,106 @@
+"""No file of rules can make a walk hang, read what lies elsewhere, or take much memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.disk.rule_files import MAX_RULES, MAX_RULES_BYTES
+from memory_sidecar.disk.walk import walk
+
+Write = Callable[..., None]
+Git = Callable[..., str]
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
+
+
+def paths(root: Path, *under: str) -> list[str]:
+    scan = walk(root, max_file_bytes=1 << 20, under=under or None)
+    return [file.path for file in scan.files]
+
+
+def zero(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def linked_fifo(path: Path) -> None:
+    os.mkfifo(path.with_name("fifo"))
+    path.symlink_to("fifo")
+
+
+def link_out(path: Path) -> None:
+    (path.parents[2] / "secret").write_text("*\n")
+    path.symlink_to(path.parents[2] / "secret")
+
+
+def large(path: Path) -> None:
+    path.write_bytes(b"a" * (MAX_RULES_BYTES + 1))
+
+
+def many(path: Path) -> None:
+    path.write_text("*a*b*\n" * (MAX_RULES + 1))
+
+
+@pytest.mark.parametrize("make", [zero, fifo, linked_fifo, link_out, large, many])
+@pytest.mark.parametrize("name", [".gitignore", ".sidecarignore"])
+def test_what_cannot_be_read_is_named(
+    root: Path, write: Write, make: Callable[[Path], None], name: str
+) -> None:
+    write("x.py", "a/y.py", "b/z.py")
+    make(root / "a" / name)
+    for under in ((), ("a",), ("b",)):
+        with pytest.raises(PathRefused, match="cannot be followed"):
+            paths(root, *under)
+
+
+@pytest.mark.parametrize("folder", ["node_modules", ".git", "ignored"])
+def test_a_folder_that_is_left_out_cannot_harm_either(
+    root: Path, write: Write, folder: str
+) -> None:
+    """The walker reads the rules in it all the same."""
+    write(".gitignore", text="ignored/\n")
+    write("x.py", f"{folder}/y.py")
+    fifo(root / folder / ".gitignore")
+    with pytest.raises(PathRefused, match="not a regular file"):
+        paths(root)
+
+
+def test_a_git_directory_elsewhere_is_looked_at_too(root: Path, write: Write, git: Git) -> None:
+    write("x.py", "evil/info/y", "sub/z.py")
+    (root / "sub/.git").write_text("gitdir: ../evil\n")
+    assert "sub/z.py" in paths(root)
+    fifo(root / "evil/commondir")
+    with pytest.raises(PathRefused, match="commondir"):
+        paths(root)
+    (root / "evil/commondir").unlink()
+    fifo(root / "evil/info/exclude")
+    with pytest.raises(PathRefused, match="exclude"):
+        paths(root)
+    (root / "sub/.git").write_text("g" * 100_000)
+    with pytest.raises(PathRefused, match=r"larger than 4 KiB"):
+        paths(root)
+
+
+def test_rules_above_a_source_are_looked_at_where_they_count(
+    root: Path, write: Write, git: Git
+) -> None:
+    git("init", "-q")
+    write("pkg/x.py")
+    fifo(root / ".gitignore")
+    with pytest.raises(PathRefused, match="not a regular file"):
+        paths(root / "pkg")
+
+
+def test_a_link_within_the_source_counts(root: Path, write: Write) -> None:
+    write("rules", text="*.log\n")
+    write("a/x.log", "a/y.py")
+    (root / "a/.gitignore").symlink_to("../rules")
+    assert paths(root) == ["a/.gitignore", "a/y.py", "rules"]

@@ -1,0 +1,307 @@
+"""What a watch does when the root goes away, events are lost, or the system gives no more."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from watchdog.observers.polling import PollingObserver
+
+from memory_sidecar.disk.observe import Observer, Report, TreeObserver, open_observer
+from tests.disk.conftest import Watching
+
+if TYPE_CHECKING:
+    from tests.disk.conftest import Heard
+
+Write = Callable[..., None]
+StartWatch = Callable[..., Watching]
+
+LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="breaks inotify")
+
+
+class Breakable:
+    """The system's observer, with a limit of its own, and events that can be lost."""
+
+    def __init__(self, root: Path, report: Report, *, limit: int) -> None:
+        self._report = report
+        self._observer = open_observer(root, report)
+        self.limit = limit
+        self.is_reliable = True
+
+    @property
+    def folders(self) -> frozenset[str]:
+        return self._observer.folders
+
+    def add(self, folder: str) -> None:
+        if len(self.folders) >= self.limit:
+            raise OSError(errno.ENOSPC, "inotify watch limit reached")
+        self._observer.add(folder)
+
+    def discard(self, folder: str) -> None:
+        self._observer.discard(folder)
+
+    def close(self) -> None:
+        self._observer.close()
+
+    def lose_events(self) -> None:
+        self._observer.close()  # whatever happens now is not heard
+        self.is_reliable = False
+        self._report("")
+
+
+class Opened:
+    """Opens breakable observers, and keeps them for the test."""
+
+    def __init__(self, *, limit: int = 1_000) -> None:
+        self.limit = limit
+        self.observers: list[Breakable] = []
+
+    def __call__(self, root: Path, report: Report) -> Observer:
+        if not self.limit:
+            raise OSError(errno.EMFILE, "inotify instance limit reached")
+        self.observers.append(Breakable(root, report, limit=self.limit))
+        return self.observers[-1]
+
+
+def test_after_lost_events_everything_is_scanned_and_watched_anew(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    write("pkg/a.py")
+    opened = Opened()
+    start_watch(observe=opened)
+    opened.observers[0].lose_events()
+    heard.wait_for_everything()
+    write("pkg/a.py", text="x = 2\n")
+    heard.wait_for("pkg/a.py")
+    assert len(opened.observers) == 2
+
+
+@pytest.mark.parametrize("which", ["emitter", "dispatcher"])
+def test_a_thread_that_died_is_noticed_by_the_next_scan(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, which: str
+) -> None:
+    write("pkg/a.py")
+    trees: list[PollingObserver] = []
+
+    def open_tree() -> PollingObserver:
+        trees.append(PollingObserver(timeout=0.02))
+        return trees[-1]
+
+    watch = start_watch(observe=partial(TreeObserver, open_tree=open_tree))
+    (emitter,) = trees[0].emitters
+    dying = emitter if which == "emitter" else trees[0]
+    dying.stop()
+    dying.join()
+    watch.follow(["pkg"])
+    heard.wait_for_everything()
+    write("pkg/a.py", text=LONGER)
+    heard.wait_for("pkg/a.py")
+    assert len(trees) == 2
+
+
+@linux_only
+def test_an_overflow_of_the_systems_queue_is_noticed(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    queued = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    write("pkg/a.py")
+    at_once = threading.Event()
+    stuck: list[Observer] = []
+
+    def observe(root: Path, report: Report) -> Observer:
+        def wait_and_report(path: str) -> None:
+            at_once.wait()  # the reading thread hangs, and the queue fills up
+            report(path)
+
+        stuck.append(open_observer(root, wait_and_report))
+        return stuck[-1]
+
+    start_watch(observe=observe)
+    try:
+        for _ in range(queued // 2 + 5_000):  # two kinds of events, so that they are not merged
+            (root / "pkg/a.py").touch()
+            os.truncate(root / "pkg/a.py", 1)
+    finally:
+        at_once.set()
+    heard.wait_for_everything()
+    heard.wait_until(lambda: len(stuck) == 2)
+    heard.forget()
+    write("pkg/b.py")
+    heard.wait_for("pkg/b.py")
+
+
+def test_a_root_that_goes_away_is_told_once_and_watched_again_when_it_is_back(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    write("pkg/a.py")
+    start_watch()
+    aside = root.with_name("aside")
+    root.rename(aside)
+    heard.wait_for_everything()
+    assert heard.everything == 1
+    heard.forget()
+    aside.rename(root)
+    heard.wait_for_everything()
+    write("pkg/a.py", text="x = 2\n")
+    heard.wait_for("pkg/a.py")
+
+
+def test_a_deleted_root_that_is_made_again_is_another_folder(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    write("pkg/a.py")
+    start_watch()
+    for _ in range(3):
+        shutil.rmtree(root)
+        heard.wait_for_everything()
+        heard.forget()
+        write("pkg/a.py")
+        heard.wait_for_everything()
+        heard.forget()
+        write("pkg/a.py", text="x = 2\n")
+        heard.wait_for("pkg/a.py")
+
+
+def test_a_root_that_is_replaced_unseen_is_noticed_when_it_is_followed(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
+) -> None:
+    # The folder above is renamed: the system tells nobody.
+    inner = root / "inner"
+    write("inner/pkg/a.py")
+    watch = Watching(inner, on_settled=heard, debounce_ms=20, poll_ms=20)
+    watch.begin(["pkg"])
+    try:
+        root.rename(tmp_path / "aside")
+        write("inner/pkg/a.py")
+        watch.follow(["pkg"])
+        heard.wait_for_everything()
+        write("inner/pkg/a.py", text="x = 2\n")
+        heard.wait_for("pkg/a.py")
+    finally:
+        watch.stop()
+
+
+def test_a_watch_may_start_before_its_root_is_there(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    root.rmdir()
+    start_watch("pkg")
+    write("pkg/a.py")
+    heard.wait_for_everything()
+    write("pkg/b.py")
+    heard.wait_for("pkg/b.py")
+
+
+def test_a_file_in_the_place_of_the_root_is_a_root_that_is_gone(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    start_watch()
+    root.rmdir()
+    root.write_text("not a folder")
+    heard.wait_for_everything()
+    root.unlink()
+    heard.forget()
+    write("a.py")
+    heard.wait_for_everything()
+
+
+def test_beyond_the_limit_folders_are_polled_and_named(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    write("a/f.py", "b/f.py", "c/f.py", "c/gone.py", "c/sub/f.py")
+    opened = Opened(limit=3)
+    watch = start_watch(observe=opened)
+    assert list(watch.unwatched) == ["c", "c/sub"]
+    assert "polled instead of watched" in watch.limit_notice
+    assert "fs.inotify.max_user_watches" in watch.limit_notice
+    write("a/f.py", "c/f.py", "c/sub/f.py", text=LONGER)
+    write("c/new.py")
+    (root / "c/gone.py").unlink()
+    heard.wait_for("a/f.py", "c/f.py", "c/sub/f.py", "c/new.py", "c/gone.py")
+    assert not heard.everything
+
+    shutil.rmtree(root / "c/sub")
+    heard.wait_for("c/sub")
+    opened.observers[0].limit = 1_000
+    watch.follow(["a", "b", "c"])
+    assert not watch.unwatched
+    assert not watch.limit_notice
+    heard.forget()
+    write("c/f.py", text="x = 3\n")
+    heard.wait_for("c/f.py")
+
+
+def test_without_an_observer_everything_is_polled(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard
+) -> None:
+    write("a/f.py", "b.py", "node_modules/m/index.js")
+    opened = Opened(limit=0)
+    watch = start_watch(observe=opened)
+    assert list(watch.unwatched) == ["", "a"]
+    assert "fs.inotify.max_user_instances" in watch.limit_notice
+    write("a/f.py", "b.py", "node_modules/m/index.js", text=LONGER)
+    heard.wait_for("a/f.py", "b.py")
+    assert heard.paths == {"a/f.py", "b.py"}
+
+    opened.limit = 1_000
+    write("b.py", text=2 * LONGER)
+    heard.wait_for_everything()  # watched from here on, so what came before has to be looked for
+    assert not watch.unwatched
+
+
+REAL_LIMITS = """
+import sys, threading
+from pathlib import Path
+from memory_sidecar.disk.watch import Watch
+
+root, folders = Path(sys.argv[1]), sys.argv[2:]
+heard = threading.Event()
+watch = Watch(root, on_change=lambda path: heard.set(), poll_ms=0)
+watch.start(folders)
+print(*watch.unwatched, sep=",")
+print(watch.limit_notice)
+(root / folders[-1] / "new.py").touch()
+watch.look()
+assert heard.wait(20)
+watch.stop()
+"""
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("setting", "allowed", "polled"),
+    [("max_inotify_watches", 2, "b,c"), ("max_inotify_instances", 0, ",a,b,c")],
+)
+def test_the_systems_real_limits_are_recognised(
+    root: Path, write: Write, setting: str, allowed: int, polled: str
+) -> None:
+    write("a/f.py", "b/f.py", "c/f.py")
+    # In a user namespace of its own, a process can lower its limits without being root.
+    lower = f'echo {allowed} > /proc/sys/user/{setting} || exit 77; exec "$@"'
+    command = ["unshare", "-Ur", "sh", "-c", lower, "sh", sys.executable, "-c", REAL_LIMITS]
+    if not shutil.which("unshare"):
+        pytest.skip("there is no unshare")
+    done = subprocess.run(
+        [*command, str(root), "a", "b", "c"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("user namespaces are not allowed")
+    assert done.returncode == 0, done.stderr
+    folders, notice = done.stdout.splitlines()
+    assert folders == polled
+    assert "fs.inotify.max_user_" in notice

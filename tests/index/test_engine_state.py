@@ -1,0 +1,74 @@
+"""A state that would end the process is found out before it is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.index.engine_state import (
+    MAX_UNCLEAN_ENDS,
+    StateBroken,
+    UncleanEnds,
+    check_state,
+)
+from memory_sidecar.index.reporter import Silent
+from tests.conftest import write_memory
+
+
+@pytest.fixture
+def state(make_agent, data_dir: Path) -> Path:
+    """Of an agent with one memory: CocoIndex's folder."""
+    write_memory(data_dir / "knowledge" / "architect", "one.md", "The first.")
+    agent = make_agent()
+    agent.up_to_date(Silent())
+    agent.close()
+    return data_dir / "knowledge" / ".state" / "architect" / "memories" / "cocoindex"
+
+
+def test_a_state_that_is_whole_or_not_there_is_fine(state, tmp_path):
+    check_state(state)
+    check_state(tmp_path)
+
+
+@pytest.mark.parametrize("size", [0, 20, 4_096, 10_000])
+def test_a_state_that_is_cut_off_is_broken(state, size):
+    os.truncate(state / "mdb" / "data.mdb", size)
+    with pytest.raises(StateBroken):
+        check_state(state)
+
+
+def test_a_header_that_is_none_is_broken(state):
+    with (state / "mdb" / "data.mdb").open("r+b") as file:
+        file.write(bytes(range(256)))
+    with pytest.raises(StateBroken, match="header is damaged"):
+        check_state(state)
+
+
+@pytest.mark.parametrize("count", [MAX_UNCLEAN_ENDS])
+def test_ends_before_it_was_of_use_are_counted(tmp_path, count):
+    for _ in range(count):
+        UncleanEnds(tmp_path / "opened").begin()
+    with pytest.raises(StateBroken, match=f"ended {count} times"):
+        UncleanEnds(tmp_path / "opened").begin()
+
+
+def test_ends_after_it_was_of_use_are_not_counted(tmp_path):
+    for _ in range(2 * MAX_UNCLEAN_ENDS):
+        ends = UncleanEnds(tmp_path / "opened")
+        ends.begin()
+        ends.end()
+
+
+def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir, notices):
+    os.truncate(state / "mdb" / "data.mdb", 10_000)
+    folder = data_dir / "knowledge" / "architect"
+    write_memory(folder, "two.md", "The second.")
+    agent = make_agent()
+    agent.take_up(["two.md"], reporter=notices)
+    assert notices.has("the state of memories is broken (it is cut off: 10000 bytes")
+    with agent.up_to_date(notices).reading() as connection:
+        paths = [row[0] for row in connection.execute("SELECT path FROM memories ORDER BY path")]
+    assert paths == ["one.md", "two.md"]
+    assert (state.parent.with_name("memories.broken") / "cocoindex").is_dir()

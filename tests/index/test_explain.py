@@ -1,0 +1,57 @@
+"""In every search, what is told of a score adds up to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.agents.sessions import Sessions
+from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
+from memory_sidecar.sessions.model import SessionQuery
+from tests.conftest import write_memory
+
+NOW = 1_772_356_320_000
+
+
+def adds_up(hits) -> bool:
+    assert hits
+    return all(sum(hit.explanation.terms.values()) == pytest.approx(hit.score) for hit in hits)
+
+
+@pytest.mark.parametrize("mode", SearchMode)
+def test_of_code(make_codebase, project, mode):
+    (project / "tests").mkdir()
+    (project / "tests" / "test_cart.py").write_text("def test_total_price(): ...\n")
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    for text in ("total_price", "shop/cart.py", "charge the card of a customer", "price of order"):
+        hits = codebase.search(CodeQuery(text, mode=mode), reporter=Silent())
+        assert adds_up(hits)
+    codebase.index([project], reporter=Silent(), full=True)
+    (project / "late.py").write_text("def late_price(): ...\n")
+    codebase.index([project], reporter=Silent(), embed=False)
+    late = codebase.search(CodeQuery("late price", mode=mode), reporter=Silent())
+    assert adds_up(late)
+
+
+@pytest.mark.parametrize("mode", SearchMode)
+def test_of_memories(make_agent, data_dir, mode):
+    folder = data_dir / "knowledge" / "architect"
+    for number in range(5):
+        write_memory(folder, f"m{number}.md", f"Retry with a delay of {number} seconds.")
+    write_memory(folder, "old.md", "Retry at once.", status="superseded", updated_at="2020-01-01")
+    agent = make_agent(clock=lambda: NOW)
+    everything = MemoryFilter(with_superseded=True)
+    for text in ("retry with a delay", "retry as m3.md says"):
+        query = MemoryQuery(text=text, mode=mode, filter=everything)
+        assert adds_up(agent.query(query, reporter=Silent()))
+
+
+@pytest.mark.parametrize("mode", SearchMode)
+def test_of_sessions(make_agent, mode):
+    sessions = Sessions(make_agent(), clock=lambda: NOW, reporter=Silent())
+    told = ("where is the token", "in the header", "and the refresh", "every hour", "thanks")
+    messages = [{"role": "user", "content": text} for text in told]
+    sessions.save({"session_id": "a", "messages": messages})
+    assert adds_up(sessions.search(SessionQuery(text="token header refresh", mode=mode)))

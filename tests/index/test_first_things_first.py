@@ -1,0 +1,73 @@
+"""What is built and embedded first: what someone works on, and of that what is soon done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.model import SourceFile
+from memory_sidecar.disk.walk import Scan
+from memory_sidecar.index.source import changes
+
+HOUR_NS, SECOND_NS = 3600 * 10**9, 10**9
+NOON_NS = 500_000 * HOUR_NS
+
+
+@pytest.fixture
+def codebase(make_codebase):
+    return make_codebase()
+
+
+def order_of(*files: tuple[str, int, int]) -> list[str]:
+    """The names of files, given with their time and size, as they would be built."""
+    found = tuple(SourceFile(name, size, at_ns, at_ns) for name, at_ns, size in files)
+    scan = Scan(files=found, folders=("",), unreadable=())
+    return [file.path for file in changes(scan, {}, everything=False).changed]
+
+
+def test_what_was_saved_last_is_built_first() -> None:
+    assert order_of(
+        ("middle", NOON_NS - HOUR_NS, 1), ("new", NOON_NS, 900), ("old", NOON_NS - 9 * HOUR_NS, 1)
+    ) == ["new", "middle", "old"]
+
+
+def test_of_what_was_saved_together_small_files_are_built_first() -> None:
+    assert order_of(
+        ("large", NOON_NS + SECOND_NS, 900),
+        ("small", NOON_NS, 1),
+        ("medium", NOON_NS + 2 * SECOND_NS, 40),
+        ("old", NOON_NS - HOUR_NS, 0),
+    ) == ["small", "medium", "large", "old"]
+
+
+def write(root: Path, *names: str) -> None:
+    root.mkdir(exist_ok=True)
+    for name in names:
+        functions = (f"def {name}_{n}(value):\n    return value + {n}\n" for n in range(50))
+        (root / f"{name}.py").write_text("\n".join(functions))
+
+
+def test_a_saved_file_is_embedded_before_a_backlog(codebase, tmp_path, notices) -> None:
+    root = tmp_path / "project"
+    write(root, *(f"backlog{number}" for number in range(30)))
+    codebase.index([root], reporter=notices, embed=False)
+    write(root, "saved")
+    with (root / "backlog7.py").open("a") as file:
+        file.write("def changed_backlog7_(): pass\n")
+    codebase.index([root], reporter=notices, embed=False)
+    waiting = [each.text for each in codebase.data.open().pending(1000)]
+    newest = [text for text in waiting if "saved_" in text or "backlog7_" in text]
+    assert len(waiting) > 10 * len(newest)
+    assert waiting[: len(newest)] == newest
+
+
+def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(
+    codebase, tmp_path, notices
+) -> None:
+    root = tmp_path / "project"
+    write(root, *(f"module{number}" for number in range(300)))  # several transactions
+    codebase.index([root], reporter=notices, embed=False)
+    store = codebase.data.open()
+    waiting = [each.row_id for each in store.pending(100_000)]
+    assert waiting == sorted(waiting)

@@ -1,0 +1,115 @@
+"""Words are split the same way on both sides, and no query is FTS5 syntax."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.core.sqlite import connect
+from memory_sidecar.index.identity import open_current
+from memory_sidecar.index.keyword import index_words, keyword_scores, keywords_of, stems_of
+
+BODIES = {
+    1: "def parseHttpResponse(self, response):",
+    2: "parse_http_response = None",
+    3: "class Cart: total = 0",
+    4: "日本語の検索エンジン",
+    5: "import os",
+}
+
+
+@pytest.fixture
+def connection(tmp_path):
+    path = tmp_path / "codebase.sqlite"
+    writer = open_current(path, CodeStore.SCHEMA)
+    for chunk_id, body in BODIES.items():
+        writer.execute(
+            "INSERT INTO code_chunks VALUES (?, 's', ?, '1-1', '', ?, 1, 1, '', '', '', 0)",
+            (chunk_id, f"{chunk_id}.py", body),
+        )
+        writer.execute(
+            "INSERT INTO chunk_words (rowid, body, symbols, path) VALUES (?, ?, '', '')",
+            (chunk_id, index_words(body)),
+        )
+    writer.close()
+    reader = connect(path, read_only=True)
+    yield reader
+    reader.close()
+
+
+def found(connection, text):
+    ids, scores = keyword_scores(
+        connection, CHUNKS, keywords_of(connection, CHUNKS, text), limit=10
+    )
+    assert all(scores[:-1] >= scores[1:])
+    return ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "query", ["parseHttpResponse", "parse_http_response", "parse.http.response", "http response"]
+)
+def test_an_identifier_is_found_however_it_is_written(connection, query):
+    assert set(found(connection, query)) == {1, 2}
+
+
+def test_a_whole_camel_case_word_is_found_in_lower_case(connection):
+    assert found(connection, "parsehttpresponse") == [1]
+
+
+def test_inflected_words_meet_in_their_stem(connection):
+    assert found(connection, "totals") == [3]
+
+
+@pytest.mark.parametrize("query", ["検索", "日本語"])
+def test_scripts_without_spaces_are_found_by_part(connection, query):
+    assert found(connection, query) == [4]
+
+
+def test_characters_apart_are_no_match(connection):
+    assert found(connection, "本検") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"',
+        "*",
+        "NEAR(",
+        "-x",
+        "AND",
+        "OR NOT",
+        "body:x",
+        "^cart",
+        "(",
+        "cart)",
+        "\0",
+        "'",
+        "😀",
+        "{}",
+    ],
+)
+def test_no_query_is_syntax(connection, query):
+    found(connection, query)
+
+
+def test_stopwords_count_only_when_nothing_else_is_there(connection):
+    assert keywords_of(connection, CHUNKS, "how is the cart").terms == ("cart",)
+    assert keywords_of(connection, CHUNKS, "how is the").terms == ("how", "is", "the")
+
+
+def test_words_of_most_chunks_are_left_out_beside_rare_ones(connection):
+    # "py" is in no body; "os" is rare, and nothing is common enough to go.
+    assert set(keywords_of(connection, CHUNKS, "import os").terms) == {"import", "os"}
+
+
+def test_coverage_is_the_share_of_weight_that_is_there(connection):
+    keywords = keywords_of(connection, CHUNKS, "cart response")
+    assert keywords.coverage(stems_of(connection, "shop/cart.py")) == pytest.approx(
+        keywords.idf["cart"] / sum(keywords.idf.values())
+    )
+    assert keywords.coverage(stems_of(connection, "cart_responses.py")) == pytest.approx(1)
+    assert keywords.coverage([]) == 0
+
+
+def test_a_megabyte_of_query_is_cut(connection):
+    assert len(keywords_of(connection, CHUNKS, "x1y2 " * 200_000).terms) <= 64

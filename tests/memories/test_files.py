@@ -1,0 +1,123 @@
+"""What a memory's file means, however it was written."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.memories.files import (
+    content_hash,
+    file_hash,
+    memory_id,
+    memory_slug,
+    read_memory,
+    tags_by_key,
+    texts,
+)
+
+MARCH_1 = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+
+
+def test_a_memory_says_what_its_frontmatter_says():
+    memory = read_memory(
+        "---\ncreated_at: 2026-03-01T09:12:00Z\nupdated_at: 2026-03-01T09:12:00.250Z\n"
+        "source: agent:architect\ntags: [payment, area:build]\nsummary: A cycle\nstatus: valid\n"
+        "expires_at: 2026-03-02\npinned: true\nevidence: [session:2026-03-01]\nlinks: [a.md]\n"
+        "supersedes: [old.md]\nsuperseded_by: new.md\nshared_from: architect/a.md\n---\n\n"
+        "Avoid it.\n\nAlways.\n\n",
+        mtime_ms=1,
+    )
+    assert memory.content == "Avoid it.\n\nAlways."
+    assert (memory.created_at, memory.updated_at) == (MARCH_1, MARCH_1 + 250)
+    assert (memory.source, memory.summary, memory.status) == ("agent:architect", "A cycle", "valid")
+    assert memory.tags == ("payment", "area:build")
+    assert memory.pinned
+    assert (memory.evidence, memory.links) == (("session:2026-03-01",), ("a.md",))
+    assert (memory.supersedes, memory.superseded_by) == (("old.md",), "new.md")
+    assert memory.shared_from == "architect/a.md"
+    assert memory.expires_at == MARCH_1 + (14 * 60 + 48) * 60_000
+    assert memory.is_expired(memory.expires_at)
+    assert not memory.is_expired(memory.expires_at - 1)
+
+
+def test_a_bare_page_is_a_memory():
+    memory = read_memory("Just text.\n", mtime_ms=7)
+    assert (memory.content, memory.created_at, memory.updated_at) == ("Just text.", 7, 7)
+    assert (memory.source, memory.tags, memory.expires_at) == ("unknown", (), None)
+    assert (memory.pinned, memory.problem) == (False, "")
+
+
+def test_leading_blanks_of_the_first_line_are_content():
+    assert read_memory("---\na: 1\n---\n\n    code\n", mtime_ms=0).content == "    code"
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("2026-03-01T09:12:00Z", MARCH_1),
+        ("2026-03-01T09:12:00.000Z", MARCH_1),
+        ("2026-03-01T10:12:00+01:00", MARCH_1),
+        ("2026-03-01 04:42:00-0430", MARCH_1),
+        ("2026-03-01 09:12", MARCH_1),
+        ("2026-03-01t09:12:00.1234567z", MARCH_1 + 123),
+        ("2026-03-01", MARCH_1 - (9 * 60 + 12) * 60_000),
+        (MARCH_1, MARCH_1),
+        (MARCH_1 // 1000, MARCH_1),
+        ("0001-01-01", -62_135_596_800_000),
+    ],
+)
+def test_times(value, ms):
+    assert parse_time(value) == ms
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, "", "soon", "2026-06-31", "2026-13-01", "2026-01-01T25:00", [], "30d"]
+)
+def test_what_is_no_time(value):
+    assert parse_time(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, ()),
+        ("a", ("a",)),
+        ("a, b,, a", ("a", "b")),
+        (["a", 12, True, None, "a"], ("a", "12", "true")),
+        ({"area": "build", "x": None}, ("area:build", "x:")),
+        (7, ("7",)),
+        ([{"area": "build"}, ["x", "y"]], ("area:build", "x, y")),
+    ],
+)
+def test_lists_in_any_form(value, found):
+    assert texts(value) == found
+
+
+def test_tags_as_hosts_read_them():
+    assert tags_by_key(["area:build", "url:http://x", "plain", "area:other"]) == {
+        "area": "build",
+        "url": "http://x",
+        "plain": "",
+    }
+    assert tags_by_key([]) is None
+
+
+def test_ids_are_positive_int32_and_never_change():
+    assert memory_id("architect", "pitfall/strategy.md") == 147_075_531
+    ids = {memory_id(agent, f"{n}.md") for agent in ("a", "b") for n in range(1000)}
+    assert len(ids) == 2000
+    assert min(ids) >= 1
+    assert max(ids) < 2**31
+
+
+def test_content_is_the_same_whatever_its_line_endings():
+    assert content_hash("a\nb") == content_hash("\r\na\r\nb\r\n\r\n")
+    assert content_hash("a\nb") != content_hash("a b")
+    assert file_hash(b"a\n") != file_hash(b"a\r\n")
+
+
+def test_a_new_file_is_called_after_its_summary_or_first_words():
+    assert memory_slug("# Use SQLite\n\nBecause.") == "use-sqlite"
+    assert memory_slug("# Use SQLite", summary="Storage decision") == "storage-decision"
+    assert memory_slug("---\n🎉\nthen words") == "then-words"
+    assert memory_slug("🎉") == "memory"

@@ -1,0 +1,241 @@
+"""How memories are ranked: by both arms, nudged by strength, the outdated at half."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.hit import Shown
+from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
+from memory_sidecar.memories.rerank import MAX_CHARACTERS, MAX_HITS, reranked
+from tests.conftest import write_memory
+
+NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+
+
+@pytest.fixture
+def folder(data_dir):
+    return data_dir / "knowledge" / "architect"
+
+
+@pytest.fixture
+def search(make_agent):
+    """`search(text, ...)`: the hits of the agent as it finds them now."""
+
+    def search(text, *, mode="hybrid", top_k=10, max_tokens=None, **wanted):
+        query = MemoryQuery(
+            text=text,
+            mode=SearchMode(mode),
+            top_k=top_k,
+            max_tokens=max_tokens,
+            filter=MemoryFilter(**wanted),
+        )
+        return make_agent(clock=lambda: NOW).query(query, reporter=Silent())
+
+    return search
+
+
+def names(hits):
+    return [hit.found.memory.path.removesuffix(".md") for hit in hits]
+
+
+PAGES = {
+    "cycle": "Avoid the Strategy pattern in payment: it makes a dependency cycle.",
+    "queue": "The retry queue must be drained before the worker stops.",
+    "cart": "A cart keeps the price that an item had when it was added.",
+}
+
+
+@pytest.mark.parametrize("mode", SearchMode)
+def test_what_answers_the_question_comes_first(search, folder, mode):
+    for name, text in PAGES.items():
+        write_memory(folder, f"{name}.md", text)
+    hits = search("a dependency cycle in payment", mode=mode)
+    assert names(hits)[0] == "cycle"
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_tags_category_and_summary_are_searched_too(search, folder):
+    write_memory(folder, "decisions/one.md", "Body of one.", tags=["area:checkout"])
+    write_memory(folder, "two.md", "Body of two.", summary="Invoices are rounded late")
+    write_memory(folder, "three.md", "Body of three.")
+    assert names(search("checkout", mode="keyword")) == ["decisions/one"]
+    assert names(search("decisions", mode="keyword")) == ["decisions/one"]
+    assert names(search("rounded invoices", mode="keyword")) == ["two"]
+
+
+def test_both_arms_keep_to_the_filter(search, folder):
+    for name, text in PAGES.items():
+        write_memory(folder, f"{name}/{name}.md", text, tags=[name])
+    for mode in SearchMode:
+        assert names(search("payment queue cart", mode=mode, category="queue")) == ["queue/queue"]
+        assert names(search("payment queue cart", mode=mode, tags=("cart",))) == ["cart/cart"]
+        assert names(search("payment queue cart", mode=mode, tags=("none",))) == []
+
+
+@pytest.mark.parametrize("mode", SearchMode)
+def test_what_is_outdated_hides_and_is_found_like_all_else_when_asked_for(search, folder, mode):
+    text = "The cache is a map of strings."
+    write_memory(folder, "old.md", text, status="superseded")
+    write_memory(folder, "gone.md", text, expires_at="2026-01-01")
+    write_memory(folder, "now.md", text)
+    for number in range(40):
+        write_memory(folder, f"other/{number}.md", f"Something else about a cache, {number}.")
+    question = "the cache is a map of strings"
+    assert not {"old", "gone"} & set(names(search(question, mode=mode, top_k=50)))
+    hits = search(question, mode=mode, with_expired=True, with_superseded=True)
+    assert names(hits)[0] == "now"
+    assert {"old", "gone"} < set(names(hits))
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert hits[names(hits).index("old")].score == pytest.approx(hits[0].score / 2, rel=0.01)
+
+
+def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
+    make_agent, folder, data_dir, notices
+):
+    write_memory(folder, "mine.md", PAGES["cycle"])
+    write_memory(data_dir / "knowledge" / "shared", "theirs.md", PAGES["queue"])
+    agent = make_agent()
+    shared = agent.shared
+    shared.data.update(shared.sources(), notices, embed=False)
+    other_process = WriterLock(shared.paths.writer_lock, data_dir=data_dir)
+    assert other_process.acquire()  # so that the query cannot embed them
+    asked = MemoryQuery(text="a dependency cycle in payment, not a queue")
+    waiting = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    other_process.release()
+    assert notices.has("vectors 0 % done")
+    assert waiting["theirs.md"].explanation.cosine is None
+    assert waiting["mine.md"].score > waiting["theirs.md"].score
+    notices.said.clear()
+    done = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    assert notices.said == []
+    assert done["mine.md"].score == waiting["mine.md"].score
+
+
+def test_an_invalidated_atom_is_found_last_and_marked(search, folder):
+    text = "Objects are read in one batch."
+    write_memory(folder, "projects/p/knowledge/K-001.md", text, status="invalidated")
+    write_memory(folder, "projects/p/knowledge/K-002.md", "Objects are read one by one.")
+    hits = search("objects read in one batch")
+    assert [hit.found.memory.atom_id for hit in hits] == ["K-002", "K-001"]
+    assert hits[1].found.is_superseded
+
+
+def test_what_the_question_names_comes_first(search, folder):
+    for number in range(12):
+        write_memory(folder, f"projects/p/patterns/PAT-{number:03}.md", "Batches of objects.")
+    write_memory(folder, "projects/p/patterns/PAT-042.md", "Nothing of the kind.")
+    best = search("batches of objects, see PAT-042", top_k=3)[0]
+    assert best.found.memory.atom_id == "PAT-042"
+    assert best.score >= 0.9
+    assert best.explanation.boosts["named"] == 1
+    write_memory(folder, "notes/todo.md", "Unlike all else.")
+    assert names(search("batches of objects, notes/todo?"))[0] == "notes/todo"
+    write_memory(folder, "objects.md", "Unlike all else.")
+    assert names(search("batches of objects"))[0] != "objects"
+    assert names(search("why batches of objects.md"))[0] == "objects"
+
+
+def test_strength_decides_between_equals_and_no_more(search, folder):
+    text = "The deploy script needs the region."
+    write_memory(folder, "a.md", text, updated_at="2024-01-01")
+    write_memory(folder, "b.md", text + " ", updated_at="2024-01-01", pinned=True)
+    write_memory(folder, "c.md", "The deploy is done by hand.", pinned=True)
+    hits = search("the deploy script needs the region.")
+    assert names(hits) == ["b", "a", "c"]
+    assert hits[1].explanation.boosts["strength"] == pytest.approx(-0.1, abs=0.01)
+    assert "strength" not in hits[0].explanation.boosts
+
+
+def test_shared_memories_are_ranked_among_the_agents_own(search, folder, data_dir):
+    write_memory(folder, "queue.md", PAGES["queue"])
+    write_memory(folder, "copied.md", PAGES["cart"])
+    shared = data_dir / "knowledge" / "shared"
+    write_memory(shared, "cycle.md", PAGES["cycle"])
+    write_memory(shared, "cart.md", PAGES["cart"], shared_from="architect")
+    write_memory(data_dir / "knowledge" / "other", "secret.md", PAGES["cycle"])
+    hits = search("a dependency cycle in payment")
+    assert (names(hits)[0], hits[0].agent, hits[0].is_shared) == ("cycle", "shared", True)
+    assert [hit.agent for hit in hits].count("shared") == 1  # a copy of its own is left out
+    assert "secret" not in names(hits)
+
+
+def test_a_memory_counts_once_by_its_best_part(search, folder):
+    parts = ["# Carts\n\n" + "A cart keeps prices. " * 50, "# Zebra\n\n" + "A zebra runs. " * 80]
+    write_memory(folder, "long.md", "\n\n".join(parts))
+    (hit,) = search("zebra")
+    assert hit.passage.heading == "Zebra"
+    assert hit.text == hit.found.memory.content
+
+
+def test_a_budget_shows_summaries_first(search, folder):
+    for number, name in enumerate(PAGES):
+        write_memory(folder, f"{name}.md", PAGES[name] + " More of it." * 100, summary=f"S{number}")
+    question = " ".join(PAGES.values())
+    tight = search(question, max_tokens=3)
+    assert [hit.shown for hit in tight] == [Shown.SUMMARY] * 3
+    assert {hit.text for hit in tight} == {"S0", "S1", "S2"}
+    assert len(search(question, max_tokens=2)) == 2
+    whole = search(question)
+    roomy = search(question, max_tokens=whole[0].found.memory.token_estimate + 2)
+    assert [hit.shown for hit in roomy] == [Shown.CONTENT, Shown.SUMMARY, Shown.SUMMARY]
+    assert roomy[0].text == whole[0].found.memory.content
+
+
+def test_ties_are_told_apart_by_path_however_many_there_are(search, folder):
+    for number in reversed(range(130)):
+        write_memory(folder, f"{number:03}.md", "The same text.")
+    for mode in ("hybrid", "keyword"):
+        assert names(search("the same text", mode=mode, top_k=3)) == ["000", "001", "002"]
+
+
+def test_without_vectors_words_rank(make_agent, folder, notices):
+    for name, text in PAGES.items():
+        write_memory(folder, f"{name}.md", text)
+    agent = make_agent(model="")
+    hits = agent.query(MemoryQuery(text="drained retry queue"), reporter=notices)
+    assert names(hits)[0] == "queue"
+    assert hits[0].explanation.cosine is None
+    assert notices.has("ranking by keyword alone")
+
+
+def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folder):
+    for name, text in PAGES.items():
+        write_memory(folder, f"{name}.md", text)
+    hits = search("payment queue cart price")
+    last = hits[-1]
+    better = reranked(
+        "payment queue cart price",
+        hits,
+        lambda question, texts: [30.0 * (text == last.passage.text) for text in texts],
+    )
+    assert better[0].found == last.found
+    assert [hit.score for hit in better] == [hit.score for hit in hits]
+    assert better[0].explanation.boosts["reranked"] == hits[0].score - last.score
+    indifferent = reranked("x", hits, lambda question, texts: [1.0] * len(texts))
+    assert names(indifferent) == names(hits)
+
+
+def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
+    for number in range(30):
+        write_memory(folder, f"{number:02}.md", f"{'Words and words. ' * 40}{number}")
+    hits = search("words", top_k=30)
+    hits[0] = replace(hits[0], score=0.95)
+    judged: list[str] = []
+
+    def judge(question, texts):
+        judged.extend(texts)
+        return [float(number) for number in range(len(texts))]
+
+    better = reranked("words", hits, judge)
+    assert better[0] == hits[0]
+    assert 1 < len(judged) <= MAX_HITS
+    assert sum(map(len, judged)) <= MAX_CHARACTERS
+    assert better[len(judged) + 1 :] == hits[len(judged) + 1 :]

@@ -1,0 +1,163 @@
+"""Names that every disk takes, and paths that stay in their root."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.memories.names import (
+    MAX_SLUG_BYTES,
+    check_agent,
+    check_category,
+    check_new_path,
+    check_path,
+    is_name,
+    slug,
+)
+
+
+@pytest.mark.parametrize("agent", ["a", "architect", "gpt-5.1_x", "0", "a" * 64, "shared"])
+def test_agent_ids(agent):
+    assert check_agent(agent) == agent
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        *("", ".", "..", ".state", "-a", "_a", "a/b", "a\\b", "../a", "/a", "a b", "a\n", "ä"),
+        *("a" * 65, "a.", "con", "NUL", "com1", "a.sqlite", "a.SQLITE-wal", "a\0"),
+    ],
+    ids=repr,
+)
+def test_other_agent_ids_are_refused(agent):
+    with pytest.raises(UsageError):
+        check_agent(agent)
+
+
+@pytest.mark.parametrize(
+    ("category", "path"),
+    [
+        ("", ""),
+        ("pitfall", "pitfall"),
+        ("planning-pitfall", "planning-pitfall"),
+        ("decisions/storage", "decisions/storage"),
+        ("decisions/", "decisions"),
+        ("Design", "Design"),
+        ("v1.2_x", "v1.2_x"),
+        ("a\\b", "a/b"),
+        ("決定/保存", "決定/保存"),
+        ("u\u0308ber", "über"),
+    ],
+)
+def test_categories(category, path):
+    assert check_category(category) == path
+
+
+@pytest.mark.parametrize(
+    "category",
+    ["..", "../x", "a/../b", "/", "/etc", "~", "~/x", "a\\..\\b", "\\\\host", "C:", "c:/x", "//x"],
+)
+def test_a_category_that_leaves_its_root_is_refused(category):
+    with pytest.raises(PathRefused):
+        check_category(category)
+
+
+@pytest.mark.parametrize(
+    "category",
+    [
+        *(
+            "a//b",
+            ".",
+            "./a",
+            ".hidden",
+            "a/.git",
+            "-rf",
+            "a b",
+            "a:b",
+            "a*",
+            "a?",
+            "nul",
+            "x/aux.y",
+        ),
+        *("a.", "a\0b", "a\nb", "x" * 201, "/".join("a" * 9), "é" * 101, "\u200b"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_category_is_refused(category):
+    with pytest.raises(UsageError):
+        check_category(category)
+
+
+def test_a_refused_category_comes_with_a_good_one():
+    with pytest.raises(UsageError) as refused:
+        check_category("Design Notes/Old: Ones")
+    assert "design-notes/old-ones" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("a", "a.md"),
+        ("a.md", "a.md"),
+        ("decisions/use-sqlite.md", "decisions/use-sqlite.md"),
+        ("decisions\\use-sqlite", "decisions/use-sqlite.md"),
+        ("v1.2/notes.old", "v1.2/notes.old.md"),
+        ("メモ/覚書", "メモ/覚書.md"),
+    ],
+)
+def test_paths(given, path):
+    assert check_path(given) == path
+    assert check_new_path(given) == path
+
+
+NO_PATHS = [
+    *("", "a/", "..", "../a", "a/../../b", "/a", "/etc/passwd", "a/..", "a/.", ".md", "a/.md"),
+    *("_category.md", "x/_category", "C:\\a", ".hidden", ".state/a", "\0", "~root/x", "a\x1b[0m"),
+]
+
+
+@pytest.mark.parametrize("path", NO_PATHS, ids=repr)
+def test_what_names_no_memory_is_refused(path):
+    with pytest.raises(UsageError):
+        check_path(path)
+
+
+@pytest.mark.parametrize("path", [*NO_PATHS, "a b", "A: B", "x y/a", "con", "-rf"], ids=repr)
+def test_what_cannot_be_named_on_every_disk_is_not_made(path):
+    with pytest.raises(UsageError):
+        check_new_path(path)
+
+
+def test_names_that_people_gave_are_found():
+    assert check_path("Design Notes/Why: SQLite?") == "Design Notes/Why: SQLite?.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("Use SQLite, not Postgres!", "use-sqlite-not-postgres"),
+        ("  # Heading: `code`  ", "heading-code"),
+        ("Größe über alles", "größe-über-alles"),
+        ("日本語のメモ", "日本語のメモ"),
+        ("हिन्दी में नोट", "हिन्दी-में-नोट"),
+        ("ﬁne ①", "fine-1"),
+        ("don't", "don-t"),
+        ("CON", "con-note"),
+        ("🎉 done ❤️", "done"),
+        ("🎉❤️", ""),
+        ("--- ...", ""),
+        ("../../etc/passwd", "etc-passwd"),
+        ("", ""),
+    ],
+)
+def test_slugs(text, made):
+    assert slug(text) == made
+    assert not made or is_name(made)
+
+
+def test_a_slug_is_cut_between_words_and_never_within_a_character():
+    for text in ("word " * 100, "語" * 100, "wörtchen" * 100, "a" * 500):
+        made = slug(text)
+        assert 70 < len(made.encode()) <= MAX_SLUG_BYTES
+        assert is_name(made)
+    assert slug("word " * 100).endswith("-word")
