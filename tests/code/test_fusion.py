@@ -1,0 +1,90 @@
+"""What a question tells of how to rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memory_sidecar.code.fusion import (
+    KEYWORD_WEIGHT,
+    KEYWORD_WEIGHT_QUOTED,
+    NAME_WEIGHT,
+    PATH_WEIGHT,
+    Question,
+)
+from memory_sidecar.index.keyword import BM25_HALF, keyword_share
+
+
+def test_keyword_share_saturates_and_keeps_order():
+    share = keyword_share(np.array([0, BM25_HALF, 1e6], np.float32))
+    assert share[0] == 0
+    assert share[1] == pytest.approx(0.5)
+    assert 0.99 < share[2] < 1
+
+
+@pytest.mark.parametrize("query", ["parse_args", "Cart.add", "HttpClient", "main()", "a/b", "`x`"])
+def test_quoted_code_makes_keywords_count_more(query):
+    assert Question.of(query).keyword_weight == KEYWORD_WEIGHT_QUOTED
+
+
+def test_plain_words_do_not():
+    assert Question.of("how are totals computed").keyword_weight == KEYWORD_WEIGHT
+
+
+def test_the_name_of_a_language_is_no_subject():
+    question = Question.of("sort a list in python")
+    assert question.subject == "sort a list"
+    assert question.wordings == ("sort a list in python", "sort a list")
+
+
+def test_a_question_of_nothing_but_a_language_keeps_it():
+    assert Question.of("python").wordings == ("python",)
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/test_cart.py", "src/cart_test.go", "CartTests.cs", "a.spec.ts", "e2e/a.ts"]
+)
+def test_tests_count_less_unless_asked_for(path):
+    assert Question.of("how are totals computed").penalties(path).keys() == {"tests"}
+    assert not Question.of("which test covers totals").penalties(path)
+
+
+@pytest.mark.parametrize("path", ["schemas/save.json", "tests/fixtures/a.py", "package-lock.json"])
+def test_data_counts_less_unless_asked_for(path):
+    assert "data" in Question.of("how are totals computed").penalties(path)
+    assert "data" not in Question.of("the JSON schema of what is saved").penalties(path)
+
+
+def test_an_example_in_the_docs_loses_twice():
+    assert Question.of("totals").penalties("docs/examples/cart.md").keys() == {"docs", "examples"}
+
+
+@pytest.mark.parametrize("path", ["src/contest.py", "latest/api.py", "attestation.go"])
+def test_names_that_only_contain_test_are_none(path):
+    assert not Question.of("totals").penalties(path)
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "share"),
+    [
+        (
+            "saving models to disk",
+            "src/models/disk.py",
+            2 / 3,
+        ),  # folder and file; "to" tells nothing
+        ("how is it compiled", "tool/compile.c", 1.0),
+        ("bash completions", "bash_completionsV2.go", 1.0),
+        ("session cookies", "lib/session/cookie.ex", 1.0),
+        ("type of a runtime", "lib/utils/kindOf.ts", 0.0),
+        ("store", "src/types/store/index.ts", 1.0),
+        ("of it", "of.py", 0.0),
+    ],
+)
+def test_names_of_file_and_folder_match_words_by_their_beginnings(question, path, share):
+    assert Question.of(question).name_share(path) == pytest.approx(share)
+
+
+def test_the_better_of_path_and_name_counts():
+    question = Question.of("cookie")
+    assert question.path_boost("cookie.py", 1.0) == NAME_WEIGHT
+    assert question.path_boost("cookie/store/base.py", 1.0) == PATH_WEIGHT
