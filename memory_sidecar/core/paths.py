@@ -30,6 +30,9 @@ from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.locate import locate
 from memory_sidecar.core.opening import FileRefused, Tree
 
+DATABASE_SUFFIXES = ("", "-wal", "-shm", ".old", ".old-wal")
+"""Of the files that SQLite, and setting it aside, make of a database."""
+
 OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
 """Of a data directory."""
 
@@ -142,11 +145,11 @@ class DataDir:
         A folder that they cannot enter keeps all that lies in it.
         """
         tree = Tree(self.root, is_own=True)
-        databases = (f"{db.name}*" for db in (self.codebase.db, self.embeddings_db))
-        files = (path for pattern in databases for path in self.root.glob(pattern))
-        for path in (*(self.root / name for name in OWN_FOLDERS), *files):
+        databases = (self.codebase.db.name, self.embeddings_db.name)
+        files = (name + suffix for name in databases for suffix in DATABASE_SUFFIXES)
+        for name in (*OWN_FOLDERS, *files):
             with suppress(OSError):
-                tree.keep_private(path)
+                tree.keep_private(name)
 
     def agent(self, name: str) -> AgentPaths:
         """`name` must have been checked: it becomes part of paths."""

@@ -19,53 +19,53 @@ Opening one, by any command
     security/test_hostile_clone.py::test_no_command_is_turned_against_its_user
     security/test_hostile_clone.py::test_no_tool_is_turned_against_its_user
 A folder's own
-    test_trust.py::test_a_folder_that_nobody_trusts_is_passed_over_and_told_of
-    test_settings.py::test_a_project_that_is_not_trusted_sets_nothing
+    core/test_trust.py::test_a_folder_that_nobody_trusts_is_passed_over_and_told_of
+    core/test_settings.py::test_a_project_that_is_not_trusted_sets_nothing
 You are asked once
-    test_trust.py::test_at_a_terminal_it_is_asked_once
-    test_trust.py::test_what_passes_over_a_folder_says_so_in_one_line
+    core/test_trust.py::test_at_a_terminal_it_is_asked_once
+    core/test_trust.py::test_what_passes_over_a_folder_says_so_in_one_line
 `memory-sidecar trust [PATH]`
-    test_trust.py::test_the_command_trusts_lists_and_takes_back
+    core/test_trust.py::test_the_command_trusts_lists_and_takes_back
 A folder inside
-    test_trust.py::test_a_trusted_one_counts_and_one_inside_of_it_does_not
-    test_trust.py::test_an_answer_is_for_the_folder_itself_however_it_is_reached
+    core/test_trust.py::test_a_trusted_one_counts_and_one_inside_of_it_does_not
+    core/test_trust.py::test_an_answer_is_for_the_folder_itself_however_it_is_reached
 Your answers lie
-    test_trust.py::test_answers_that_others_could_have_written_count_for_nothing
+    core/test_trust.py::test_answers_that_others_could_have_written_count_for_nothing
 A data directory that you name
-    test_trust.py::test_what_is_named_needs_no_trust
+    core/test_trust.py::test_what_is_named_needs_no_trust
 Settings come from
-    test_settings.py::test_the_environment_wins_over_a_trusted_project_and_that_over_the_user
+    core/test_settings.py::test_the_environment_wins_over_a_trusted_project_and_that_over_the_user
 A source's own
-    test_settings.py::test_a_source_may_leave_out_more_and_nothing_else
-    test_settings.py::test_one_sources_settings_are_no_other_ones
+    core/test_settings.py::test_a_source_may_leave_out_more_and_nothing_else
+    core/test_settings.py::test_one_sources_settings_are_no_other_ones
 Relative paths
-    test_settings.py::test_lists_and_paths
+    core/test_settings.py::test_lists_and_paths
 Names in a list
-    sources/test_registry.py::test_a_broken_file_is_named_and_never_overwritten
-    sources/test_registry.py::test_a_file_of_another_user_is_not_believed
+    disk/test_registry.py::test_a_broken_file_is_named_and_never_overwritten
+    disk/test_registry.py::test_a_file_of_another_user_is_not_believed
 No folder or database of ours
-    handlers/test_agents.py::test_none_of_its_folders_may_be_a_link
-    handlers/test_services.py::test_a_link_in_the_place_of_a_database_is_refused
+    agents/test_agent.py::test_none_of_its_folders_may_be_a_link
+    agents/test_services.py::test_a_link_in_the_place_of_a_database_is_refused
     security/test_hostile_clone.py::test_nor_if_one_of_its_folders_leads_out_of_it
 Where the data directory itself lies
     e2e/test_owners.py::test_a_database_behind_a_link_has_the_owner_of_the_real_one
-    handlers/test_agents.py::test_a_registered_directory_is_read_and_left_alone
+    agents/test_agent.py::test_a_registered_directory_is_read_and_left_alone
 Your memories, sessions
     e2e/test_private_files.py::test_every_command_closes_the_data_directory_to_others
-    handlers/test_services.py::test_what_others_could_read_is_closed_to_them
+    agents/test_services.py::test_what_others_could_read_is_closed_to_them
 Skills and units
-    handlers/test_skills.py::test_a_skill_is_not_written_through_a_link
+    agents/test_skills.py::test_a_skill_is_not_written_through_a_link
     cli/test_service.py::test_units_are_not_written_through_a_link
 What is derived
-    flows/test_remove_state.py::test_a_link_on_the_way_is_not_followed
+    index/test_remove_state.py::test_a_link_on_the_way_is_not_followed
 The data directory, your home
-    sources/test_registry.py::test_our_own_data_is_no_source
-    sources/test_registry.py::test_all_that_the_user_has_is_a_source_only_if_they_insist
+    disk/test_registry.py::test_our_own_data_is_no_source
+    disk/test_registry.py::test_all_that_the_user_has_is_a_source_only_if_they_insist
 Other programs are
-    test_children.py::test_only_absolute_folders_are_looked_in
-    test_children.py::test_it_works_in_the_home_folder_with_nothing_else
+    core/test_children.py::test_only_absolute_folders_are_looked_in
+    core/test_children.py::test_it_works_in_the_home_folder_with_nothing_else
 They get the usual
-    test_children.py::test_a_program_gets_the_usual_variables_and_those_that_are_named
+    core/test_children.py::test_a_program_gets_the_usual_variables_and_those_that_are_named
     e2e/test_children.py::test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon
 The access log is
     context/test_commit.py::test_no_program_of_the_repository_is_run
