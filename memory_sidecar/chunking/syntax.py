@@ -45,8 +45,11 @@ def grammar(language: str) -> tree_sitter.Language:
 def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree | None:
     view = memoryview(data)  # scanners that look far ahead make it read from everywhere, often
 
+    given: list[memoryview] = []
+
     def read(byte: int, _: tree_sitter.Point) -> memoryview:
-        return view[byte:]
+        given.append(view[byte:])
+        return given[-1]
 
     began, reports = thread_time(), 0
 
@@ -63,6 +66,9 @@ def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree 
     except ValueError:  # stopped; the next parse would go on from there
         parser.reset()
         return None
+    finally:
+        for part in given:  # the parser never lets go of them, and they would keep `data`
+            part.release()
 
 
 def _is_deep(tree: tree_sitter.Tree) -> bool:

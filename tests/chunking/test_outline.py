@@ -5,6 +5,8 @@ A line there: rows, path, the row it begins with (doc comment, attribute or deco
 
 from __future__ import annotations
 
+import gc
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,11 @@ def test_outline_is_the_one_written_down(sample: Path) -> None:
 def test_every_language_with_an_outline_has_a_sample() -> None:
     sampled = {detect_language(sample.name) for sample in SAMPLES.iterdir()}
     assert sampled == {language for language in LANGUAGES if has_outline(language)}
+
+
+def test_what_was_parsed_is_not_kept_in_memory():
+    data = b"def a():\n    return 1\n" * 50
+    before = sys.getrefcount(data)
+    assert outline(data, "python").definitions
+    gc.collect()
+    assert sys.getrefcount(data) == before
