@@ -16,7 +16,7 @@ from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeHit, CodeQuery, FileStatus, SearchMode
-from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection, database_bytes
 from memory_sidecar.disk.registry import Registry, Source
@@ -302,7 +302,7 @@ class Codebase:
 
 def _names_of(db: Path) -> list[str]:
     """Of the files that SQLite, and setting it aside, make of a database."""
-    return [db.name + suffix for suffix in ("", "-wal", "-shm", "-journal", ".old", ".old-wal")]
+    return [db.name + suffix for suffix in DATABASE_SUFFIXES]
 
 
 def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:

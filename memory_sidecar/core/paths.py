@@ -30,7 +30,7 @@ from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.locate import locate
 from memory_sidecar.core.opening import FileRefused, Tree
 
-DATABASE_SUFFIXES = ("", "-wal", "-shm", ".old", ".old-wal")
+DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """Of the files that SQLite, and setting it aside, make of a database."""
 
 OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
