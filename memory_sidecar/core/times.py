@@ -1,38 +1,108 @@
-"""Reads a moment in time as people and programs write it."""
+"""Moments and durations as people, files and programs write them, read alike everywhere.
+
+A moment is epoch milliseconds: ISO 8601 in all its forms, also with single digits
+(`2026-3-1 9:05`), in UTC where it names no zone. No words such as `yesterday`, whose meaning hangs
+on the zone of a reader.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-_MOMENT = re.compile(
+from memory_sidecar.core.errors import UsageError
+
+_LOOSE = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
-    r"(?:[Tt ]\s*(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|z|[-+]\d\d(?::?\d\d)?)?)?"
+    r"(?:[Tt ]\s*(\d\d?)(:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*([Zz]|[-+]\d\d[\d:]*)?)?"
 )
+_DURATION = re.compile(r"(\d{1,6}) ?(mo|[mhdwy])", re.IGNORECASE)
+_UNIT_MS = {
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 7 * 86_400_000,
+    "mo": 30 * 86_400_000,
+    "y": 365 * 86_400_000,
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_2500_S = 16_725_225_600
+_YEAR_1_MS = -62_135_596_800_000
+_YEAR_10000_MS = 253_402_300_800_000
 
 
 def parse_time(value: object) -> int | None:
-    """Epoch milliseconds of a date or moment, without a zone in UTC; `None` for anything else.
+    """Epoch milliseconds of a date or moment in the years 1 to 9999, rounded down; else `None`.
 
     A number is taken for epoch seconds, or milliseconds where seconds would lie beyond 2500.
     """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value * 1000 if abs(value) < 16_725_225_600 else value
-    found = _MOMENT.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    if isinstance(value, str):
+        at = _of_text(value.strip())
+    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        at = math.floor(value * 1000 if abs(value) < _YEAR_2500_S else value)
+    else:
         return None
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    fraction, zone = found.group(7), found.group(8)
+    return at if at is not None and _YEAR_1_MS <= at < _YEAR_10000_MS else None
+
+
+def past_moment(text: str | None, *, now_ms: int) -> int | None:
+    """Epoch milliseconds of a date, a moment, or so long ago as `7d`; `None` without one.
+
+    Raises UsageError for what is neither.
+    """
+    if not text:
+        return None
+    at, lasting = parse_time(text), parse_duration(text)
+    if at is None and lasting is None:
+        raise UsageError(
+            f"{text!r} is no time", hint="for example 2026-03-01, 2026-03-01T09:12:00Z or 7d"
+        )
+    return at if at is not None else max(now_ms - (lasting or 0), 0)
+
+
+def coming_moment(text: str | None, *, now_ms: int) -> int | None:
+    """Epoch milliseconds of a date, a moment, or a time from now like `30d`; `None` without one.
+
+    Raises UsageError for what is neither, and outside 1970 to the year 9999.
+    """
+    if not text:
+        return None
+    at, lasting = parse_time(text), parse_duration(text)
+    if at is None and lasting is None:
+        raise UsageError(
+            f"{text!r} is no time", hint="for example 2026-12-31, 2026-12-31T18:00:00Z or 30d"
+        )
+    at = at if at is not None else now_ms + (lasting or 0)
+    if not 0 <= at < _YEAR_10000_MS:
+        raise UsageError(f"{text!r} is out of range", hint="a time before the year 10,000")
+    return at
+
+
+def duration(text: str) -> int:
+    """Milliseconds of a length of time like `90d`. Raises UsageError for anything else."""
+    lasting = parse_duration(text)
+    if lasting is None:
+        raise UsageError(f"{text!r} is no length of time", hint="for example 90d, 12h, 6mo")
+    return lasting
+
+
+def parse_duration(text: str) -> int | None:
+    """Milliseconds of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each) or `1y` (365); else `None`."""
+    found = _DURATION.fullmatch(text.strip())
+    return int(found[1]) * _UNIT_MS[found[2].lower()] if found else None
+
+
+def _of_text(text: str) -> int | None:
+    if loose := _LOOSE.fullmatch(text):
+        year, month, day, hour, rest, zone = loose.groups(default="")
+        text = f"{year}-{month:0>2}-{day:0>2}"
+        if hour:
+            text += f"T{hour:0>2}{rest}{zone.upper()}"
     try:
-        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    except ValueError:  # the 31st of June
+        moment = datetime.fromisoformat(text)
+    except ValueError:  # no form of ISO 8601, or the 31st of June
         return None
-    ms = int((fraction or "").ljust(3, "0")[:3])
-    return (int(moment.timestamp()) - _zone_offset(zone or "Z")) * 1000 + ms
-
-
-def _zone_offset(zone: str) -> int:
-    """In seconds east of Greenwich."""
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    seconds = int(digits[:2]) * 3600 + int(digits[2:]) * 60 if zone not in "Zz" else 0
-    return -seconds if zone[0] == "-" else seconds
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

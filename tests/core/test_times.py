@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.times import (
+    coming_moment,
+    duration,
+    parse_duration,
+    parse_time,
+    past_moment,
+)
+
+MARCH_1 = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+MIDNIGHT = MARCH_1 - (9 * 60 + 12) * 60_000
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("2026-03-01T09:12:00Z", MARCH_1),
+        ("2026-03-01T09:12:00.000Z", MARCH_1),
+        ("2026-03-01T10:12:00+01:00", MARCH_1),
+        ("2026-03-01 04:42:00-0430", MARCH_1),
+        ("2026-03-01T10:12+01", MARCH_1),
+        ("2026-03-01 09:12", MARCH_1),
+        ("2026-3-1 9:12", MARCH_1),
+        ("2026-03-01t09:12:00.1239567z", MARCH_1 + 123),
+        ("2026-03-01T09:12:00,1239 +00:00", MARCH_1 + 123),
+        ("20260301T091200Z", MARCH_1),
+        ("2026-03-01", MIDNIGHT),
+        ("2026-3-1", MIDNIGHT),
+        (" 2026-03-01\n", MIDNIGHT),
+        ("2026-W09-7", MIDNIGHT),
+        (MARCH_1, MARCH_1),
+        (MARCH_1 // 1000, MARCH_1),
+        (MARCH_1 / 1000 + 0.25, MARCH_1 + 250),
+        (0, 0),
+        ("0001-01-01", -62_135_596_800_000),
+    ],
+)
+def test_a_moment_in_every_form(value, ms):
+    assert parse_time(value) == ms
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        "",
+        "soon",
+        "yesterday",
+        "2026-06-31",
+        "2026-13-01",
+        "2026-00-01",
+        "2026-01-01T25:00",
+        "2026-01-01T09:60",
+        "2026-01-01T09:00+25:00",
+        [],
+        "30d",
+        "1767225600",
+        "0001-01-01T00:00+05:00",
+        10**30,
+        float("nan"),
+        float("inf"),
+    ],
+)
+def test_what_is_no_moment(value):
+    assert parse_time(value) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("15m", 900_000),
+        ("12h", 12 * 3_600_000),
+        ("30d", 30 * DAY),
+        ("2w", 14 * DAY),
+        ("6mo", 180 * DAY),
+        (" 1 Y ", 365 * DAY),
+    ],
+)
+def test_a_length_of_time(text, ms):
+    assert parse_duration(text) == ms
+    assert duration(text) == ms
+
+
+@pytest.mark.parametrize("text", ["", "30", "d", "-3d", "1.5d", "3 days", "2026-03-01", "1234567d"])
+def test_what_is_no_length_of_time(text):
+    assert parse_duration(text) is None
+    with pytest.raises(UsageError, match="is no length of time"):
+        duration(text)
+
+
+def test_a_past_moment_is_said_or_counted_back():
+    assert past_moment("2026-3-1", now_ms=0) == MIDNIGHT
+    assert past_moment("2w", now_ms=MARCH_1) == MARCH_1 - 14 * DAY
+    assert past_moment("999999y", now_ms=MARCH_1) == 0
+    assert past_moment("", now_ms=MARCH_1) is None
+    assert past_moment(None, now_ms=MARCH_1) is None
+
+
+def test_a_coming_moment_is_said_or_counted_on():
+    assert coming_moment("2026-3-1", now_ms=0) == MIDNIGHT
+    assert coming_moment("6mo", now_ms=MARCH_1) == MARCH_1 + 180 * DAY
+    assert coming_moment("", now_ms=MARCH_1) is None
+
+
+@pytest.mark.parametrize("read", [past_moment, coming_moment])
+def test_what_is_no_time_is_a_usage_error(read):
+    with pytest.raises(UsageError, match="'tomorrow' is no time"):
+        read("tomorrow", now_ms=MARCH_1)
+
+
+@pytest.mark.parametrize("text", ["9999y", "1969-12-31"])
+def test_a_coming_moment_can_be_written_as_a_date(text):
+    with pytest.raises(UsageError, match="out of range"):
+        coming_moment(text, now_ms=MARCH_1)
