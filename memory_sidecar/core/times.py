@@ -88,7 +88,7 @@ def duration(text: str) -> int:
 
 
 def parse_duration(text: str) -> int | None:
-    """Milliseconds of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each) or `1y` (365); else `None`."""
+    """Milliseconds of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`."""
     found = _DURATION.fullmatch(text.strip())
     return int(found[1]) * _UNIT_MS[found[2].lower()] if found else None
 
