@@ -22,7 +22,7 @@ from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import Conflict, PageBroken
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.disk.atoms import text_of
-from memory_sidecar.disk.yaml_lines import BrokenYaml, Node, read_yaml
+from memory_sidecar.disk.yaml_read import BrokenYaml, Node, read_yaml
 
 DONE = frozenset({"done", "completed", "complete", "closed"})
 
@@ -91,7 +91,7 @@ def _parse(project: Project, text: str) -> _File:
         root = read_yaml(text)
     except BrokenYaml as broken:
         raise PageBroken(f"{path}:{broken.line}: {broken.why}", hint="mend it by hand") from broken
-    found = root.value.get("tasks") if root and isinstance(root.value, dict) else root
+    found = root.entries().get("tasks") if root and isinstance(root.value, dict) else root
     if found is None or found.value is None:
         return _File(text.splitlines(keepends=True), [], is_block=True)
     if not isinstance(found.value, list):
@@ -99,16 +99,15 @@ def _parse(project: Project, text: str) -> _File:
             f"{path}:{found.first_line}: the tasks are no list", hint="begin each with a dash"
         )
     lines = text.splitlines(keepends=True)
-    tasks = [_task(project, node, lines) for node in found.value]
+    tasks = [_task(project, node, lines) for node in found.items]
     return _File(lines, tasks, is_block=not found.is_flow)
 
 
 def _task(project: Project, node: Node, lines: Sequence[str]) -> Task:
-    values = node.value if isinstance(node.value, dict) else {"text": node}
+    values = node.entries() if isinstance(node.value, dict) else {"text": node}
 
     def value(key: str) -> str:
-        found = values[key].value if key in values else None
-        return text_of(found) if isinstance(found, str) else ""
+        return text_of(values[key].text) if key in values else ""
 
     first = node.first_line
     while first > 1 and not _DASH.match(lines[first - 1]):

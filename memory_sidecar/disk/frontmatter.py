@@ -1,27 +1,29 @@
 """A Markdown page with YAML frontmatter: read forgivingly, edited without touching the rest.
 
+Own code, since no library edits YAML and keeps every other byte: ruamel.yaml moves comments,
+spacing and line endings. What the values mean is said in `read_yaml`.
+
     parse_page(text)          what it says; what is wrong with it is a line of text, not an error
     edit_page(text, changes)  the same bytes but for the top-level keys that change
     with_body(text, body)     the same frontmatter over another body
     new_page(meta, body)      written as a person would
-
-Of the values, `true`, `false`, `null` and whole numbers are what they look like; everything else
-is text as it stands, so that a date stays `2026-03-09`, a version `1.10` and a tag `yes`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
 from memory_sidecar.core.errors import PageBroken
-from memory_sidecar.disk.yaml_entries import BrokenYaml, Entry, NoMapping, yaml_entries
-from memory_sidecar.disk.yaml_simple import simple_mapping
-from memory_sidecar.disk.yaml_text import plain_value, yaml_lines, yaml_value
+from memory_sidecar.disk.yaml_read import BrokenYaml, Node, read_yaml
+from memory_sidecar.disk.yaml_write import plain_value, yaml_lines, yaml_value
 
 MAX_PAGE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
+MAX_FRONTMATTER_CHARACTERS = 1 << 16
+_MAX_VALUES = 10_000
 _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
 _CLOSING = re.compile(r"[\r\n](---[ \t]*(?:\r\n?|\n|\Z))")
 _LINE_BREAK = re.compile(r"\r\n?|\n")
@@ -134,14 +136,15 @@ def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
         return body_alone, {}, "line 1: nothing ends the frontmatter" if looks_like_keys else ""
     end = closing.start(1)
     parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
-    problem = _conflict_in(parts.yaml, 2)
     try:
-        return parts, _mapping(parts.yaml), problem
-    except NoMapping:  # a paragraph between two rules
-        return body_alone, {}, ""
+        root = _document(parts.yaml)
     except BrokenYaml as broken:
-        meta = broken.meta or _readable_keys(parts.yaml)
-        return parts, meta, problem or f"line {broken.line + 2}: {broken.why}"
+        meta, problem = _readable_keys(parts.yaml), f"line {broken.line + 1}: {broken.why}"
+    else:
+        if root is not None and not isinstance(root.value, dict | list):
+            return body_alone, {}, ""  # a paragraph between two rules
+        meta, problem = _mapping(root)
+    return parts, meta, _conflict_in(parts.yaml, 2) or problem
 
 
 def _newline_of(text: str) -> str:
@@ -160,17 +163,25 @@ def _conflict_in(text: str, first_line: int) -> str:
     return ""
 
 
-def _mapping(source: str) -> dict[str, object]:
-    simple = simple_mapping(source)
-    if simple is not None:
-        return simple
-    entries = yaml_entries(source)
-    meta = {entry.key: entry.value for entry in entries}
-    if len(meta) < len(entries):
-        keys = [entry.key for entry in entries]
-        repeated = next(e for n, e in enumerate(entries) if e.key in keys[:n])
-        raise BrokenYaml(f"the key {repeated.key!r} is there twice", repeated.line, meta)
-    return meta
+def _document(source: str) -> Node | None:
+    if len(source) > MAX_FRONTMATTER_CHARACTERS:
+        why = f"the frontmatter is longer than {MAX_FRONTMATTER_CHARACTERS:,} characters"
+        raise BrokenYaml(why, 1)
+    return read_yaml(source, max_values=_MAX_VALUES)
+
+
+def _mapping(root: Node | None) -> tuple[dict[str, object], str]:
+    """What it says, and what is wrong with it."""
+    if root is None:
+        return {}, ""
+    if not isinstance(root.value, dict):
+        return {}, f"line {root.first_line + 1}: a list where `key: value` belongs"
+    seen: set[object] = set()
+    for key in root.keys:
+        if key.value in seen:
+            return root.value, f"line {key.first_line + 1}: the key {key.value!r} is there twice"
+        seen.add(key.value)
+    return root.value, ""
 
 
 def _readable_keys(source: str) -> dict[str, object]:
@@ -178,10 +189,8 @@ def _readable_keys(source: str) -> dict[str, object]:
     starts = [found.start() for found in _TOP_LEVEL_KEY.finditer(source)]
     found: dict[str, object] = {}
     for start, end in pairwise([*starts, len(source)]):
-        try:
-            found |= _mapping(source[start:end])
-        except (BrokenYaml, NoMapping):
-            continue
+        with suppress(BrokenYaml):
+            found |= _mapping(_document(source[start:end]))[0]
     return found
 
 
@@ -189,22 +198,24 @@ def _readable_keys(source: str) -> dict[str, object]:
 
 
 def _spliced(source: str, changes: Mapping[str, object | None], newline: str) -> str:
-    entries = yaml_entries(source)
-    for entry in reversed(entries):
-        if entry.key in changes:
-            start, end, replacement = _edit(source, entry, changes[entry.key])
+    root = read_yaml(source)
+    entries = list(zip(root.keys, root.items, strict=True)) if root is not None else []
+    for key, value in reversed(entries):
+        if key.value in changes:
+            start, end, replacement = _edit(source, key, value, changes[key.text])
             source = source[:start] + replacement + source[end:]
-    known = {entry.key for entry in entries}
+    known = {key.value for key, _ in entries}
     added = {k: v for k, v in changes.items() if k not in known and v is not None}
     return source + "".join(line + newline for line in yaml_lines(added))
 
 
-def _edit(source: str, entry: Entry, replacement: object | None) -> tuple[int, int, str]:
+def _edit(source: str, key: Node, value: Node, replacement: object | None) -> tuple[int, int, str]:
     """The span of `source` to replace, and by what."""
-    colon_end = source.index(":", entry.key_end) + 1
-    old = source[colon_end : max(colon_end, entry.value_end)]
+    key_start, key_end = key.offsets
+    colon_end = source.index(":", key_end) + 1
+    old = source[colon_end : max(colon_end, value.offsets[1])]
     comment = ""
-    if entry.is_block:
+    if value.is_block:
         # It ends where the next key begins: what stands in between belongs to that.
         old = _BEFORE_NEXT_KEY.sub("", old)
         found = _COMMENT_AT_KEY.match(old)
@@ -212,5 +223,5 @@ def _edit(source: str, entry: Entry, replacement: object | None) -> tuple[int, i
     end = colon_end + len(old)
     if replacement is None:
         line_end = _LINE_BREAK.search(source, end)
-        return entry.key_start, line_end.end() if line_end else len(source), ""
+        return key_start, line_end.end() if line_end else len(source), ""
     return colon_end, end, f" {yaml_value(replacement)}{comment}"
