@@ -1,230 +1,241 @@
-"""All that reads an agent's memories: questions, lists, and one by its path."""
+"""One agent's database: opened, made again when lost, and kept in line with its files.
+
+Everything that writes a memory's file calls `take_up` afterwards, so that it can be found when
+the call returns. Agents are kept apart by having a database, and folders, each of their own.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
-from memory_sidecar.agents.database import AgentDatabase
-from memory_sidecar.agents.store import AgentStore
+from memory_sidecar.agents.read_counter import ReadCounter
+from memory_sidecar.agents.store import SESSIONS, AgentStore
+from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.clock import Clock
-from memory_sidecar.core.errors import (
-    ModelError,
-    NotFound,
-    SidecarError,
-    StoreCorrupt,
-    UsageError,
-)
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Judge
+from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.memories.hit import MemoryHit
-from memory_sidecar.memories.lists import find_atoms, find_memory, in_order, list_memories
-from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.search import Scope, search_memories
-from memory_sidecar.memories.store import MEMORY_CHUNKS
+from memory_sidecar.index.source import Builder
+from memory_sidecar.memories.builder import MemoryBuilder
+from memory_sidecar.memories.store import OWN_DIRECTORY
+from memory_sidecar.sessions.builder import SessionBuilder
 
-T = TypeVar("T")
+RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
+"""What a registered directory cannot be called: sources and files of our own."""
 
-_log = logging.getLogger(__name__)
+FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
 
 
-class Agent(AgentDatabase):
-    """One agent, and what it may read besides its own."""
+class AgentDatabase:
+    """The database at `paths.db` with its directories. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        paths: AgentPaths,
-        *,
-        models: Models,
-        clock: Clock,
-        shared: Agent | None,
-        reranks: bool = True,
-    ) -> None:
-        """`shared` is whose memories this agent reads besides its own.
+    def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
+        self.paths = paths
+        self.name = paths.agent
+        self.registry = Registry(
+            paths.registry,
+            reserved=RESERVED_NAMES,
+            data_dirs=[paths.db.parent.parent],
+            tree=paths.tree,
+        )
+        self.data = Database(
+            paths,
+            store=AgentStore,
+            sources=self.sources,
+            builder=self._builder,
+            models=models,
+            clock=clock,
+            remedy=f"memory-sidecar reindex --agent {paths.agent}",
+        )
+        self.reads = ReadCounter(paths, self.data, clock=clock)
+        self._has_looked = False  # at the files, since this process began
+        self._is_own = False  # the database, as far as it was looked at
+        self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
 
-        `reranks` decides for questions that leave it open whether their hits are.
-        """
-        super().__init__(paths, models=models, clock=clock)
-        self.shared = shared
-        self._clock = clock
-        self._reranks = reranks
-        self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
+    def close(self) -> None:
+        self.data.close()
 
-    def query(
-        self, query: MemoryQuery, *, with_shared: bool = True, reporter: Reporter
-    ) -> list[MemoryHit]:
-        """The best memories for `query`, own and shared. Says by notice what is missing.
+    def unload(self) -> None:
+        """Give the memory of the vectors back; the next query reads them again."""
+        self.data.unload()
 
-        Raises NoIndex where nothing was ever stored, ModelMissing in vector mode without a model.
-        """
-        if not query.text.strip():
-            raise UsageError("the query is empty", hint="say what you are looking for")
-        reranks = self._reranks if query.rerank is None else query.rerank
-        judge = self.judge(reporter) if reranks else None
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything of this agent, in files or in its database."""
+        return self.paths.db.exists() or bool(self.sources())
 
-        def ask(readable: Sequence[Readable]) -> Sequence[MemoryHit]:
-            scopes = [self._scope(query, *each, reporter) for each in readable]
-            return search_memories(query, scopes, now=self._clock(), judge=judge)
-
-        return list(self._ask(ask, reporter, with_shared=with_shared))
-
-    def _scope(
-        self,
-        query: MemoryQuery,
-        agent: Agent,
-        store: AgentStore,
-        connection: Connection,
-        reporter: Reporter,
-    ) -> Scope:
-        embed_query = None
-        if query.mode is not SearchMode.KEYWORD:
-            embed_query = agent.data.embed_query(
-                connection,
-                count_vectors(connection, [MEMORY_CHUNKS]),
-                reporter,
-                # What is shared comes on top of what the agent has.
-                required=query.mode is SearchMode.VECTOR and (agent is self or not self.exists),
-            )
-        return Scope(agent.name, store, connection, embed_query)
-
-    def judge(self, reporter: Reporter) -> Judge | None:
-        """What reads the best hits again; `None` where there is no such model.
-
-        It is loaded when there is something to judge. One that does not load judges all alike.
-        """
-
-        def say(error: ModelError) -> None:
-            reporter.notice(f"not reranked: {error.message}; {error.hint}")
-
+    @property
+    def last_changed(self) -> float:
+        """When its database was last written to, in seconds since 1970; 0 without one."""
         try:
-            reranker = self.data.models.reranker
-        except ModelError as error:
-            say(error)
-            return None
-        if reranker is None:
-            return None
+            return self.paths.db.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
 
-        def judge(question: str, texts: Sequence[str]) -> Sequence[float]:
-            try:
-                return reranker.judge(question, texts)
-            except ModelError as error:
-                say(error)
-                return [0.0] * len(texts)
+    def sources(self) -> list[Source]:
+        """What its database is derived from: its own folders, and what is registered besides.
 
-        return judge
-
-    def list(
-        self, wanted: MemoryList, *, with_shared: bool = False, reporter: Reporter
-    ) -> list[tuple[str, StoredMemory]]:
-        """The memories that `wanted` describes, in its order, each with the agent whose it is."""
-        stop = None if wanted.limit is None else wanted.offset + wanted.limit
-        # How many of a page come from which of two databases is not known before.
-        part = replace(wanted, offset=0, limit=stop) if with_shared else wanted
-
-        def ask(readable: Sequence[Readable]) -> Sequence[tuple[str, StoredMemory]]:
-            now = self._clock()
-            return [
-                (agent.name, row)
-                for agent, _, connection in readable
-                for row in list_memories(connection, part, now=now)
-            ]
-
-        found = list(self._ask(ask, reporter, with_shared=with_shared))
-        return in_order(found, wanted)[wanted.offset : stop] if with_shared else found
-
-    def get(
-        self, path: str, *, with_shared: bool = True, reporter: Reporter
-    ) -> tuple[str, StoredMemory]:
-        """The memory at `path`, its own before a shared one; counts the read.
-
-        An atom is also found by its id, with its project in front where several have it. Raises
-        NotFound, UsageError for the id of several.
+        Raises PathRefused where one of its own is a link.
         """
+        self.paths.require_no_links()
+        own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
+        found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
+        return found + self.registry.all()
 
-        def ask(readable: Sequence[Readable]) -> tuple[Agent, StoredMemory] | None:
-            for agent, _, connection in readable:
-                if stored := _find(connection, path, now=self._clock()):
-                    return agent, stored
-            return None
-
-        if found := self._ask(ask, reporter, with_shared=with_shared):
-            agent, stored = found
-            agent.count_read(stored, tool="get")
-            return agent.name, stored
+    def source(self, directory: str) -> Source:
+        """The source of that name. Raises NotFound."""
+        for source in self.sources():
+            if source.name == directory:
+                return source
         raise NotFound(
-            f"{self.name} has no memory {path!r}",
-            hint=f"`memory-sidecar list --agent {self.name}` shows the paths",
+            f"{self.name} has no knowledge directory {directory!r}",
+            hint=f"`memory-sidecar source list --agent {self.name}` shows those it has",
         )
 
-    def count_read(self, read: StoredMemory, *, tool: str) -> None:
-        """Note that `tool` read a memory of this agent, if the access log can be written."""
-        try:
-            self.reads.count(read.memory.path, tool=tool)
-            with suppress(NotFound):  # its directory is out of reach at the moment
-                self.on_read(self.source(read.directory).root / read.file, tool)
-        except (OSError, SidecarError) as error:
-            _log.warning("a read of %s is not counted: %s", read.memory.path, error)
+    def _builder(self, source: Source) -> Builder:
+        if source.name == SESSIONS:
+            return SessionBuilder(source)
+        # Its own folder lies beside its database: both are there, or neither is.
+        is_beside = source.name == OWN_DIRECTORY
+        return MemoryBuilder(
+            source, agent=self.name, believes_empty=is_beside, is_unfilled=is_unfilled
+        )
 
-    def _ask(
-        self,
-        question: Callable[[Sequence[Readable]], T],
-        reporter: Reporter,
-        *,
-        with_shared: bool,
-    ) -> T:
-        """The answer to `question`, from one commit of each database that may be read.
+    # Writing
 
-        Asked again where one of them turns out to be damaged, and was made anew.
+    def take_up(
+        self, files: Collection[str], *, reporter: Reporter, directory: str = OWN_DIRECTORY
+    ) -> None:
+        """Index these files, just written, moved or removed, relative to their directory.
+
+        Returns when they can be found, with their vectors where there is a model; where this
+        process watches them, more texts than a second is enough for are embedded behind. Says so
+        where another process holds the database for too long.
         """
+        source = self.source(directory)
 
-        def ask() -> T:
-            with ExitStack() as stack:
-                return question(list(self._readable(reporter, stack, with_shared=with_shared)))
+        def first(said: Reporter) -> None:
+            self._require_own(said)
+            if self.paths.flow_state(source.name).exists():  # so its database was there before
+                self.data.complete(said)
 
-        if self.shared is None:
-            return self.data.recovering(ask, reporter)
-        recovering = self.shared.data.recovering
-        return recovering(lambda: self.data.recovering(ask, reporter), reporter)
+        self.data.take_up(
+            source,
+            files,
+            reporter,
+            first=first,
+            is_done=lambda: self._is_taken_up(source, files),
+        )
+        self.on_use()
 
-    def _readable(
-        self, reporter: Reporter, stack: ExitStack, *, with_shared: bool
-    ) -> Iterator[Readable]:
-        """The databases that may be read, up to date as far as this process sees to that."""
-        agents = [self]
-        if with_shared and self.shared is not None:
-            agents.append(self.shared)
-        existing = [agent for agent in agents if agent.exists]
-        if not existing:
+    def rebuild(self, *, reporter: Reporter) -> IndexReport:
+        """Derive everything again from the files. Raises NoIndex where there are none."""
+        sources = self.sources()
+        if not sources:
             raise self.nothing()
-        for agent in existing:
-            try:
-                store, connection = stack.enter_context(agent.snapshot(reporter))
-            except SidecarError as error:
-                if agent is self or self not in existing or isinstance(error, StoreCorrupt):
-                    raise
-                reporter.notice(f"without shared memories: {error.message}; {error.hint}")
+        report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
+        self.reads.catch_up()
+        self.on_use()
+        return report
+
+    def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
+        """Have the folder `root` as one more knowledge directory.
+
+        Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
+        for a folder of the agents' own, as none may read another's.
+        """
+        real, knowledge = root.resolve(), self.paths.db.parent.resolve()
+        if real == knowledge or knowledge in real.parents or real in knowledge.parents:
+            raise PathRefused(
+                f"{root} overlaps with the agents' own memories in {knowledge}",
+                hint="register a folder elsewhere; what all agents may read belongs to `shared`",
+            )
+        source = self.registry.add(root, name=name, force=force)
+        self.data.follow(source)
+        self.on_use()
+        return source
+
+    def unregister(self, name: str, *, reporter: Reporter) -> Source:
+        """Forget a registered directory, and everything derived from it. Its files stay."""
+        source = self.registry.remove(name)
+        self.data.forget(source, reporter=reporter)
+        return source
+
+    def _is_taken_up(self, source: Source, files: Collection[str]) -> bool:
+        """Whether another process has indexed `files` as they are on disk now."""
+        if not self.paths.db.exists():
+            return False
+        known = self.data.open().manifest(source.name, under=files)
+        on_disk = {file.path: file.stamp for file in self._builder(source).scan(files).files}
+        return on_disk == {path: entry.stamp for path, entry in known.items()}
+
+    # Reading
+
+    def up_to_date(self, reporter: Reporter) -> AgentStore:
+        """Its database, made again if it was lost, with what this process sees of the files."""
+
+        def complete() -> AgentStore:
+            with self.snapshot(reporter) as (store, _):
+                return store
+
+        return self.data.recovering(complete, reporter)
+
+    @contextmanager
+    def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
+        """The same, and one commit of it to read. For `recovering`."""
+        self._require_own(reporter)
+        if not self._has_looked and not self.data.is_tended:
+            self.data.complete(reporter)
+            sources = [*self.sources(), *self._removed()]
+            self._has_looked = self.data.catch_up(sources, reporter)
+        if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
+            reporter.notice(f"{self.name} is being compared with its files: answering from before")
+        self.reads.catch_up()
+        with self.data.snapshot(reporter) as (store, connection):
+            yield store, connection
+        self.on_use()
+
+    def _removed(self) -> Iterator[Source]:
+        """Its own folder of memories, where that was deleted and the database does not know yet."""
+        known = self.data.open().source_state(OWN_DIRECTORY)
+        if known is not None and not os.path.lexists(self.paths.memories):
+            yield Source(OWN_DIRECTORY, known.root)
+
+    def _require_own(self, reporter: Reporter) -> None:
+        """Raises UsageError for a database of another agent, PathRefused behind a link.
+
+        One that by its name is this agent's is made again: all in it is derived.
+        """
+        self.paths.require_no_links()
+        if self._is_own:
+            return
+        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
+        for name, folder in own.items():
+            known = self.data.open().source_state(name)
+            # The data directory may have moved since.
+            if not known or known.root.name == self.name or known.root == folder.resolve():
                 continue
-            yield agent, store, connection
+            problem = f"{self.paths.db} holds what is {known.root.name!r}'s, not {self.name!r}'s"
+            if self.paths.db.stem != self.name:
+                raise UsageError(
+                    problem, hint="each agent has a database of its own: name another one with --db"
+                )
+            reporter.notice(f"{problem}: making it again")
+            self.data.begin_anew(reporter)
+            break
+        self._is_own = True
 
-
-Readable = tuple[Agent, AgentStore, Connection]
-"""A database that may be read, and one commit of it."""
-
-
-def _find(connection: Connection, path: str, *, now: int) -> StoredMemory | None:
-    if (found := find_memory(connection, path, now=now)) is not None:
-        return found
-    atoms = find_atoms(connection, path, now=now)
-    if len(atoms) > 1:
-        paths = ", ".join(atom.memory.path for atom in atoms)
-        raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
-    return next(iter(atoms), None)
+    def nothing(self) -> NoIndex:
+        """The error for whoever asks where nothing was ever stored."""
+        return NoIndex(
+            f"{self.name} has no memories yet",
+            hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",
+        )
