@@ -15,14 +15,12 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import Memories
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.files import read_memory
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 
 AGENT = "crowd"
@@ -119,7 +117,7 @@ def _judged(data_dir: Path, kills: int, seconds: float) -> Told:
     not_found = 0
     for content in random.Random(4).sample(sorted(told), min(100, len(told))):
         query = MemoryQuery(text=content, mode=SearchMode.KEYWORD, top_k=PROCESSES + 1)
-        hits = agent.query(query, reporter=Silent())
+        hits = Memories(agent, Silent()).query(query)
         not_found += content not in {hit.found.memory.content for hit in hits}
     services.close()
     return Told(
@@ -135,8 +133,7 @@ def _judged(data_dir: Path, kills: int, seconds: float) -> Told:
 def _store_all(data_dir: Path, number: int, stores: int) -> None:
     done = set(_log(data_dir, number).read_text("utf-8").splitlines())
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
-    files = KnowledgeFiles(services.agent(AGENT), clock=system_clock, reporter=Silent())
-    memories = Memories(files)
+    memories = Memories(services.agent(AGENT), Silent())
     for step in range(stores):
         content = content_of(number, step)
         if content not in done:

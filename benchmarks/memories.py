@@ -24,8 +24,6 @@ from figures import Results
 from machine import describe_machine
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import Memories
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.clock import iso_utc, system_clock
@@ -34,6 +32,7 @@ from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.files import memory_slug
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 
 AGENT = "bench"
@@ -120,7 +119,7 @@ def measure_rebuild(results: Results, agent: Agent) -> None:
 def measure_calls(results: Results, agent: Agent) -> None:
     """Single calls, one after the other."""
     chance = random.Random(2)
-    memories = Memories(KnowledgeFiles(agent, clock=system_clock, reporter=Silent()))
+    memories = Memories(agent, Silent())
     drafts = [
         Draft(content=sentences(chance, 1_000_000 + n), category="pitfall", tags=("k:v",))
         for n in range(200)
@@ -135,7 +134,7 @@ def measure_calls(results: Results, agent: Agent) -> None:
         _add(
             results,
             f"query, {mode.value}",
-            _times([partial(agent.query, query, reporter=Silent()) for query in asked]),
+            _times([partial(memories.query, query) for query in asked]),
             wanted="≤ 15",
         )
     filtered = MemoryFilter(category="decision", tags=("cache", "area:"), updated_after=1)
@@ -143,7 +142,7 @@ def measure_calls(results: Results, agent: Agent) -> None:
     _add(
         results,
         "query, filtered",
-        _times([partial(agent.query, query, reporter=Silent()) for query in asked]),
+        _times([partial(memories.query, query) for query in asked]),
         wanted="≤ 15",
     )
     lists = {
@@ -153,12 +152,12 @@ def measure_calls(results: Results, agent: Agent) -> None:
         "source": MemoryFilter(source="agent:tester"),
     }
     for name, wanted in lists.items():
-        _add_list(results, agent, name, MemoryList(filter=wanted, limit=20))
-    _add_list(results, agent, "by strength", MemoryList(sort=Sort.STRENGTH, limit=20))
+        _add_list(results, memories, name, MemoryList(filter=wanted, limit=20))
+    _add_list(results, memories, "by strength", MemoryList(sort=Sort.STRENGTH, limit=20))
 
 
-def _add_list(results: Results, agent: Agent, name: str, wanted: MemoryList) -> None:
-    times = _times([lambda: agent.list(wanted, reporter=Silent())] * 100)
+def _add_list(results: Results, memories: Memories, name: str, wanted: MemoryList) -> None:
+    times = _times([lambda: memories.list(wanted)] * 100)
     _add(results, f"list of 20, {name}", times, wanted="≤ 5")
 
 

@@ -24,6 +24,7 @@ from memory_sidecar.core.settings import load_settings
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 
 TOP_K = 20
@@ -86,7 +87,7 @@ def run_questions(
     for question in questions:
         query = MemoryQuery(text=question.text, top_k=TOP_K, **options)
         started = time.perf_counter()
-        hits = agents[question.conversation].query(query, reporter=reporter)
+        hits = Memories(agents[question.conversation], reporter).query(query)
         seconds += time.perf_counter() - started
         ranking = [paths[f"{question.conversation}/{hit.found.memory.path}"] for hit in hits]
         judged.append(Judged(ranking, question.relevance))

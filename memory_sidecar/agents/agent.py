@@ -1,7 +1,8 @@
 """One agent's database: opened, made again when lost, and kept in line with its files.
 
-Everything that writes a memory's file calls `take_up` afterwards, so that it can be found when
-the call returns. Agents are kept apart by having a database, and folders, each of their own.
+Everything that writes a file of memories or sessions calls `take_up` afterwards, so that it can be
+found when the call returns. Agents are kept apart by having a database, and folders, each of their
+own. What is asked of it is the affair of `memories.handlers` and of those of the sessions.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memory_sidecar.agents.read_counter import ReadCounter
 from memory_sidecar.agents.store import SESSIONS, AgentStore
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.clock import Clock
@@ -25,6 +25,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.source import Builder
 from memory_sidecar.memories.builder import MemoryBuilder
+from memory_sidecar.memories.reads import ReadCounter
 from memory_sidecar.memories.store import OWN_DIRECTORY
 from memory_sidecar.sessions.builder import SessionBuilder
 
@@ -34,12 +35,30 @@ RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
 
 
-class AgentDatabase:
-    """The database at `paths.db` with its directories. Safe to use from several threads."""
+class Agent:
+    """The database at `paths.db` with its directories. Safe to use from several threads.
 
-    def __init__(self, paths: AgentPaths, *, models: Models, clock: Clock) -> None:
+    Implements `index.agent_database.AgentDatabase`.
+    """
+
+    def __init__(
+        self,
+        paths: AgentPaths,
+        *,
+        models: Models,
+        clock: Clock,
+        shared: Agent | None,
+        reranks: bool = True,
+    ) -> None:
+        """`shared` is whose memories this agent reads besides its own.
+
+        `reranks` decides for questions that leave it open whether their hits are.
+        """
         self.paths = paths
         self.name = paths.agent
+        self.clock = clock
+        self.shared = shared
+        self.reranks = reranks
         self.registry = Registry(
             paths.registry,
             reserved=RESERVED_NAMES,
@@ -59,6 +78,7 @@ class AgentDatabase:
         self._has_looked = False  # at the files, since this process began
         self._is_own = False  # the database, as far as it was looked at
         self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
+        self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
 
     def close(self) -> None:
         self.data.close()

@@ -14,8 +14,6 @@ from enum import StrEnum
 from functools import partial
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import NEAR_DUPLICATE, Memories
 from memory_sidecar.agents.sessions import Saved, Sessions
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.clock import Clock
@@ -27,6 +25,7 @@ from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.handlers import NEAR_DUPLICATE, Memories
 from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.extract import extract_summary
@@ -171,7 +170,6 @@ class Promoter:
         return None
 
     def _stored(self, candidate: Candidate, target: Agent) -> Judged:
-        files = KnowledgeFiles(target, clock=self._clock, reporter=self._reporter)
         draft = Draft(
             content=candidate.text,
             category=candidate.category,
@@ -179,7 +177,7 @@ class Promoter:
             source=f"agent:{self._agent.name}",
             evidence=candidate.evidence,
         )
-        remembered = Memories(files).store(draft)
+        remembered = Memories(target, self._reporter).store(draft)
         fate = Fate.STORED if remembered.written.is_new else Fate.KNOWN
         return Judged(candidate, fate, remembered.path, remembered.agent)
 

@@ -26,6 +26,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
+from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.archive import batch_name
@@ -143,7 +144,7 @@ class Sessions:
                 project_hash=_hash_of(query.filter),
                 store=store,
                 embed_query=embed_query,
-                judge=self.agent.judge(self._reporter) if query.rerank else None,
+                judge=judge_with(self.agent.data.models, self._reporter) if query.rerank else None,
             )
 
     def listed(

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.access_log import LogPart
 from memory_sidecar.index.derived import DerivedStore, Replacement, Write
-from memory_sidecar.index.identity import Schema, read_identity, write_identity
+from memory_sidecar.index.identity import Schema
+from memory_sidecar.memories.reads import count_reads
 from memory_sidecar.memories.store import (
     MEMORY_CHUNKS,
     CategoryDocument,
     MemoryDocument,
-    add_uses,
-    clear_uses,
     delete_memories,
     insert_category,
     insert_memory,
-    move_uses,
 )
 from memory_sidecar.sessions import store as sessions
 
 SESSIONS = "sessions"
 """The source that its folder of sessions is; no directory registered besides is called so."""
-
-_LOG_POSITION = "access_log_position"
 
 
 class AgentStore(DerivedStore):
@@ -37,32 +33,10 @@ class AgentStore(DerivedStore):
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )
 
-    @property
-    def log_position(self) -> int:
-        """Up to which byte the access log is counted here."""
-        with self.reading() as connection:
-            return int(read_identity(connection, _LOG_POSITION) or 0)
-
-    def count_uses(
-        self,
-        reads: Iterable[tuple[str, int, int]],
-        *,
-        moves: Iterable[tuple[str, str]],
-        log_position: int,
-        from_start: bool,
-    ) -> None:
-        """Count what the access log holds up to `log_position` and was not counted yet.
-
-        Reads are a path, how many, and when the last one was; a move, which lets what was counted
-        before for one path count for another, comes before them.
-        """
+    def count_reads(self, part: LogPart, *, from_start: bool) -> None:
+        """See `memories.reads.count_reads`."""
         with self._writing() as write:
-            if from_start:
-                clear_uses(write.connection)
-            for old, new in moves:
-                move_uses(write.connection, old, new)
-            add_uses(write.connection, reads)
-            write_identity(write.connection, _LOG_POSITION, str(log_position))
+            count_reads(write.connection, part, from_start=from_start)
 
     def _insert_rows(self, write: Write, replacement: Replacement) -> None:
         match replacement.document:

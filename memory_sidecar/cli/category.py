@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from memory_sidecar.agents.categories import Categories
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import allow_secrets_option, joined, with_agent, with_help
-from memory_sidecar.cli.store import files_of
 from memory_sidecar.memories.categories import Described
 
 
@@ -21,7 +20,7 @@ def category() -> None:
 @with_agent
 def list_categories(call: Call, *, agent: str) -> None:
     """Show the categories, described or in use."""
-    rows = call.masked(Categories(files_of(call, agent)).all())
+    rows = call.masked(memories_of(call, agent).categories())
     call.reporter.close()
     if call.wants_json:
         call.print_json(
@@ -50,8 +49,10 @@ def create(
 ) -> None:
     """Make the category NAME, saying what it is for. One that is there stays as it is."""
     text = joined(call, description) if description else ""
-    categories = Categories(files_of(call, agent))
-    _print_described(call, categories.create(name, text, allow_secrets=allow_secrets))
+    memories = memories_of(call, agent)
+    _print_described(
+        call, memories.describe_category(name, text, creates=True, allow_secrets=allow_secrets)
+    )
 
 
 @category.command()
@@ -64,8 +65,10 @@ def describe(
 ) -> None:
     """Say what the category NAME is for; "" as its name is the root."""
     text = joined(call, description)
-    categories = Categories(files_of(call, agent))
-    _print_described(call, categories.describe(name, text, allow_secrets=allow_secrets))
+    memories = memories_of(call, agent)
+    _print_described(
+        call, memories.describe_category(name, text, creates=False, allow_secrets=allow_secrets)
+    )
 
 
 @category.command()
@@ -74,7 +77,7 @@ def describe(
 @with_agent
 def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> None:
     """Remove the category NAME and everything below it."""
-    taken = Categories(files_of(call, agent)).delete(name, with_memories=with_memories)
+    taken = memories_of(call, agent).delete_category(name, with_memories=with_memories)
     call.reporter.close()
     if call.wants_json:
         batch = taken[0].batch if taken else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import memory_json
+from memory_sidecar.cli.memory_form import memories_of, memory_json
 from memory_sidecar.cli.options import with_agent
 
 
@@ -20,11 +20,7 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> None:
 
     The read is counted: what is used fades more slowly.
     """
-    owner, stored = call.masked(
-        call.services.agent(agent, call.db).get(
-            path, with_shared=not no_shared, reporter=call.reporter
-        )
-    )
+    owner, stored = call.masked(memories_of(call, agent).get(path, with_shared=not no_shared))
     call.reporter.close()
     if call.wants_json:
         call.print_json({"content": stored.memory.content} | memory_json(owner, stored))

@@ -17,6 +17,7 @@ from memory_sidecar.core.times import parse_time
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.draft import parse_age
 from memory_sidecar.memories.files import tags_by_key
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.hit import title_of
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, StoredMemory
 from memory_sidecar.memories.names import check_category
@@ -136,13 +137,16 @@ def body_lines(stored: StoredMemory, text: str) -> list[str]:
     return [] if text.strip() == title_of(stored) else text.split("\n")
 
 
+def memories_of(call: Call, agent: str) -> Memories:
+    """The memories of `agent`, to be read or changed by this call."""
+    return Memories(call.services.agent(agent, call.db), call.reporter)
+
+
 def print_memories(
     call: Call, agent: str, asked: MemoryList, *, with_content: bool, with_shared: bool
 ) -> None:
     """The result of whatever lists memories."""
-    found = call.services.agent(agent, call.db).list(
-        asked, with_shared=with_shared, reporter=call.reporter
-    )
+    found = memories_of(call, agent).list(asked, with_shared=with_shared)
     documents: list[Any] = [
         ({"content": stored.memory.content} if with_content else {}) | memory_json(owner, stored)
         if call.wants_json

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import allow_secrets_option, with_agent
-from memory_sidecar.cli.store import memories_of, print_remembered, remembered_json
+from memory_sidecar.cli.store import print_remembered, remembered_json
 
 
 @click.command()

@@ -8,7 +8,13 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
-from memory_sidecar.cli.memory_form import body_lines, memory_json, memory_line, with_filters
+from memory_sidecar.cli.memory_form import (
+    body_lines,
+    memories_of,
+    memory_json,
+    memory_line,
+    with_filters,
+)
 from memory_sidecar.cli.options import AT_LEAST_ONE, TextCommand, joined, text_argument, with_agent
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.memories.hit import MemoryHit
@@ -62,11 +68,7 @@ def query(
         max_tokens=max_tokens,
         rerank=rerank,
     )
-    hits = call.masked(
-        call.services.agent(agent, call.db).query(
-            asked, with_shared=not no_shared, reporter=call.reporter
-        )
-    )
+    hits = call.masked(memories_of(call, agent).query(asked, with_shared=not no_shared))
     call.reporter.close()
     if call.wants_json:
         call.print_json([hit_json(hit, explain=explain) for hit in hits])

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import click
 
-from memory_sidecar.agents.memories import Pruned
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import COUNT, with_agent
-from memory_sidecar.cli.store import memories_of
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.memories.archive import Archived
 from memory_sidecar.memories.draft import parse_age
-from memory_sidecar.memories.remove import Doomed, PruneRule
+from memory_sidecar.memories.handlers import Pruned
+from memory_sidecar.memories.prune import Doomed, PruneRule
 from memory_sidecar.outputs import memories as out
 
 

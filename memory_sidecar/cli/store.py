@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import Memories, Remembered
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
@@ -17,22 +16,12 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.memories.draft import Draft, parse_expiry
 from memory_sidecar.memories.files import tags_by_key
+from memory_sidecar.memories.handlers import Remembered
 from memory_sidecar.memories.store import OWN_DIRECTORY
 from memory_sidecar.memories.write import Changes
 from memory_sidecar.outputs import memories as out
 
 EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
-
-
-def files_of(call: Call, agent: str) -> KnowledgeFiles:
-    """The files of `agent`, to be changed by this call."""
-    opened = call.services.agent(agent, call.db)
-    return KnowledgeFiles(opened, clock=system_clock, reporter=call.reporter)
-
-
-def memories_of(call: Call, agent: str) -> Memories:
-    """The memories of `agent`, to be changed by this call."""
-    return Memories(files_of(call, agent))
 
 
 @click.command(cls=TextCommand)

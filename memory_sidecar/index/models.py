@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from memory_sidecar.core.errors import ModelError
@@ -13,6 +14,8 @@ from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
+from memory_sidecar.index.arms import Judge
+from memory_sidecar.index.reporter import Reporter
 
 
 class Models:
@@ -80,3 +83,31 @@ class Models:
 
     def close(self) -> None:
         self.cache.close()
+
+
+def judge_with(models: Models, reporter: Reporter) -> Judge | None:
+    """What reads the best hits again; `None` where there is no such model.
+
+    It is loaded when there is something to judge. One that does not load judges all alike, and
+    `reporter` is told.
+    """
+
+    def say(error: ModelError) -> None:
+        reporter.notice(f"not reranked: {error.message}; {error.hint}")
+
+    try:
+        reranker = models.reranker
+    except ModelError as error:
+        say(error)
+        return None
+    if reranker is None:
+        return None
+
+    def judge(question: str, texts: Sequence[str]) -> Sequence[float]:
+        try:
+            return reranker.judge(question, texts)
+        except ModelError as error:
+            say(error)
+            return [0.0] * len(texts)
+
+    return judge

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.handlers import Memories
 
 
 class Toolset(StrEnum):
@@ -37,14 +38,9 @@ class Caller:
     def codebase(self) -> Codebase:
         return self.services.codebase()
 
-    @property
-    def memories(self) -> Agent:
-        """Of the agent that the client acts for."""
-        return self.services.agent(self.agent)
-
-    def agent_for(self, *, shared: bool) -> Agent:
-        """Of all agents, or of the one that the client acts for."""
-        return self.services.agent(SHARED) if shared else self.memories
+    def memories(self, reporter: Reporter, *, shared: bool = False) -> Memories:
+        """What the agent remembers that the client acts for, or what is `shared` alone."""
+        return Memories(self.services.agent(SHARED if shared else self.agent), reporter)
 
     @property
     def source(self) -> Source | None:

@@ -7,9 +7,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
-from memory_sidecar.agents.categories import Categories
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.reporter import Reporter
@@ -91,7 +89,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         filter=asked.filter(),
     )
     try:
-        hits = caller.memories.query(query, with_shared=asked.shared, reporter=report)[offset:]
+        hits = caller.memories(report).query(query, with_shared=asked.shared)[offset:]
     except NoIndex as nothing:
         return Memories(memories=[], notices=[nothing.message])
     found = [
@@ -190,22 +188,20 @@ class Listing(Remembered):
 
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
     """See which categories there are, and what lies in one of them."""
-    agent = caller.agent_for(shared=asked.shared)
+    remembered = caller.memories(report, shared=asked.shared)
     offset = offset_of(asked.cursor)
-    files = KnowledgeFiles(agent, clock=system_clock, reporter=report)
     category = asked.category.strip("/")
     try:
         below = f"{category}/" if category else ""
         categories = [
             Category(path=row.path, description=row.description, memories=row.memories)
-            for row in Categories(files).all()
+            for row in remembered.categories()
             if row.path.startswith(below) and row.path != category
         ]
-        stored = agent.list(
+        stored = remembered.list(
             MemoryList(
                 filter=MemoryFilter(category=category or None), sort=Sort.PATH, is_descending=False
-            ),
-            reporter=report,
+            )
         )
     except NoIndex as nothing:
         return Listing(categories=[], memories=[], notices=[nothing.message])
@@ -244,8 +240,7 @@ class WholeMemory(Remembered):
 
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
     """Read one memory, whole."""
-    agent = caller.agent_for(shared=asked.shared)
-    name, stored = agent.get(asked.path, reporter=report)
+    name, stored = caller.memories(report, shared=asked.shared).get(asked.path)
     memory = stored.memory
     lines = memory.content.split("\n")
     content, last = lines_within(lines, asked.start_line, len(lines), asked.max_tokens)
@@ -266,7 +261,7 @@ def _listed(
     caller: Caller, wanted: MemoryList, report: Reporter, *, with_shared: bool
 ) -> list[tuple[str, StoredMemory]]:
     try:
-        return caller.memories.list(wanted, with_shared=with_shared, reporter=report)
+        return caller.memories(report).list(wanted, with_shared=with_shared)
     except NoIndex as nothing:
         report.notice(nothing.message)
         return []

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import Memories
-from memory_sidecar.agents.memories import Remembered as Change
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.index.reporter import Reporter
@@ -15,7 +12,8 @@ from memory_sidecar.mcp.memory_shapes import DATA, quoted_line
 from memory_sidecar.mcp.tool import Arguments, Result
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.draft import Draft, parse_age, parse_expiry
-from memory_sidecar.memories.remove import PruneRule
+from memory_sidecar.memories.handlers import Remembered as Change
+from memory_sidecar.memories.prune import PruneRule
 from memory_sidecar.memories.write import Changes
 
 NEVER = "never"
@@ -78,7 +76,7 @@ def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Change
         links=tuple(asked.links),
         supersedes=tuple(asked.supersedes),
     )
-    memories = _memories(caller, report, shared=asked.shared)
+    memories = caller.memories(report, shared=asked.shared)
     return _changed(memories.store(draft, allow_secrets=asked.allow_secrets))
 
 
@@ -117,7 +115,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         add_links=tuple(asked.add_links),
         supersedes=tuple(asked.supersedes),
     )
-    memories = _memories(caller, report, shared=asked.shared)
+    memories = caller.memories(report, shared=asked.shared)
     return _changed(
         memories.update(
             asked.path, changes, if_hash=asked.if_hash, allow_secrets=asked.allow_secrets
@@ -141,7 +139,7 @@ class Removed(Result):
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Removed:
     """Take a memory that is wrong or useless away, into the archive."""
-    memories = _memories(caller, report, shared=asked.shared)
+    memories = caller.memories(report, shared=asked.shared)
     archived = memories.remove(asked.path, if_hash=asked.if_hash)
     return Removed(path=asked.path, batch=archived.batch if archived else "")
 
@@ -154,7 +152,7 @@ class MoveMemory(Arguments):
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
     """Give a memory another name or category. Links of others to it follow."""
-    _, moved = _memories(caller, report, shared=asked.shared).move(asked.path, asked.to)
+    _, moved = caller.memories(report, shared=asked.shared).move(asked.path, asked.to)
     return _changed(moved)
 
 
@@ -199,7 +197,7 @@ def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pr
         unused_since=system_clock() - parse_age(asked.unused_for) if asked.unused_for else None,
         weaker_than=asked.weaker_than,
     )
-    pruned = _memories(caller, report, shared=False).prune(rule, dry_run=asked.dry_run)
+    pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
     return Pruned(
         dry_run=asked.dry_run,
         memories=[
@@ -212,11 +210,6 @@ def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pr
         ],
         batch=pruned.archived[0].batch if pruned.archived else "",
     )
-
-
-def _memories(caller: Caller, report: Reporter, *, shared: bool) -> Memories:
-    agent = caller.agent_for(shared=shared)
-    return Memories(KnowledgeFiles(agent, clock=system_clock, reporter=report))
 
 
 def _changed(change: Change) -> Changed:

@@ -44,7 +44,7 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=[])
     wanted = MemoryList(limit=PAGE + 1, offset=offset)
     try:
-        found = caller.memories.list(wanted, with_shared=True, reporter=Silent())
+        found = caller.memories(Silent()).list(wanted, with_shared=True)
     except NoIndex:
         return types.ListResourcesResult(resources=[])
     return types.ListResourcesResult(
@@ -86,8 +86,8 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
 def _memory(caller: Caller, owner: str, path: str) -> str:
     if owner not in (caller.agent, SHARED):
         raise NotFound(f"{caller.agent} cannot read memories of {owner}")
-    agent = caller.services.agent(owner)
-    name, stored = agent.get(path, with_shared=False, reporter=Silent())
+    memories = caller.memories(Silent(), shared=owner == SHARED)
+    name, stored = memories.get(path, with_shared=False)
     return told([marked(text_of(name, stored, content=stored.memory.content))], "")
 
 

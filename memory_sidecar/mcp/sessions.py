@@ -260,4 +260,4 @@ def promoter(caller: Caller, report: Reporter) -> Promoter:
 
 
 def _sessions(caller: Caller, report: Reporter) -> Sessions:
-    return Sessions(caller.memories, clock=system_clock, reporter=report)
+    return Sessions(caller.services.agent(caller.agent), clock=system_clock, reporter=report)

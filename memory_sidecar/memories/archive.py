@@ -8,18 +8,20 @@ by name, and in those the files as they were, to the byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders
+from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, sweep
 from memory_sidecar.core.clock import iso_utc
-from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
+
+HOUR_MS = 3_600_000  # after which a writer that left a temporary file has surely crashed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class Archive:
     root: Path
     data: Tree
 
+    def remove(
+        self, directory: Directory, path: str, *, now_ms: int, if_hash: str = ""
+    ) -> Archived:
+        """Move the memory at `path` here. Raises NotFound and Conflict."""
+        with directory.changing():
+            found = directory.read(check_path(path), if_hash=if_hash)
+            return self.take(directory, found.path, now_ms=now_ms)
+
     def take(self, directory: Directory, path: str, *, now_ms: int) -> Archived:
         """Move the file at `path` here. For a caller who holds the directory's lock."""
         batch = batch_name(now_ms)
@@ -49,6 +59,26 @@ class Archive:
                     directory.tidy(path)
                     return Archived(named, directory.name, path)
         raise Conflict(f"{self.root / batch} holds {path} already", hint="try again")
+
+    def take_unchanged(
+        self, directory: Directory, seen: Iterable[tuple[str, str]], *, now_ms: int
+    ) -> list[Archived]:
+        """Move the files here that still have the hash that was `seen` with their path.
+
+        One that is gone, or was changed since it was chosen, is left out. What crashed writers
+        left behind is deleted.
+        """
+        taken = []
+        with directory.changing():
+            sweep(directory.tree, directory.root, before_ms=now_ms - HOUR_MS)
+            for path, file_hash in seen:
+                try:
+                    file = directory.read(path)
+                except (NotFound, PathRefused):
+                    continue
+                if file.hash == file_hash:
+                    taken.append(self.take(directory, file.path, now_ms=now_ms))
+        return taken
 
     def all(self) -> list[Archived]:
         """The latest batch first, in the order of the paths."""

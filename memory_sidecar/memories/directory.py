@@ -32,6 +32,7 @@ from memory_sidecar.memories.files import (
     file_hash,
     read_memory,
 )
+from memory_sidecar.memories.names import check_path
 
 LOCK_TIMEOUT_S = 60
 _LOCK_POLL_S = 0.002
@@ -155,6 +156,13 @@ class Directory:
         with named_errors(file):
             replace_file(self.tree, file, content)
         return MemoryFile(old.path, text, file_hash(content), read_memory(text, mtime_ms=0))
+
+    def remove(self, path: str, *, if_hash: str = "") -> str:
+        """Delete the memory at `path` so that nothing brings it back; returns its path."""
+        with self.changing():
+            found = self.read(check_path(path), if_hash=if_hash)
+            self.delete(found.path)
+            return found.path
 
     def delete(self, path: str) -> None:
         """And the folders that are empty then."""

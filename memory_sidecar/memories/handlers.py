@@ -7,30 +7,34 @@ between, the file is there, and the next look at the directory indexes it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
-from memory_sidecar.agents.files import KnowledgeFiles, address_of
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import NoIndex, UsageError
 from memory_sidecar.disk.access_log import log_move
-from memory_sidecar.memories.archive import Archived
+from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories import categories
+from memory_sidecar.memories.archive import Archive, Archived
+from memory_sidecar.memories.categories import Described
+from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.files import memory_id
 from memory_sidecar.memories.lookup import (
+    CategoryRow,
     Neighbour,
     files_naming,
     files_saying,
+    list_categories,
     neighbours,
 )
-from memory_sidecar.memories.model import (
-    MemoryFilter,
-    MemoryList,
-    parse_address,
-)
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, address, parse_address
 from memory_sidecar.memories.move import Moved, move, share
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
-from memory_sidecar.memories.remove import Doomed, PruneRule, doomed, prune, purge, remove
+from memory_sidecar.memories.prune import Doomed, PruneRule, doomed
+from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.store import MEMORY_CHUNKS, OWN_DIRECTORY
 from memory_sidecar.memories.write import Changes, Written, store, stored_content, update
 
@@ -59,12 +63,12 @@ class Pruned:
     archived: tuple[Archived, ...]
 
 
-class Memories:
-    """The memories of one agent, to be changed."""
+class Memories(Recall):
+    """The memories of one agent, to be read and changed."""
 
-    def __init__(self, files: KnowledgeFiles) -> None:
-        self._files = files
-        self._agent = files.agent
+    def __init__(self, agent: AgentDatabase, reporter: Reporter) -> None:
+        super().__init__(agent, reporter)
+        self._archive = Archive(agent.paths.archive, agent.paths.tree)
 
     # One memory
 
@@ -78,9 +82,9 @@ class Memories:
         if not allow_secrets:
             refuse_credentials(draft)
         written = store(
-            self._files.directory(directory),
+            self._directory(directory),
             draft,
-            now_ms=self._files.now(),
+            now_ms=self._agent.clock(),
             same_content=self._files_saying(draft, directory),
         )
         return self._remembered(directory, written)
@@ -91,8 +95,8 @@ class Memories:
         """Change the memory at `path`. Raises NotFound, Conflict, SecretRefused."""
         if not allow_secrets:
             refuse_credentials(asdict(changes) | {"remove_tags": ()})
-        directory, file = self._files.parsed(path)
-        written = update(directory, file, changes, now_ms=self._files.now(), if_hash=if_hash)
+        directory, file = self._parsed(path)
+        written = update(directory, file, changes, now_ms=self._agent.clock(), if_hash=if_hash)
         return self._remembered(directory.name, written)
 
     def remove(self, path: str, *, if_hash: str = "", for_good: bool = False) -> Archived | None:
@@ -100,15 +104,14 @@ class Memories:
 
         Raises NotFound and Conflict.
         """
-        directory, file = self._files.parsed(path)
+        directory, file = self._parsed(path)
         if for_good:
-            gone, archived = purge(directory, file, if_hash=if_hash), None
+            gone, archived = directory.remove(file, if_hash=if_hash), None
         else:
-            archived = remove(
-                directory, self._files.archive, file, now_ms=self._files.now(), if_hash=if_hash
-            )
+            now = self._agent.clock()
+            archived = self._archive.remove(directory, file, now_ms=now, if_hash=if_hash)
             gone = archived.path
-        self._files.take_up(directory.name, [gone])
+        self._take_up(directory.name, [gone])
         return archived
 
     def move(self, path: str, to: str) -> tuple[Moved, Remembered]:
@@ -116,7 +119,7 @@ class Memories:
 
         Its reads go along, and so do the links of others to it. Raises NotFound and Conflict.
         """
-        directory, file = self._files.parsed(path)
+        directory, file = self._parsed(path)
         target, name = parse_address(to, own=OWN_DIRECTORY)
         if target != directory.name and ":" in to:
             raise UsageError(
@@ -127,9 +130,9 @@ class Memories:
             directory, file, name, linking=self._files_naming(directory.name, check_path(file))
         )
         if moved.changed:
-            old, new = (address_of(directory.name, p) for p in (moved.old, moved.file.path))
+            old, new = (_address(directory.name, each) for each in (moved.old, moved.file.path))
             paths = self._agent.paths
-            log_move(paths.tree, paths.access_log, old, new, at_ms=self._files.now())
+            log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
         written = Written(moved.file, False, moved.changed)
         return moved, replace(self._remembered(directory.name, written), near=())
 
@@ -145,17 +148,16 @@ class Memories:
 
         Raises NotFound, SecretRefused, and Conflict where another shared memory has its name.
         """
-        shared = self._agent.shared
-        if shared is None:
+        if self._agent.shared is None:
             raise UsageError("this is shared already", hint="name the agent that it is of")
-        directory, file = self._files.parsed(path)
-        there = Memories(self._files.of(shared))
+        directory, file = self._parsed(path)
+        there = Memories(self._agent.shared, self._reporter)
         written = share(
             directory,
-            there._files.own,
+            there._directory(OWN_DIRECTORY),
             file,
             agent=self._agent.name,
-            now_ms=self._files.now(),
+            now_ms=self._agent.clock(),
             category=category,
             allow_secrets=allow_secrets,
         )
@@ -172,7 +174,7 @@ class Memories:
         Raises NoIndex where nothing was ever stored.
         """
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
-        known = [row for _, row in self._agent.list(everything, reporter=self._files.reporter)]
+        known = [row for _, row in self.list(everything)]
         chosen = doomed((row for row in known if not row.memory.kind), rule)
         return Pruned(tuple(chosen), () if dry_run else tuple(self._archived(chosen)))
 
@@ -180,21 +182,22 @@ class Memories:
         by_directory: dict[str, list[Doomed]] = {OWN_DIRECTORY: []}
         for each in chosen:
             by_directory.setdefault(each.memory.directory, []).append(each)
-        now = self._files.now()
+        now = self._agent.clock()
         taken: list[Archived] = []
         for name, those in by_directory.items():
-            directory = self._files.directory(name)
+            directory = self._directory(name)
             if not directory.root.is_dir():
-                self._files.reporter.notice(f"{directory.root} is not there: left as it is")
+                self._reporter.notice(f"{directory.root} is not there: left as it is")
                 continue
-            archived = prune(directory, self._files.archive, those, now_ms=now)
-            self._files.take_up(name, [each.path for each in archived])
+            seen = [(each.memory.file, each.memory.memory.file_hash) for each in those]
+            archived = self._archive.take_unchanged(directory, seen, now_ms=now)
+            self._take_up(name, [each.path for each in archived])
             taken += archived
         return taken
 
     def archived(self) -> list[Archived]:
         """What can be restored, the latest first."""
-        return self._files.archive.all()
+        return self._archive.all()
 
     def restore(self, paths: Sequence[str], *, batch: str = "") -> list[str]:
         """Put archived memories back, the latest version of each of `paths`, or all of `batch`.
@@ -203,24 +206,83 @@ class Memories:
         """
         if paths:
             parsed = [parse_address(path, own=OWN_DIRECTORY) for path in paths]
-            wanted = [self._files.archive.latest(name, file, batch=batch) for name, file in parsed]
+            wanted = [self._archive.latest(name, file, batch=batch) for name, file in parsed]
         else:
-            wanted = self._files.archive.batch(batch)
+            wanted = self._archive.batch(batch)
         by_directory: dict[str, list[Archived]] = defaultdict(list)
         for each in dict.fromkeys(wanted):
             by_directory[each.directory].append(each)
         restored = []
         for name, those in by_directory.items():
-            files = self._files.archive.give_back(self._files.directory(name), those)
-            self._files.take_up(name, files)
-            restored += [address_of(name, file) for file in files]
+            files = self._archive.give_back(self._directory(name), those)
+            self._take_up(name, files)
+            restored += [_address(name, file) for file in files]
         return restored
+
+    # Categories: read from the database, changed in the agent's own files
+
+    def categories(self) -> list[CategoryRow]:
+        """Every category of the agent. Raises NoIndex where nothing was ever stored."""
+        name = self._agent.name
+        if not self._agent.exists:
+            raise NoIndex(
+                f"{name} has no memories yet",
+                hint=f"`memory-sidecar category create NAME --agent {name}`",
+            )
+        with self._agent.up_to_date(self._reporter).reading() as connection:
+            return list_categories(connection)
+
+    def describe_category(
+        self, category: str, description: str, *, creates: bool, allow_secrets: bool = False
+    ) -> Described:
+        """Say what a category is for, or make it: `memories.categories.describe` and `create`.
+
+        Raises as they do, and SecretRefused.
+        """
+        if not allow_secrets:
+            refuse_credentials({"category": category, "description": description})
+        change = categories.create if creates else categories.describe
+        now = self._agent.clock()
+        described = change(self._directory(OWN_DIRECTORY), category, description, now_ms=now)
+        self._take_up(OWN_DIRECTORY, [described.page])
+        return described
+
+    def delete_category(self, category: str, *, with_memories: bool) -> list[Archived]:
+        """See `memories.categories.delete`."""
+        taken, folder = categories.delete(
+            self._directory(OWN_DIRECTORY),
+            self._archive,
+            category,
+            with_memories=with_memories,
+            now_ms=self._agent.clock(),
+        )
+        self._take_up(OWN_DIRECTORY, [folder])
+        return taken
 
     # How
 
+    def _parsed(self, path: str) -> tuple[Directory, str]:
+        """The directory that an address names, and the path in it. Raises NotFound."""
+        name, file = parse_address(path, own=OWN_DIRECTORY)
+        return self._directory(name), file
+
+    def _directory(self, name: str) -> Directory:
+        """The knowledge directory of that name; the agent's own need not be there yet.
+
+        Raises NotFound.
+        """
+        paths, is_own = self._agent.paths, name == OWN_DIRECTORY
+        root: Path = paths.memories if is_own else self._agent.source(name).root
+        return Directory(name, root, paths.state.parent / ".locks", paths.tree, is_made=is_own)
+
+    def _take_up(self, directory: str, files: Collection[str]) -> None:
+        """Have these files, just written, moved or removed, be found as they are now."""
+        if files:
+            self._agent.take_up(files, reporter=self._reporter, directory=directory)
+
     def _remembered(self, directory: str, written: Written) -> Remembered:
-        self._files.take_up(directory, written.changed)
-        path = address_of(directory, written.file.path)
+        self._take_up(directory, written.changed)
+        path = _address(directory, written.file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
         return Remembered(
             agent=self._agent.name,
@@ -246,15 +308,20 @@ class Memories:
         """Where the same content lies, whatever its file is called."""
         if not self._agent.paths.db.exists():
             return []
-        with self._agent.up_to_date(self._files.reporter).reading() as connection:
+        with self._agent.up_to_date(self._reporter).reading() as connection:
             content = stored_content(draft.content)
             return files_saying(connection, directory, draft.category, content)
 
     def _files_naming(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:
             return []
-        path = address_of(directory, file)
+        path = _address(directory, file)
         path = path if path.endswith(MEMORY_SUFFIX) else path + MEMORY_SUFFIX
         names = [path, path.removesuffix(MEMORY_SUFFIX)]
-        with self._agent.up_to_date(self._files.reporter).reading() as connection:
+        with self._agent.up_to_date(self._reporter).reading() as connection:
             return files_naming(connection, directory, names)
+
+
+def _address(directory: str, file: str) -> str:
+    """How the memory in `file` of a directory is shown and named."""
+    return address(directory, file, own=OWN_DIRECTORY)

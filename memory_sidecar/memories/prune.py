@@ -1,35 +1,11 @@
-"""Takes memories away: into the archive, or for good."""
+"""Which memories are not worth keeping, by a rule. Changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from memory_sidecar.core.atomic import sweep
-from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.memories.archive import Archive, Archived
-from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.model import StoredMemory
-from memory_sidecar.memories.names import check_path
-
-HOUR_MS = 3_600_000
-
-
-def remove(
-    directory: Directory, archive: Archive, path: str, *, now_ms: int, if_hash: str = ""
-) -> Archived:
-    """Move the memory at `path` to the archive. Raises NotFound and Conflict."""
-    with directory.changing():
-        file = directory.read(check_path(path), if_hash=if_hash)
-        return archive.take(directory, file.path, now_ms=now_ms)
-
-
-def purge(directory: Directory, path: str, *, if_hash: str = "") -> str:
-    """Delete the memory at `path` so that nothing brings it back; returns its path."""
-    with directory.changing():
-        file = directory.read(check_path(path), if_hash=if_hash)
-        directory.delete(file.path)
-        return file.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +32,7 @@ class Doomed:
 
 
 def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[Doomed]:
-    """What `rule` says of `memories`, the weakest first. Changes nothing."""
+    """What `rule` says of `memories`, the weakest first."""
     within = [
         each
         for each in memories
@@ -74,27 +50,6 @@ def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[Doomed]:
         if (reason := _reason(each, rule, is_beyond=each.memory.path in beyond))
     ]
     return found[::-1]
-
-
-def prune(
-    directory: Directory, archive: Archive, memories: Sequence[Doomed], *, now_ms: int
-) -> list[Archived]:
-    """Move `memories` of `directory` to the archive, in one batch.
-
-    One that is gone, or was changed since it was chosen, is left out. What crashed writers left
-    behind is deleted.
-    """
-    taken = []
-    with directory.changing():
-        sweep(directory.tree, directory.root, before_ms=now_ms - HOUR_MS)
-        for each in memories:
-            try:
-                file = directory.read(each.memory.file)
-            except (NotFound, PathRefused):
-                continue
-            if file.hash == each.memory.memory.file_hash:
-                taken.append(archive.take(directory, file.path, now_ms=now_ms))
-    return taken
 
 
 def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:

@@ -148,40 +148,6 @@ def delete_memories(write: Write, directory: str, file: str | None) -> None:
     _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
 
 
-def add_uses(connection: Connection, reads: Iterable[tuple[str, int, int]]) -> None:
-    """Count reads: path, how many, and when the last one was."""
-    for read in reads:
-        connection.execute(
-            "INSERT INTO memory_uses VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
-            " SET uses = uses + excluded.uses, used_at = max(used_at, excluded.used_at)",
-            read,
-        )
-        _settle_uses(connection, read[0])
-
-
-def clear_uses(connection: Connection) -> None:
-    """Forget every read."""
-    connection.execute("DELETE FROM memory_uses")
-    connection.execute("UPDATE memories SET uses = 0, used_at = 0 WHERE uses")
-
-
-def move_uses(connection: Connection, old: str, new: str) -> None:
-    """Let the reads of the path `old` count for `new`."""
-    rows: list[Any] = connection.execute(
-        "DELETE FROM memory_uses WHERE path = ? RETURNING uses, used_at", (old,)
-    ).fetchall()
-    add_uses(connection, [(new, uses, used_at) for uses, used_at in rows])
-    _settle_uses(connection, old)
-
-
-def _settle_uses(connection: Connection, path: str) -> None:
-    connection.execute(
-        "UPDATE memories SET (uses, used_at) = (SELECT coalesce(max(uses), 0),"
-        " coalesce(max(used_at), 0) FROM memory_uses WHERE path = ?1) WHERE path = ?1",
-        (path,),
-    )
-
-
 def _insert_row(connection: Connection, document: MemoryDocument) -> int:
     memory = document.memory
     columns = {

@@ -25,6 +25,7 @@ from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.disk.access_log import log_reads
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from tests.conftest import HashModels, write_memory
 
@@ -38,12 +39,12 @@ def folder(data_dir):
 
 def paths(agent, reporter=None, **wanted):
     asked = MemoryList(filter=MemoryFilter(**wanted), sort=Sort.PATH, is_descending=False)
-    return [row.memory.path for _, row in agent.list(asked, reporter=reporter or Silent())]
+    return [row.memory.path for _, row in Memories(agent, reporter or Silent()).list(asked)]
 
 
 def found(agent, text, reporter=None, mode="hybrid"):
     query = MemoryQuery(text=text, mode=SearchMode(mode), top_k=3)
-    return [hit.found.memory.path for hit in agent.query(query, reporter=reporter or Silent())]
+    return [hit.found.memory.path for hit in Memories(agent, reporter or Silent()).query(query)]
 
 
 def test_an_agent_without_memories_is_told_so_and_leaves_nothing(make_agent, data_dir):
@@ -51,7 +52,7 @@ def test_an_agent_without_memories_is_told_so_and_leaves_nothing(make_agent, dat
     for ask in (
         lambda: found(agent, "x"),
         lambda: paths(agent),
-        lambda: agent.get("x", reporter=Silent()),
+        lambda: Memories(agent, Silent()).get("x"),
     ):
         with pytest.raises(NoIndex):
             ask()
@@ -133,13 +134,13 @@ def answers(agent):
     for number, text in enumerate(QUESTIONS):
         wanted = MemoryFilter(with_superseded=number % 2 > 0)
         query = MemoryQuery(text=text, mode=list(SearchMode)[number % 3], filter=wanted)
-        hits = agent.query(query, reporter=Silent())
+        hits = Memories(agent, Silent()).query(query)
         told += [
             (hit.found.memory, hit.found.strength, hit.passage, repr(hit.score), hit.explanation)
             for hit in hits
         ]
     for sort in Sort:
-        rows = agent.list(MemoryList(sort=sort), reporter=Silent())
+        rows = Memories(agent, Silent()).list(MemoryList(sort=sort))
         told += [(name, row.memory, row.strength, row.uses) for name, row in rows]
     assert len(told) > 500
     return "\n".join(map(str, told))
@@ -164,7 +165,7 @@ def test_a_database_made_again_gives_the_same_answers_to_the_byte(make_agent, fo
         path = f"{words[number % 4]}/{number % 9}/note-{number}.md"
         write_memory(folder, path, f"token scene {number}", tags=["area:draft"])
         agent.take_up([path], reporter=Silent())
-    agent.get("newer", reporter=Silent())
+    Memories(agent, Silent()).get("newer")
     before = answers(agent)
     agent.close()
     for database in (data_dir / "knowledge").glob("*.sqlite*"):
@@ -212,7 +213,7 @@ def test_no_agent_sees_what_another_one_has(make_agent, data_dir):
     assert paths(tester) == ["tester.md"]
     for path in ("tester.md", "../tester/tester.md", "../tester/tester"):
         with pytest.raises(NotFound):
-            architect.get(path, reporter=Silent())
+            Memories(architect, Silent()).get(path)
     for root in (data_dir / "knowledge" / "tester", data_dir / "knowledge", data_dir):
         with pytest.raises(PathRefused):
             architect.register(root)
@@ -252,12 +253,12 @@ def test_reads_are_counted_and_outlast_the_database(make_agent, folder, data_dir
     before = file.read_bytes()
     agent = make_agent(clock=lambda: NOW)
     for _ in range(3):
-        owner, read = agent.get("one", reporter=Silent())
+        owner, read = Memories(agent, Silent()).get("one")
     assert (owner, read.uses, read.memory.content) == ("architect", 2, "The first.")
     assert file.read_bytes() == before
     agent.close()
     (data_dir / "knowledge" / "architect.sqlite").unlink()
-    assert make_agent(clock=lambda: NOW).get("one.md", reporter=Silent())[1].uses == 3
+    assert Memories(make_agent(clock=lambda: NOW), Silent()).get("one.md")[1].uses == 3
     log = data_dir / "knowledge" / ".state" / "architect" / "access.jsonl"
     assert [json.loads(line)["file"] for line in log.read_text().splitlines()] == ["one.md"] * 4
 
@@ -267,7 +268,7 @@ def test_asking_is_not_reading(make_agent, folder):
     agent = make_agent(clock=lambda: NOW)
     found(agent, "the first")
     paths(agent)
-    assert agent.get("one", reporter=Silent())[1].uses == 0
+    assert Memories(agent, Silent()).get("one")[1].uses == 0
 
 
 def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_path, notices):
@@ -279,7 +280,7 @@ def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_p
     assert source.name == "memory"
     assert paths(agent) == ["memory:decisions/db.md", "own.md"]
     assert paths(agent, category="decisions") == ["memory:decisions/db.md"]
-    assert agent.get("memory:decisions/db", reporter=Silent())[1].directory == "memory"
+    assert Memories(agent, Silent()).get("memory:decisions/db")[1].directory == "memory"
     assert list(notes.rglob("*.*")) == [notes / "decisions" / "db.md"]
     agent.unregister("memory", reporter=Silent())
     assert paths(agent) == ["own.md"]
@@ -318,7 +319,7 @@ def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
     agent = make_agent()
 
     def listed(**asked):
-        rows = agent.list(MemoryList(**asked), with_shared=True, reporter=Silent())
+        rows = Memories(agent, Silent()).list(MemoryList(**asked), with_shared=True)
         return "".join(row.memory.path[0] for _, row in rows)
 
     assert listed() == "543210"
@@ -383,7 +384,7 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
         asked = MemoryQuery(text="growing delay", top_k=1)
         until(
             lambda: any(
-                hit.explanation.cosine for hit in registered.query(asked, reporter=Silent())
+                hit.explanation.cosine for hit in Memories(registered, Silent()).query(asked)
             )
         )
         assert found(registered, "growing delay", mode="vector") == ["notes:retry.md"]
@@ -417,4 +418,4 @@ def test_reads_of_many_threads_are_counted_once(make_agent, folder):
         reader.start()
     for reader in readers:
         reader.join()
-    assert agent.get("one", reporter=Silent())[1].uses == 1_000
+    assert Memories(agent, Silent()).get("one")[1].uses == 1_000

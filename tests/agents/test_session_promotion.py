@@ -17,6 +17,7 @@ from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.errors import NotFound, SummarizerFailed
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from memory_sidecar.sessions.model import SessionFilter
 from tests.conftest import HashModels, Notices
@@ -67,7 +68,7 @@ class Taught:
         )
 
     def memories(self, agent: Agent | None = None) -> dict[str, Any]:
-        rows = (agent or self.agent).list(MemoryList(), reporter=self.notices)
+        rows = Memories(agent or self.agent, self.notices).list(MemoryList())
         return {row.memory.path: row.memory for _, row in rows}
 
     def close(self) -> None:

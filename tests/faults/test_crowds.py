@@ -18,15 +18,14 @@ STORE_ALL = """
 import os, sys
 from pathlib import Path
 from memory_sidecar.core.clock import system_clock
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import Memories
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.handlers import Memories
 
 data_dir, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
-memories = Memories(KnowledgeFiles(services.agent("a"), clock=system_clock, reporter=Silent()))
+memories = Memories(services.agent("a"), Silent())
 for step in range(count):
     for content in (f"Fact {step} that everybody stores.", f"Fact {step} of {name}."):
         memories.store(Draft(content=content, category=f"c{step % 2}"))

@@ -7,6 +7,7 @@ import pytest
 from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.sessions.model import SessionQuery
 from tests.conftest import write_memory
@@ -45,7 +46,7 @@ def test_of_memories(make_agent, data_dir, mode):
     everything = MemoryFilter(with_superseded=True)
     for text in ("retry with a delay", "retry as m3.md says"):
         query = MemoryQuery(text=text, mode=mode, filter=everything)
-        assert adds_up(agent.query(query, reporter=Silent()))
+        assert adds_up(Memories(agent, Silent()).query(query))
 
 
 @pytest.mark.parametrize("mode", SearchMode)

@@ -15,6 +15,7 @@ from memory_sidecar.code import builder as code_flow
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.builder import MemoryBuilder
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.sessions.model import SessionQuery
@@ -146,8 +147,8 @@ def test_an_agent_answers_as_before_while_it_is_rebuilt(make_agent, data_dir, ha
     def answers() -> list[set[str]]:
         asked = MemoryQuery(text="a lesson on retries", rerank=False)
         return [
-            {hit.found.memory.path for hit in agent.query(asked, reporter=notices)},
-            {row.memory.path for _, row in agent.list(MemoryList(), reporter=notices)},
+            {hit.found.memory.path for hit in Memories(agent, notices).query(asked)},
+            {row.memory.path for _, row in Memories(agent, notices).list(MemoryList())},
             {hit.session.session_id for hit in sessions.search(SessionQuery(text="token refresh"))},
         ]
 

@@ -12,6 +12,7 @@ from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from tests.conftest import HashModels, write_memory
 
@@ -74,5 +75,5 @@ def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp
 def test_asking_for_an_agent_that_is_none_leaves_nothing(services, live, data_dir):
     live.start()
     with pytest.raises(Exception, match="no memories yet"):
-        services.agent("typo").list(MemoryList(), reporter=Silent())
+        Memories(services.agent("typo"), Silent()).list(MemoryList())
     assert not (data_dir / "knowledge").exists()

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.categories import Categories
-from memory_sidecar.agents.files import KnowledgeFiles
-from memory_sidecar.agents.memories import Memories
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, SecretRefused, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
-from memory_sidecar.memories.remove import PruneRule
+from memory_sidecar.memories.prune import PruneRule
 from memory_sidecar.memories.write import Changes
 from tests.conftest import HashModels, Notices
 
@@ -48,11 +46,8 @@ class Knowledge:
             )
         return self._agents[name]
 
-    def files(self, name: str = "architect") -> KnowledgeFiles:
-        return KnowledgeFiles(self.agent(name), clock=lambda: self.now, reporter=self.notices)
-
     def memories(self, name: str = "architect") -> Memories:
-        return Memories(self.files(name))
+        return Memories(self.agent(name), self.notices)
 
     def store(self, content: str, category: str = "", **given: Any) -> str:
         draft = Draft(content=content, category=category, **given)
@@ -60,12 +55,12 @@ class Knowledge:
 
     def found(self, text: str, *, mode: str = "keyword", agent: str = "architect") -> list[str]:
         query = MemoryQuery(text=text, mode=SearchMode(mode), top_k=3)
-        hits = self.agent(agent).query(query, reporter=self.notices)
+        hits = Memories(self.agent(agent), self.notices).query(query)
         return [hit.found.memory.path for hit in hits]
 
     def listed(self, agent: str = "architect") -> dict[str, Any]:
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
-        rows = self.agent(agent).list(everything, reporter=self.notices)
+        rows = Memories(self.agent(agent), self.notices).list(everything)
         return {row.memory.path: row for _, row in rows}
 
     def close(self) -> None:
@@ -124,7 +119,7 @@ def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):
     new = knowledge.store("Use SQLite.", "decision", supersedes=(old,))
     citing = knowledge.store("As decided.", evidence=(new.removesuffix(".md"),))
     for _ in range(3):
-        knowledge.agent().get(new, reporter=knowledge.notices)
+        Memories(knowledge.agent(), knowledge.notices).get(new)
     moved, remembered = knowledge.memories().move(new, "storage/")
     assert remembered.path == "storage/use-sqlite.md"
     assert set(moved.changed) == {new, remembered.path, old, citing}
@@ -189,9 +184,9 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     assert again.near == ()
 
 
-def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge):
+def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge, root):
     path = knowledge.store("Use SQLite.", "decision")
-    file = knowledge.memories()._files.own.root / path
+    file = root / path
     key = "ghp" + "_" + "k7Zq2Wm9Xv4Rb1Tn8Ls5Yd3Hf6Jc0PgAeUo9"
     for field, line in (("token", f"token: {key}\n---\nUse SQLite."), ("content", f"---\n{key}")):
         file.write_text(f"---\n{line}\n")
@@ -252,24 +247,24 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
 
 def test_categories_are_listed_with_what_they_are_for(knowledge, root):
     knowledge.store("Use SQLite.", "decision/storage")
-    categories = Categories(knowledge.files())
-    categories.create("empty", "Nothing yet.")
-    categories.describe("decision", "What was decided.")
+    memories = knowledge.memories()
+    memories.describe_category("empty", "Nothing yet.", creates=True)
+    memories.describe_category("decision", "What was decided.", creates=False)
     assert [
-        (row.path, row.parent_path, row.description, row.memories) for row in categories.all()
+        (row.path, row.parent_path, row.description, row.memories) for row in memories.categories()
     ] == [
         ("decision", None, "What was decided.", 0),
         ("decision/storage", "decision", "", 1),
         ("empty", None, "Nothing yet.", 0),
     ]
     with pytest.raises(Conflict):
-        categories.delete("decision", with_memories=False)
-    assert len(categories.delete("decision", with_memories=True)) == 1
-    assert [row.path for row in categories.all()] == ["empty"]
+        memories.delete_category("decision", with_memories=False)
+    assert len(memories.delete_category("decision", with_memories=True)) == 1
+    assert [row.path for row in memories.categories()] == ["empty"]
     assert knowledge.found("SQLite") == []
     (root / "empty/_category.md").write_text("Edited by hand.\n")
     knowledge.close()
-    assert [row.description for row in Categories(knowledge.files()).all()] == ["Edited by hand."]
+    assert [row.description for row in knowledge.memories().categories()] == ["Edited by hand."]
 
 
 def test_a_lost_database_knows_all_again(knowledge, data_dir):
@@ -323,7 +318,7 @@ def test_what_cannot_be_changed_leaves_all_as_it_was(knowledge, root):
 def test_reads_are_counted_beside_the_files(knowledge, root, data_dir):
     path = knowledge.store("Use SQLite.")
     before = (root / path).stat()
-    knowledge.agent().get(path, reporter=knowledge.notices)
+    Memories(knowledge.agent(), knowledge.notices).get(path)
     assert (root / path).stat() == before or (root / path).stat().st_mtime_ns == before.st_mtime_ns
     (log,) = data_dir.rglob("access.jsonl")
     line = json.loads(log.read_text().splitlines()[-1])

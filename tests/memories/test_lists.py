@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from tests.conftest import write_memory
 
@@ -36,7 +37,7 @@ def listed(make_agent, data_dir):
             limit=limit,
             offset=offset,
         )
-        found = agent.list(asked, reporter=Silent())
+        found = Memories(agent, Silent()).list(asked)
         return [row.memory.path.rpartition("/")[2].removesuffix(".md") for _, row in found]
 
     return listed
@@ -51,8 +52,8 @@ def test_what_is_expired_or_superseded_hides(listed):
 
 def test_an_atom_that_no_longer_holds_stays_and_says_so(make_agent, listed):
     assert "K-001" in listed()
-    (found,) = make_agent(clock=lambda: NOW).list(
-        MemoryList(filter=MemoryFilter(kinds=("knowledge",))), reporter=Silent()
+    (found,) = Memories(make_agent(clock=lambda: NOW), Silent()).list(
+        MemoryList(filter=MemoryFilter(kinds=("knowledge",)))
     )
     assert found[1].is_superseded
     assert found[1].memory.standing == "invalidated"
@@ -112,7 +113,7 @@ def test_a_successor_that_goes_lets_the_old_one_return(make_agent, data_dir):
     agent = make_agent()
 
     def paths():
-        found = agent.list(MemoryList(sort=Sort.PATH), reporter=Silent())
+        found = Memories(agent, Silent()).list(MemoryList(sort=Sort.PATH))
         return sorted(row.memory.path for _, row in found)
 
     assert paths() == ["new.md"]

@@ -9,6 +9,7 @@ import pytest
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.hit import Shown
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.rerank import MAX_CHARACTERS, MAX_HITS, reranked
@@ -34,7 +35,7 @@ def search(make_agent):
             max_tokens=max_tokens,
             filter=MemoryFilter(**wanted),
         )
-        return make_agent(clock=lambda: NOW).query(query, reporter=Silent())
+        return Memories(make_agent(clock=lambda: NOW), Silent()).query(query)
 
     return search
 
@@ -108,13 +109,13 @@ def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
     other_process = WriterLock(shared.paths.writer_lock, data_dir=data_dir)
     assert other_process.acquire()  # so that the query cannot embed them
     asked = MemoryQuery(text="a dependency cycle in payment, not a queue")
-    waiting = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    waiting = {hit.found.memory.path: hit for hit in Memories(agent, notices).query(asked)}
     other_process.release()
     assert notices.has("vectors 0 % done")
     assert waiting["theirs.md"].explanation.cosine is None
     assert waiting["mine.md"].score > waiting["theirs.md"].score
     notices.said.clear()
-    done = {hit.found.memory.path: hit for hit in agent.query(asked, reporter=notices)}
+    done = {hit.found.memory.path: hit for hit in Memories(agent, notices).query(asked)}
     assert notices.said == []
     assert done["mine.md"].score == waiting["mine.md"].score
 
@@ -200,7 +201,7 @@ def test_without_vectors_words_rank(make_agent, folder, notices):
     for name, text in PAGES.items():
         write_memory(folder, f"{name}.md", text)
     agent = make_agent(model="")
-    hits = agent.query(MemoryQuery(text="drained retry queue"), reporter=notices)
+    hits = Memories(agent, notices).query(MemoryQuery(text="drained retry queue"))
     assert names(hits)[0] == "queue"
     assert hits[0].explanation.cosine is None
     assert notices.has("ranking by keyword alone")

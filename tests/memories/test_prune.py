@@ -8,7 +8,7 @@ from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.archive import Archive, Archived
 from memory_sidecar.memories.model import Memory, StoredMemory
-from memory_sidecar.memories.remove import PruneRule, doomed, prune, purge, remove
+from memory_sidecar.memories.prune import PruneRule, doomed
 from memory_sidecar.memories.write import Changes, update
 from tests.memories.conftest import DAY_MS, NOW, tree
 
@@ -25,7 +25,7 @@ def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
     kept = remember("Stays.", "decision").file.path
     path = remember("Use SQLite.", "pitfall/deep", tags=("db",)).file.path
     before = tree(directory.root)
-    archived = remove(directory, archive, "pitfall/deep/use-sqlite", now_ms=NOW)
+    archived = archive.remove(directory, "pitfall/deep/use-sqlite", now_ms=NOW)
     assert archived == Archived(BATCH, "memories", path)
     assert archive.all() == [archived]
     assert sorted(file.name for file in directory.root.iterdir()) == ["decision"]
@@ -39,7 +39,7 @@ def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
 def test_every_version_is_kept(directory, remember, archive):
     for _ in range(3):
         path = remember("Use SQLite.").file.path
-        remove(directory, archive, path, now_ms=NOW)
+        archive.remove(directory, path, now_ms=NOW)
     assert [archived.batch for archived in archive.all()] == [f"{BATCH}-3", f"{BATCH}-2", BATCH]
     assert archive.latest("memories", path).batch == f"{BATCH}-3"
     assert archive.latest("memories", path, batch=BATCH).batch == BATCH
@@ -48,7 +48,7 @@ def test_every_version_is_kept(directory, remember, archive):
 def test_restoring_overwrites_nothing(directory, remember, archive):
     one, two = remember("# One\n\nold").file, remember("Two").file
     for each in (one, two):
-        remove(directory, archive, each.path, now_ms=NOW)
+        archive.remove(directory, each.path, now_ms=NOW)
     new = remember("# One\n\nnew").file
     before = tree(archive.root)
     with pytest.raises(Conflict):
@@ -63,23 +63,23 @@ def test_restoring_overwrites_nothing(directory, remember, archive):
 def test_what_cannot_be_removed_or_restored(directory, remember, archive):
     path = remember("Use SQLite.").file.path
     with pytest.raises(Conflict):
-        remove(directory, archive, path, now_ms=NOW, if_hash="0" * 16)
+        archive.remove(directory, path, now_ms=NOW, if_hash="0" * 16)
     with pytest.raises(Conflict):
-        purge(directory, path, if_hash="0" * 16)
+        directory.remove(path, if_hash="0" * 16)
     with pytest.raises(NotFound):
-        remove(directory, archive, "missing", now_ms=NOW)
+        archive.remove(directory, "missing", now_ms=NOW)
     with pytest.raises(NotFound):
         archive.latest("memories", "missing")
     for outside in ("../architect/use-sqlite", "/etc/passwd"):
         with pytest.raises(PathRefused):
-            remove(directory, archive, outside, now_ms=NOW)
+            archive.remove(directory, outside, now_ms=NOW)
         with pytest.raises(PathRefused):
             archive.latest("memories", outside)
     assert list(tree(directory.root)) == [path]
 
 
 def test_purging_leaves_nothing(directory, remember, archive):
-    assert purge(directory, remember("A secret.", "a/b").file.path) == "a/b/a-secret.md"
+    assert directory.remove(remember("A secret.", "a/b").file.path) == "a/b/a-secret.md"
     assert list(directory.root.iterdir()) == []
     assert archive.all() == []
 
@@ -156,11 +156,10 @@ def test_reasons():
 def test_pruning_spares_what_changed_since_it_was_chosen(directory, remember, archive):
     names = ("one", "two", "three", "four")
     files = [remember(name).file for name in names]
-    weak = [stored(file.path, file_hash=file.hash) for file in files[:3]]
-    chosen = doomed(weak, PruneRule(weaker_than=2))
+    chosen = [(file.path, file.hash) for file in files[:3]]
     update(directory, "one", Changes(is_pinned=True), now_ms=NOW)
     update(directory, "two", Changes(content="changed"), now_ms=NOW)
-    taken = prune(directory, archive, chosen, now_ms=NOW)
+    taken = archive.take_unchanged(directory, chosen, now_ms=NOW)
     assert [each.path for each in taken] == ["three.md"]
     assert sorted(tree(directory.root)) == ["four.md", "one.md", "two.md"]
-    assert prune(directory, archive, chosen, now_ms=NOW) == []
+    assert archive.take_unchanged(directory, chosen, now_ms=NOW) == []

@@ -12,7 +12,6 @@ from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.move import move
-from memory_sidecar.memories.remove import purge, remove
 from memory_sidecar.memories.write import Changes, update
 from tests.memories.conftest import NOW, tree
 
@@ -43,8 +42,8 @@ def test_no_link_leads_elsewhere(directory, remember, archive, outside):
             lambda path: update(directory, path, Changes(content="ours"), now_ms=NOW),
             lambda path: move(directory, path, "new/"),
             lambda path: move(directory, kept.path, path),
-            lambda path: remove(directory, archive, path, now_ms=NOW),
-            lambda path: purge(directory, path),
+            lambda path: archive.remove(directory, path, now_ms=NOW),
+            directory.remove,
         ):
             with pytest.raises(SidecarError):
                 change(path)
@@ -60,7 +59,7 @@ def test_a_fifo_is_refused_at_once(directory, remember, archive):
     for change in (
         lambda: update(directory, "pipe", Changes(content="text"), now_ms=NOW),
         lambda: move(directory, "pipe", "new"),
-        lambda: remove(directory, archive, "pipe", now_ms=NOW),
+        lambda: archive.remove(directory, "pipe", now_ms=NOW),
     ):
         with pytest.raises(PathRefused, match="not a regular file"):
             change()
@@ -73,9 +72,9 @@ def test_nothing_is_archived_into_another_folder_or_restored_from_it(
     path = remember("Kept.").file.path
     archive.root.symlink_to(outside)
     with pytest.raises(PathRefused, match="symbolic link"):
-        remove(directory, archive, path, now_ms=NOW)
+        archive.remove(directory, path, now_ms=NOW)
     archive.root.unlink()
-    taken = remove(directory, archive, path, now_ms=NOW)
+    taken = archive.remove(directory, path, now_ms=NOW)
     batch = archive.root / taken.batch
     batch.rename(outside / "batch")
     batch.symlink_to(outside / "batch")

@@ -1,0 +1,58 @@
+"""One agent's database as the domains see it that share it: its memories and its sessions.
+
+Neither knows the other, nor who puts both into one database: `agents.agent` does, and passes it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.errors import NoIndex
+from memory_sidecar.core.paths import AgentPaths
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.reporter import Reporter
+
+
+class AgentDatabase(Protocol):
+    """The database of the agent `name`, kept in line with the files of its sources."""
+
+    name: str
+    paths: AgentPaths
+    clock: Clock
+    reranks: bool  # the hits of a question that leaves it open
+    on_read: Callable[[Path, str], None]  # called with the file that was read, and by which tool
+
+    @property
+    def data(self) -> Database[Any]: ...
+
+    @property
+    def shared(self) -> AgentDatabase | None:
+        """What this agent may read besides its own; `None` for the shared one itself."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything of this agent, in files or in its database."""
+
+    def source(self, directory: str) -> Source:
+        """The source of that name. Raises NotFound."""
+
+    def take_up(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
+        """Index these files of a directory, just written, moved or removed, before returning."""
+
+    def up_to_date(self, reporter: Reporter) -> DerivedStore:
+        """The store, made again if it was lost, with what this process sees of the files."""
+
+    def snapshot(
+        self, reporter: Reporter
+    ) -> AbstractContextManager[tuple[DerivedStore, Connection]]:
+        """The same, and one commit of it to read."""
+
+    def nothing(self) -> NoIndex:
+        """The error for a question to an agent of whom nothing was ever stored."""
