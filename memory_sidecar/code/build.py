@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
 from memory_sidecar.chunking.language import detect_language
+from memory_sidecar.code.head import head_of
 from memory_sidecar.code.store import ChunkWords, CodeDocument
 from memory_sidecar.core.model import Document, FileStatus, SourceFile
 from memory_sidecar.disk.read import FileGone, ReadFailed, ReadSkipped, read_text
@@ -42,4 +43,5 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
                 status=FileStatus.INDEXED,
                 chunks=chunks,
                 words=tuple(map(ChunkWords.of, chunks)),
+                heads=tuple(head_of(file.path, chunk) for chunk in chunks),
             )

@@ -15,6 +15,7 @@ CREATE TABLE code_chunks (
     symbols    TEXT NOT NULL,           -- names defined in these lines, separated by spaces
     scope      TEXT NOT NULL,
     signature  TEXT NOT NULL,
+    head       TEXT NOT NULL,           -- what the model sees: see code/head.py
     updated_at INTEGER NOT NULL,
     UNIQUE (source, filename, location)
 );

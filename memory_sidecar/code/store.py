@@ -18,7 +18,7 @@ from memory_sidecar.index.keyword import index_words
 CHUNKS = Corpus(
     name="chunk",
     rows="code_chunks",
-    text="code",
+    text="head",
     columns=("body", "symbols", "path"),
     weights=(1.0, 2.0, 4.0),
     has_source=True,
@@ -39,20 +39,21 @@ class ChunkWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDocument(Document):
-    """A file as chunks, with the words of each: drawing them is left to whoever builds it."""
+    """A file as chunks, each with its words and its head, which the builder of it draws."""
 
     chunks: tuple[Chunk, ...] = ()
     words: tuple[ChunkWords, ...] = ()
+    heads: tuple[str, ...] = ()
 
     @property
     def embedded_texts(self) -> tuple[str, ...]:
-        return tuple(chunk.embedded_text for chunk in self.chunks)
+        return self.heads
 
 
 class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
-    SCHEMA = Schema(kind="code", version=3, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=4, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)
@@ -67,22 +68,23 @@ class CodeStore(DerivedStore):
         assert isinstance(document, CodeDocument)
         path = document.file.path
         path_words = index_words(path)
-        for chunk, words in zip(document.chunks, document.words, strict=True):
+        rows = zip(document.chunks, document.words, document.heads, strict=True)
+        for chunk, words, head in rows:
             write.connection.execute(
                 "INSERT INTO code_chunks (source, filename, location, language, code, start_line,"
-                " end_line, symbols, scope, signature, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " end_line, symbols, scope, signature, head, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(document.source, path, chunk.location, document.language, chunk.code),
                     *(chunk.start_line, chunk.end_line, " ".join(chunk.symbols)),
-                    *(chunk.scope, chunk.signature, write.now),
+                    *(chunk.scope, chunk.signature, head, write.now),
                 ),
             )
             write.index_row(
                 CHUNKS,
                 write.connection.last_insert_rowid(),
                 (words.body, words.symbols, path_words),
-                replacement.vectors.get(chunk.embedded_text),
+                replacement.vectors.get(head),
             )
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:

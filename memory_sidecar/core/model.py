@@ -66,15 +66,6 @@ class Chunk:
         """`start-end`, so that `filename:location` opens in an editor."""
         return f"{self.start_line}-{self.end_line}"
 
-    @property
-    def embedded_text(self) -> str:
-        """What the model sees: the code alone.
-
-        The path is left out so that a renamed file embeds nothing again; scope and signature
-        before the code made the ranking worse (by .024 to .032 on four sets of commits).
-        """
-        return self.code
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:

@@ -24,7 +24,7 @@ def connection(tmp_path):
     writer = open_current(path, CodeStore.SCHEMA)
     for chunk_id, body in BODIES.items():
         writer.execute(
-            "INSERT INTO code_chunks VALUES (?, 's', ?, '1-1', '', ?, 1, 1, '', '', '', 0)",
+            "INSERT INTO code_chunks VALUES (?, 's', ?, '1-1', '', ?, 1, 1, '', '', '', '', 0)",
             (chunk_id, f"{chunk_id}.py", body),
         )
         writer.execute(

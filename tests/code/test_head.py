@@ -1,0 +1,82 @@
+"""The head of a chunk tells where it stands, what it defines and what is said of it."""
+
+from __future__ import annotations
+
+from memory_sidecar.chunking.chunk import chunk_text
+from memory_sidecar.code.head import HEAD_CHARACTERS, head_of
+from memory_sidecar.core.model import Chunk
+
+METHOD = """\
+    @deprecated
+    def total(self, currency: str) -> Money:
+        # Rounded half to even, like the ledger.
+        prices = [item.price for item in self.items]
+        return sum(prices)
+"""
+
+
+def lines_of(code: str, **described) -> list[str]:
+    return head_of("shop/cart.py", Chunk(1, 9, code, **described)).split("\n")
+
+
+def test_place_signature_comments_and_code_in_that_order():
+    head = lines_of(
+        METHOD,
+        symbols=("total",),
+        scope="Cart",
+        signature="def total(self, currency: str) -> Money",
+    )
+    assert head == [
+        "shop/cart.py",
+        "Cart",
+        "def total(self, currency: str) -> Money",
+        "Rounded half to even, like the ledger.",
+        "@deprecated",
+        "prices = [item.price for item in self.items]",
+        "return sum(prices)",
+    ]
+
+
+def test_several_symbols_are_listed_before_the_code():
+    assert lines_of("a = 1\nb = 2", symbols=("a", "b"))[1] == "a b"
+
+
+def test_comments_of_every_kind_come_without_their_marks():
+    code = "\n".join(
+        ["x = 1", "# one", "/// two", " * three", "-- four", "; five", '"""Six.', "<!-- seven -->"]
+    )
+    found = lines_of(code)[1:]
+    assert found[:7] == ["one", "two", "three", "four", "five", "Six.", "seven -->"]
+    assert found[-1] == "x = 1"
+
+
+def test_what_only_looks_like_a_comment_is_code():
+    for code in (
+        "#!/bin/sh",
+        "#[derive(Debug)]",
+        "--> x",
+        "*/ done()",
+        "#include",
+        "*out = 1",
+        "--left",
+    ):
+        assert lines_of(f"{code}\n// said")[1] == "said", code
+
+
+def test_lines_without_a_word_take_no_room():
+    assert lines_of("{\n}\n;\nrun()\n") == ["shop/cart.py", "run()"]
+
+
+def test_a_head_is_short_whatever_the_chunk():
+    long = Chunk(1, 1, "word " * 10_000, scope="Scope " * 90, signature="def f(" + "a, " * 300)
+    assert len(head_of("a/b.py", long)) == HEAD_CHARACTERS
+    assert head_of("a/b.py", long).startswith("a/b.py\nScope ")
+
+
+def test_every_chunk_of_a_real_file_has_a_head_of_its_own():
+    text = "\n\n\n".join(
+        f"def step_{n}(x):\n    return x * {n}" + "\n    x += 1" * 90 for n in range(5)
+    )
+    heads = [head_of("steps.py", chunk) for chunk in chunk_text(text, "python")]
+    assert len(heads) > 4
+    assert len(set(heads)) == len(heads)
