@@ -1,13 +1,29 @@
-"""`memory-sidecar context`"""
+"""`memory-sidecar context`: the files of a dense-context root, and who reads them."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 import click
 
-from memory_sidecar.cli.context_files import init, new, regen
-from memory_sidecar.cli.context_health import check, tasks
-from memory_sidecar.cli.context_use import access, refs
-from memory_sidecar.cli.options import with_help
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import allow_secrets_option, with_call, with_help
+from memory_sidecar.context import handlers
+from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
+from memory_sidecar.context.atoms import Draft
+from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.settings import load_settings
+from memory_sidecar.disk.atoms import AtomKind
+
+_root_option = click.option("--root", metavar="DIR", help="The root; found upwards otherwise.")
+_project = click.argument("project", required=False)
+_every_option = click.option(
+    "--all", "every", is_flag=True, help="Every project, wherever this is run."
+)
+_rule = click.Choice(list(CHECKS))
 
 
 @click.group()
@@ -20,5 +36,273 @@ def context() -> None:
     """
 
 
-for _command in (init, new, regen, check, access, refs, tasks):
-    context.add_command(_command)
+@context.command()
+@click.argument("path", metavar="[ROOT]", required=False)
+@click.option("--project", metavar="NAME", help="Make this project in it, too.")
+@_root_option
+@with_call
+def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> None:
+    """Make ROOT a dense-context root, or add a project to it. Files that exist stay as they are."""
+    named = path or root
+    if named is None and project is None:
+        raise UsageError("which folder?", hint="`memory-sidecar context init ROOT`")
+    folder = call.path(named) if named else _open(call, None).root.path
+    made = handlers.init(folder, project=project)
+    created = [each.relative_to(folder).as_posix() for each in made]
+    if call.wants_json:
+        call.print_json({"root": folder.as_posix(), "project": project, "created": created})
+        return
+    for each in created:
+        call.print(each)
+    if not created:
+        call.reporter.notice("everything is there already")
+
+
+@context.command()
+@click.argument("kind", type=click.Choice([kind.value for kind in AtomKind]))
+@click.argument("words", metavar="[SUMMARY]", nargs=-1)
+@click.option("--summary", default="", help="What was found, in one line; or as SUMMARY.")
+@click.option("--project", metavar="NAME", help="The one around the working directory otherwise.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG")
+@click.option("--status", default="", metavar="STATUS", help="E.g. active, partial, valid.")
+@click.option("--executor", default="", metavar="NAME", help="Who carried it out.")
+@click.option("--link", "links", multiple=True, metavar="ID", help="A related atom.")
+@click.option("--evidence", multiple=True, metavar="ID", help="What shows it; for knowledge.")
+@click.option(
+    "--source-experiment",
+    "source_experiments",
+    multiple=True,
+    metavar="ID",
+    help="What it was drawn from; for a pattern.",
+)
+@click.option("--body", default="", metavar="TEXT", help="Instead of empty sections; - reads it.")
+@allow_secrets_option
+@_root_option
+@with_call
+def new(
+    call: Call,
+    *,
+    kind: str,
+    words: tuple[str, ...],
+    summary: str,
+    project: str | None,
+    root: str | None,
+    body: str,
+    status: str,
+    executor: str,
+    allow_secrets: bool,
+    **lists: tuple[str, ...],
+) -> None:
+    """Make an experiment, knowledge or pattern file under the next free number."""
+    if words and summary:
+        raise UsageError("the summary is given twice", hint="leave out --summary")
+    draft = Draft(
+        summary=call.text(" ".join(words) or summary),
+        status=status,
+        executor=executor,
+        body=call.text(body),
+        **{name: _each(items) for name, items in lists.items()},
+    )
+    opened = _open(call, root)
+    owner = opened.project(project, cwd=call.cwd)
+    made = opened.new(owner, AtomKind[kind.upper()], draft, allow_secrets=allow_secrets)
+    if call.wants_json:
+        call.print_json(asdict(made))
+    else:
+        call.print(f"{made.id}: {made.path}")
+
+
+@context.command()
+@_project
+@_every_option
+@_root_option
+@with_call
+def regen(call: Call, *, project: str | None, every: bool, root: str | None) -> None:
+    """Write index.md of every atom folder, the file lists in CORTEX.md, and OVERVIEW.md.
+
+    Takes PROJECT, else the one around the working directory, else all of them. Refs are counted
+    from the access logs. Where nothing changed, nothing is written.
+    """
+    if project is not None and every:
+        raise UsageError("a project and --all exclude each other", hint="leave out one of them")
+    opened = _open(call, root)
+    projects = opened.projects(project, cwd=call.cwd, every=every)
+    done = opened.regenerate(projects, reporter=call.reporter)
+    call.reporter.close()
+    for problem in done.problems:
+        call.reporter.notice(f"{problem.file}:{problem.line}: {problem.text}")
+    if call.wants_json:
+        call.print_json(asdict(done))
+        return
+    atoms = sum(each.experiments + each.knowledge + each.patterns for each in done.projects)
+    call.print(
+        f"projects: {len(done.projects)}, atoms: {atoms:,}, files written: {len(done.written)}"
+        + (f", problems: {len(done.problems)}" if done.problems else "")
+    )
+
+
+@context.command()
+@_project
+@click.option("--fix", is_flag=True, help="Do what loses and decides nothing, and check again.")
+@click.option("--only", multiple=True, type=_rule, help="Only this rule; any number of times.")
+@click.option("--skip", multiple=True, type=_rule, help="All but this one; likewise.")
+@_root_option
+@with_call
+def check(
+    call: Call,
+    *,
+    project: str | None,
+    fix: bool,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    root: str | None,
+) -> None:
+    """Find what is wrong in a root, or in one PROJECT: each with its file, line and remedy.
+
+    Exit status 1 when there is something.
+    """
+    opened = _open(call, root)
+    owner = opened.root.project(project) if project is not None else None
+    rules = [rule for rule in only or CHECKS if rule not in skip]
+    findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
+    if fix and any(finding.fix for finding in findings):
+        fixed = opened.fix(findings, reporter=call.reporter)
+        call.reporter.notice(f"{fixed} mended")
+        findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
+    shown = call.masked([opened.shown(finding, remedy_of=call.hint) for finding in findings])
+    call.reporter.close()
+    if call.wants_json:
+        call.print_json([asdict(each) for each in shown])
+    else:
+        for each in shown:
+            call.print(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
+    if shown:
+        can_fix = any(each.fixable for each in shown)
+        raise SidecarError(
+            f"{len(shown)} findings",
+            hint="`memory-sidecar context check --fix` does what is safe" if can_fix else "",
+        )
+    if not call.wants_json:
+        call.print("nothing is wrong")
+
+
+@context.command()
+@_project
+@_every_option
+@click.option("--archive", is_flag=True, help="Move what is done to tasks-archive.md.")
+@_root_option
+@with_call
+def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: str | None) -> None:
+    """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
+    opened = _open(call, root)
+    projects = opened.projects(project, cwd=call.cwd, every=every)
+    found = call.masked(opened.tasks(projects, archive=archive, reporter=call.reporter))
+    if call.wants_json:
+        call.print_json([asdict(task) for task in found])
+        return
+    for task in found:
+        mark = "x" if task.done else " "
+        priority = f" ({task.priority})" if task.priority else ""
+        name = f"{task.id}: " if task.id else ""
+        call.print(f"[{mark}] {task.project}: {name}{task.text} [{task.status}]{priority}")
+
+
+@context.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option("--commit", is_flag=True, help="Commit the access log with git.")
+@_root_option
+@with_call
+def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None) -> None:
+    """Count a read of each PATH that is an atom, each once.
+
+    Without PATH, or with -, reads a tool call as JSON from standard input, as coding agents hand
+    it to a hook: a Read counts its file, a Grep each file it found. Anything else counts nothing.
+    With --root, atoms of that root only.
+    """
+    only = _open(call, root).root if root else None
+    if paths and paths != ("-",):
+        accesses = accesses_of_paths([call.path(path) for path in paths], only=only)
+    else:
+        accesses = accesses_of_event(_event(call), cwd=call.cwd, only=only)
+    handlers.record(accesses)
+    # The settings of the caller: a daemon that runs this may have been started with others.
+    if commit or load_settings(call.cwd, call.environ).context_commit:
+        _commit(call, accesses, must=commit)
+    if call.wants_json:
+        call.print_json([asdict(each) | {"project": each.project.name} for each in accesses])
+        return
+    for each in accesses:
+        call.print(f"{each.project.name}: {each.file}")
+
+
+@context.command()
+@_project
+@click.option("--hot", is_flag=True, help="Only those with five refs or more.")
+@click.option("--cold", is_flag=True, help="Only those never read in more than two weeks.")
+@_every_option
+@click.option("--rotate", is_flag=True, help="Then begin a new access log; no count is lost.")
+@_root_option
+@with_call
+def refs(
+    call: Call,
+    *,
+    project: str | None,
+    hot: bool,
+    cold: bool,
+    every: bool,
+    rotate: bool,
+    root: str | None,
+) -> None:
+    """Show how often each atom was read, the most used ones first."""
+    opened = _open(call, root)
+    projects = opened.projects(project, cwd=call.cwd, every=every)
+    used = call.masked(opened.used(projects))
+    used = [each for each in used if (each.hot or not hot) and (each.cold or not cold)]
+    if rotate:
+        for path in opened.rotate(projects, reporter=call.reporter):
+            call.reporter.notice(f"the log up to now is {opened.root.shown(path)}")
+    if call.wants_json:
+        call.print_json([asdict(each) for each in used])
+        return
+    for each in used:
+        last = (each.last_ref or "never")[:10]
+        call.print(f"{each.refs:5}  {last:10}  {each.project}/{each.id}  {each.summary}")
+
+
+def _open(call: Call, root: str | None) -> handlers.Context:
+    """The root that a command is about. Raises NotFound."""
+    named = call.path(root) if root else None
+    found = handlers.find_root(named, cwd=call.cwd, environ=call.environ)
+    return handlers.Context(found, models=lambda: call.services.models)
+
+
+def _each(items: tuple[str, ...]) -> list[str]:
+    """`--tag a,b --tag c` means three."""
+    return [part.strip() for item in items for part in item.split(",") if part.strip()]
+
+
+def _commit(call: Call, accesses: list[Access], *, must: bool) -> None:
+    """Where nobody asked for this very commit, a merge that is under way is no failure."""
+    try:
+        handlers.commit(accesses)
+    except SidecarError as error:
+        if must:
+            raise
+        call.reporter.notice(error.message)
+
+
+def _event(call: Call) -> dict[str, Any]:
+    text = call.text("-")
+    if not text.strip():
+        raise UsageError("nothing to count", hint="name a PATH, or send a tool call as JSON")
+    try:
+        event = read_json(text)
+    except BrokenJson as error:
+        raise UsageError(
+            f"standard input is no JSON: {error}", hint="send a tool call as agents' hooks do"
+        ) from error
+    if not isinstance(event, dict):
+        raise UsageError(
+            "standard input is no JSON object", hint='it has "tool_name" and "tool_input"'
+        )
+    return event

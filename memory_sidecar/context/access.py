@@ -63,14 +63,21 @@ def accesses_of_event(
     if event.get("tool_name") == "Read":
         path = _path(given.get("file_path"), cwd)
         return accesses_of_paths([path] if _is_file(path) else [], only=only)
-    if event.get("tool_name") == "Grep":
-        response = event.get("tool_response", event.get("tool_output"))
-        lines = [line for text in _texts(response) for line in text.splitlines()]
-        searched = _path(given.get("path"), cwd)
-        by_number = given.get("output_mode") == "count"
-        hits = _hits(lines, searched=searched, cwd=cwd, by_number=by_number)
-        return _accesses_of_search(searched, hits, only)
-    return []
+    if event.get("tool_name") != "Grep":
+        return []
+    response = event.get("tool_response", event.get("tool_output"))
+    lines = [line for text in _texts(response) for line in text.splitlines()]
+    searched = _path(given.get("path"), cwd)
+    by_number = given.get("output_mode") == "count"
+    accesses = [
+        Access(project, _shown(path), "Grep", matches)
+        for path, matches in _hits(lines, (cwd, searched), by_number=by_number).items()
+        if matches and (project := _project_of_atom(path, only)) is not None
+    ]
+    project = _project_of(searched, only)
+    if not accesses and project is not None:
+        return [Access(project, DIRECTORY_SEARCH, "Grep", 0)]
+    return accesses
 
 
 def append(accesses: Sequence[Access], *, at: str) -> list[Path]:
@@ -89,35 +96,25 @@ def append(accesses: Sequence[Access], *, at: str) -> list[Path]:
 # Searches
 
 
-def _accesses_of_search(
-    searched: Path, hits: Mapping[Path, int], only: Root | None
-) -> list[Access]:
-    accesses = [
-        Access(project, _shown(path), "Grep", matches)
-        for path, matches in hits.items()
-        if matches and (project := _project_of_atom(path, only)) is not None
-    ]
-    project = _project_of(searched, only)
-    if not accesses and project is not None:
-        return [Access(project, DIRECTORY_SEARCH, "Grep", 0)]
-    return accesses
+def _hits(lines: Iterable[str], folders: tuple[Path, Path], *, by_number: bool) -> dict[Path, int]:
+    """How many lines each atom was found with. `by_number`: a line holds their number instead.
 
-
-def _hits(lines: Iterable[str], *, searched: Path, cwd: Path, by_number: bool) -> dict[Path, int]:
-    """How many lines each atom was found with. `by_number`: a line holds their number instead."""
+    Paths may be relative to any of `folders`, the last of which is what was searched.
+    """
     hits: dict[Path, int] = {}
+    searched = folders[-1]
     is_one_atom = is_atom_path(searched.as_posix()) and _is_file(searched)
     for line in lines:
         if not line.strip() or _NOTHING.fullmatch(line):
             continue
         found = _FOUND.fullmatch(line)
-        path = _existing(found["path"], (cwd, searched)) if found else None
+        paths = [_path(found["path"], folder) for folder in folders] if found else []
+        path = next((p for p in paths if is_atom_path(p.as_posix()) and _is_file(p)), None)
         if path is None and is_one_atom:
             path = searched  # found lines come without a name when only one file is searched
         if path is not None:
             number = _COUNT.fullmatch((found["rest"] or "") if found else "")
-            added = int(number[1]) if by_number and number else 1
-            hits[path] = hits.get(path, 0) + added
+            hits[path] = hits.get(path, 0) + (int(number[1]) if by_number and number else 1)
     return hits
 
 
@@ -133,15 +130,6 @@ def _texts(response: object, depth: int = 0) -> Iterator[str]:
             for key, value in response.items():
                 if key not in ("mode", "type"):
                     yield from _texts(value, depth + 1)
-
-
-def _existing(name: str, folders: Iterable[Path]) -> Path | None:
-    """The atom that a search calls `name`, seen from one of `folders`."""
-    for folder in folders:
-        path = _path(name, folder)
-        if is_atom_path(path.as_posix()) and _is_file(path):
-            return path
-    return None
 
 
 # Paths

@@ -1,19 +1,31 @@
-"""Reads the atoms of a project from their files. Whatever is wrong with one is told, none is lost.
+"""The atoms of a project: read from their files, and made under the next free number.
 
-read_shelf(project, kind)   the atoms in one folder, and the files there that are none
+Whatever is wrong with a file among them is a finding; none is lost.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
 from pathlib import Path
 
-from memory_sidecar.context.layout import CORTEX, INDEX, Project
+from memory_sidecar.context.layout import (
+    CORTEX,
+    INDEX,
+    MAX_PAGE_BYTES,
+    Project,
+    template,
+)
+from memory_sidecar.core.atomic import create_file, replace_file
+from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.opening import FileRefused, Folder
+from memory_sidecar.disk import frontmatter
 from memory_sidecar.disk.atoms import (
+    STANDINGS,
     AtomFacts,
     AtomId,
     AtomKind,
@@ -23,16 +35,32 @@ from memory_sidecar.disk.atoms import (
     text_of,
     texts_of,
 )
-from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, parse_page
 
 NO_ATOMS = frozenset({INDEX, CORTEX, "README.md"})
+ANTI_PATTERN = "ANTI-PATTERN:"
+ANTI_PATTERN_TAG = "anti-pattern"
+
+Fix = Callable[[], object]
+"""Loses nothing and decides nothing."""
 
 _PROBLEM = re.compile(r"(?:line (\d+): )?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong in one place. `rule` is filled in by the table of checks."""
+
+    path: Path
+    line: int  # 1-based
+    text: str
+    remedy: str
+    rule: str = ""
+    fix: Fix | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Atom:
-    """One finding as its file has it."""
+    """What was found out, as its file has it."""
 
     project: Project
     name: str  # EXP-042, as the file is called
@@ -55,32 +83,36 @@ class Atom:
         return texts_of(self.meta.get("tags"))
 
     def ids_under(self, key: str) -> tuple[str, ...]:
-        """The atoms that the list `key` of the frontmatter names, each as it is written there."""
-        return tuple(item for item in texts_of(self.meta.get(key)) if _named_atom(item))
+        """What the list `key` of the frontmatter names: `EXP-001`, or `other/EXP-001`."""
+        items = texts_of(self.meta[key]) if key in self.meta else ()
+        return tuple(item for item in items if is_id(item.rpartition("/")[2]))
 
     @property
     def successors(self) -> tuple[str, ...]:
         """The atoms that the status names: EXP-050 in `superseded:EXP-050`."""
         return ids_in(text_of(self.meta.get("status")))
 
-    def line_of(self, key: str, item: str = "") -> int:
+    def finding(
+        self,
+        text: str,
+        remedy: str,
+        *,
+        key: str = "",
+        item: str = "",
+        edits: Mapping[str, object] | None = None,
+    ) -> Finding:
+        """What is wrong at `key` of the frontmatter. To set `edits` mends it."""
+        line = self._line_of(key, item) if key else self.problem_line
+        fix = partial(_edit, self, edits) if edits and not self.problem else None
+        return Finding(self.path, line, text, remedy, fix=fix)
+
+    def _line_of(self, key: str, item: str) -> int:
         """1-based line of `key` in the frontmatter, or of `item` in its list; 1 if not there."""
         lines = self.text.splitlines()
         begin = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:")
         at = next((n for n, line in enumerate(lines, 1) if begin.match(line)), 1)
-        if not item:
-            return at
         holding = (n for n, line in enumerate(lines[at - 1 :], at) if item in line)
         return next(holding, at)
-
-
-@dataclass(frozen=True, slots=True)
-class Stray:
-    """A file among the atoms that is none, or could not be read."""
-
-    path: Path
-    why: str
-    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,38 +122,31 @@ class Shelf:
     project: Project
     kind: AtomKind
     atoms: tuple[Atom, ...]
-    strays: tuple[Stray, ...]
+    strays: tuple[Finding, ...]  # files that are no atom, or could not be read
+
+    @property
+    def problems(self) -> list[Finding]:
+        """Every file whose atom is lost, or understood in part."""
+        broken = [atom for atom in self.atoms if atom.problem]
+        return [*(atom.finding(atom.problem, "mend it by hand") for atom in broken), *self.strays]
 
 
 def read_shelf(project: Project, kind: AtomKind) -> Shelf:
     """Empty where the folder is missing."""
-    atoms: list[Atom] = []
-    strays: list[Stray] = []
     try:
         folder = project.tree.enter(project.folder(kind))
     except OSError:
         return Shelf(project, kind, (), ())
     with folder:
-        for name in _pages(project.folder(kind)):
-            read = _read(project, kind, folder, name)
-            if isinstance(read, Atom):
-                atoms.append(read)
-            elif read is not None:
-                strays.append(read)
+        read = [_read(project, kind, folder, name) for name in _pages(project.folder(kind))]
+    atoms = [each for each in read if isinstance(each, Atom)]
+    strays = [each for each in read if isinstance(each, Finding)]
     return Shelf(
         project,
         kind,
         tuple(sorted(atoms, key=lambda atom: atom.id)),
         tuple(sorted(strays, key=lambda stray: stray.path)),
     )
-
-
-def atom_ids(project: Project, kind: AtomKind) -> Iterator[AtomId]:
-    """The ids in one folder by the names of its files, none of which is read."""
-    for name in _pages(project.folder(kind)):
-        atom_id = AtomId.parse(name.removesuffix(".md"))
-        if atom_id is not None and atom_id.kind is kind:
-            yield atom_id
 
 
 def _pages(folder: Path) -> list[str]:
@@ -139,31 +164,122 @@ def _pages(folder: Path) -> list[str]:
         return []
 
 
-def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom | Stray | None:
+def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom | Finding | None:
     """`None` for a file that went away meanwhile."""
     name, path = file.removesuffix(".md"), project.folder(kind) / file
-    if not (is_id(name) and name.startswith(f"{kind.prefix}-")):
-        wanted = f"{kind.prefix}-NNN.md"
-        return Stray(path, "its name is no id", f"call it {wanted}, or move it away")
+    if (known := AtomId.parse(name)) is None or known.kind is not kind:
+        remedy = f"call it {kind.prefix}-NNN.md, or move it away"
+        return Finding(path, 1, "its name is no id", remedy)
     try:
-        text = folder.read(file, MAX_PAGE_BYTES)[0].decode("utf-8")
+        text = folder.read(file, frontmatter.MAX_PAGE_BYTES)[0].decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        return Stray(path, f"it is not UTF-8 (byte {error.start})", "convert it to UTF-8")
+        return Finding(path, 1, f"it is not UTF-8 (byte {error.start})", "convert it to UTF-8")
     except FileRefused as refusal:
-        return Stray(path, f"it is not read: {refusal.reason}", "put the file itself here")
+        return Finding(path, 1, f"it is not read: {refusal.reason}", "put the file itself here")
     except OSError as error:
-        return Stray(path, f"it cannot be read: {error.strerror}", "make it readable")
-    page = parse_page(text)
-    line, problem = 1, ""
-    if page.problem and (found := _PROBLEM.fullmatch(page.problem)):
-        line, problem = int(found[1] or 1), found[2]
+        return Finding(path, 1, f"it cannot be read: {error.strerror}", "make it readable")
+    page = frontmatter.parse_page(text)
+    found = _PROBLEM.fullmatch(page.problem)
+    line, problem = (int(found[1] or 1), found[2]) if found else (1, page.problem)
     facts = atom_facts(f"{project.name}/{kind.folder}/{file}", page.meta)
     assert facts is not None
     return Atom(project, name, facts, text, page.meta, problem, line)
 
 
-def _named_atom(item: str) -> bool:
-    """`EXP-001`, or `other/EXP-001` for one of another project."""
-    return is_id(item.rpartition("/")[2])
+def _edit(atom: Atom, edits: Mapping[str, object]) -> None:
+    tree = atom.project.tree
+    text = tree.read(atom.path, MAX_PAGE_BYTES).decode("utf-8")
+    edited = frontmatter.edit_page(text, edits)
+    if edited != text:
+        replace_file(tree, atom.path, edited.encode())
+
+
+# New ones
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is to become an atom."""
+
+    summary: str  # one line
+    tags: Sequence[str] = ()
+    status: str = ""
+    executor: str = ""
+    links: Sequence[str] = ()
+    evidence: Sequence[str] = ()  # required for knowledge
+    source_experiments: Sequence[str] = ()  # required for a pattern
+    body: str = ""  # the sections of its kind, where left empty
+
+    @property
+    def optional(self) -> dict[str, object]:
+        """The keys of a frontmatter that only some atoms have, where they are given."""
+        given = {
+            "status": self.status,
+            "executor": self.executor,
+            "links": list(self.links),
+            "evidence": list(self.evidence),
+            "source-experiments": list(self.source_experiments),
+        }
+        return {key: value for key, value in given.items() if value}
+
+
+def create_atom(
+    project: Project, kind: AtomKind, draft: Draft, *, today: date
+) -> tuple[AtomId, Path]:
+    """Make it under the next free number, whoever else does the same at that moment.
+
+    No lock: to create the file is to take the number, and only one writer can create it. Numbers
+    are never given again, so what refers to a deleted atom never comes to mean another one. Raises
+    UsageError for a draft that its kind forbids, NotFound for a link to nothing.
+    """
+    _check(project, kind, draft)
+    known = (AtomId.parse(name.removesuffix(".md")) for name in _pages(project.folder(kind)))
+    number = 1 + max((each.number for each in known if each and each.kind is kind), default=0)
+    while True:
+        atom_id = AtomId(kind, number)
+        path = project.folder(kind) / f"{atom_id}.md"
+        if create_file(project.tree, path, _page(project, atom_id, draft, today).encode()):
+            return atom_id, path
+        number += 1
+
+
+def _check(project: Project, kind: AtomKind, draft: Draft) -> None:
+    if not draft.summary.strip():
+        raise UsageError("an atom needs a summary", hint="say in one line what was found")
+    if kind.needs_basis and kind.basis not in draft.optional:
+        option = kind.basis.removesuffix("s")
+        raise UsageError(
+            f"{kind} needs {kind.basis}: what it was drawn from",
+            hint=f"name it: --{option} EXP-001",
+        )
+    word = draft.status.partition(":")[0]
+    if word and word not in STANDINGS:
+        raise UsageError(f"unknown status {word!r}", hint=f"one of {', '.join(STANDINGS)}")
+    for name in (*draft.links, *draft.evidence, *draft.source_experiments):
+        other, _, written = name.rpartition("/")
+        if (atom_id := AtomId.parse(written)) is not None:
+            owner = Project(project.root, other) if other else project
+            path = owner.folder(atom_id.kind) / f"{written}.md"
+            if not path.is_file():
+                raise NotFound(f"there is no {name} in {project.name}", hint=f"{path} is missing")
+
+
+def _page(project: Project, atom_id: AtomId, draft: Draft, today: date) -> str:
+    summary = " ".join(draft.summary.split())
+    tags = list(dict.fromkeys(draft.tags))
+    if summary.startswith(ANTI_PATTERN) and ANTI_PATTERN_TAG not in tags:
+        tags.append(ANTI_PATTERN_TAG)
+    meta = {
+        "id": str(atom_id),
+        "date": today.isoformat(),
+        "project": project.name,
+        "summary": summary,
+        "tags": tags,
+        **draft.optional,
+    }
+    body = f"\n{draft.body.strip()}\n"
+    if not draft.body.strip():
+        body = template(f"atoms/{atom_id.kind}.md", {"id": str(atom_id), "summary": summary})
+    return frontmatter.new_page(meta, body)

@@ -7,16 +7,14 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from memory_sidecar.context import health
 from memory_sidecar.context.access import Access, accesses_of_paths, append
+from memory_sidecar.context.atoms import Draft, Finding, create_atom
+from memory_sidecar.context.checks import apply_fixes, examine
 from memory_sidecar.context.commit import commit_logs
-from memory_sidecar.context.create import Draft, create_atom
-from memory_sidecar.context.findings import Finding, apply_fixes
 from memory_sidecar.context.layout import (
     Project,
     Root,
@@ -26,8 +24,8 @@ from memory_sidecar.context.layout import (
     make_root,
     root_around,
 )
-from memory_sidecar.context.refs import Refs, rotate_log
-from memory_sidecar.context.regen import Plan, plan_project, plan_root, write
+from memory_sidecar.context.loaded import Embed, load, load_project, local_day, root_changes, write
+from memory_sidecar.context.refs import rotate_log
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.core.clock import Clock, iso_utc, system_clock
 from memory_sidecar.core.credentials import refuse_credentials
@@ -40,11 +38,10 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.disk.atoms import HOT_REFS, AtomFacts, AtomId, AtomKind
+from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
 from memory_sidecar.index.reporter import Reporter
 
 if TYPE_CHECKING:  # only a look for atoms to merge needs vectors, and the libraries for these
-    from memory_sidecar.context.survey import Embed
     from memory_sidecar.embedding.embedder import Vectors
     from memory_sidecar.index.models import Models
 
@@ -53,34 +50,70 @@ EMBED_AT_ONCE = 512  # texts between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A file that an index could not be made of, or not fully."""
+class NewAtom:
+    """A file that was made."""
 
-    path: Path
+    id: str  # such as EXP-042
+    kind: str
+    project: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtomCounts:
+    """The atoms of a project."""
+
+    project: str
+    experiments: int
+    knowledge: int
+    patterns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What could not be understood in a file."""
+
+    file: str
     line: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """What `regenerate` found and wrote."""
+    """What was written anew."""
 
-    atoms: Mapping[str, Mapping[AtomKind, int]]  # by project
-    problems: Sequence[Problem]
-    written: Sequence[Path]
+    root: str
+    projects: list[AtomCounts]
+    written: list[str]
+    problems: list[Problem]
 
 
 @dataclass(frozen=True, slots=True)
-class UsedAtom:
-    """An atom and its use, as counted now."""
+class ContextFinding:
+    """Something that is wrong in a root."""
 
-    facts: AtomFacts
-    refs: Refs
-    is_cold: bool
+    rule: str
+    file: str
+    line: int
+    text: str
+    remedy: str
+    fixable: bool  # by --fix
 
-    @property
-    def is_hot(self) -> bool:
-        return self.refs.count >= HOT_REFS
+
+@dataclass(frozen=True, slots=True)
+class AtomUse:
+    """How often an atom was read, as counted now."""
+
+    project: str
+    id: str
+    kind: str
+    summary: str
+    status: str
+    standing: str
+    refs: int
+    last_ref: str | None
+    hot: bool
+    cold: bool
 
 
 def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> Root:
@@ -106,29 +139,20 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
 
 
 def _configured_root(cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    if variable := environ.get(ROOT_VARIABLE):
-        return _resolved(variable, cwd)
-    setting = load_settings(cwd, environ).context_root
-    return _resolved(setting, cwd) if setting else None
-
-
-def _resolved(path: str, above: Path) -> Path:
-    return Path(os.path.normpath(above / os.path.expanduser(path)))  # noqa: PTH111  which never fails
+    named = environ.get(ROOT_VARIABLE) or load_settings(cwd, environ).context_root
+    return Path(os.path.normpath(cwd / os.path.expanduser(named))) if named else None  # noqa: PTH111  which never fails
 
 
 def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> list[Path]:
     """Make a root, or a project in it, or what is missing of either; returns the new files."""
     if project is not None:
         checked_name(project)
-    root = Root(path)
     with _named_errors(path):
         made = make_root(path)
         if project is not None:
             added = Project(path, project)
-            made += make_project(added)
-            plan = plan_project(added, now_ms=clock(), today=_day(clock()))
-            made += write(plan.changes)
-        return list(dict.fromkeys(made + write(plan_root(root))))
+            made += make_project(added) + write(load_project(added, now_ms=clock()).changes)
+        return list(dict.fromkeys(made + write(root_changes(Root(path)))))
 
 
 def record(accesses: Sequence[Access], *, clock: Clock = system_clock) -> None:
@@ -140,11 +164,9 @@ def record(accesses: Sequence[Access], *, clock: Clock = system_clock) -> None:
 
 def commit(accesses: Sequence[Access]) -> None:
     """Commit the logs that `accesses` were counted in. Raises SidecarError where git cannot."""
-    logs: dict[Path, set[Path]] = {}
-    for access in accesses:
-        logs.setdefault(access.project.root, set()).add(access.project.access_log)
-    for root, inside in logs.items():
-        commit_logs(root, sorted(inside))
+    projects = {access.project for access in accesses}
+    for root in {project.root for project in projects}:
+        commit_logs(root, sorted(each.access_log for each in projects if each.root == root))
 
 
 def record_own_read(file: Path, tool: str) -> None:
@@ -163,57 +185,55 @@ class Context:
         self._models = models
         self._clock = clock
 
-    @property
-    def today(self) -> date:
-        """Where the people here are."""
-        return _day(self._clock())
-
     def project(self, name: str | None, *, cwd: Path) -> Project:
         """The project called `name`, else the one around `cwd`, else the only one there is.
 
         Raises UsageError where that leaves more than one, NotFound where there is none.
         """
-        if name is not None:
-            return self.root.project(name)
-        if (around := self.root.project_around(cwd)) is not None:
-            return around
-        projects = self.root.projects()
-        if len(projects) == 1:
-            return projects[0]
+        projects = self.projects(name, cwd=cwd)
         if not projects:
-            raise NotFound(
-                f"{self.root.path} has no project",
-                hint="make one: `memory-sidecar context init --project NAME`",
-            )
-        names = ", ".join(project.name for project in projects)
-        raise UsageError("which project?", hint=f"name it with --project: {names}")
+            hint = "make one: `memory-sidecar context init --project NAME`"
+            raise NotFound(f"{self.root.path} has no project", hint=hint)
+        if len(projects) > 1:
+            names = ", ".join(project.name for project in projects)
+            raise UsageError("which project?", hint=f"name it with --project: {names}")
+        return projects[0]
+
+    def projects(self, name: str | None, *, cwd: Path, every: bool = False) -> list[Project]:
+        """The project called `name`, else the one around `cwd` unless `every`, else all of them."""
+        if name is not None:
+            return [self.root.project(name)]
+        around = None if every else self.root.project_around(cwd)
+        return [around] if around is not None else self.root.projects()
 
     def new(
         self, project: Project, kind: AtomKind, draft: Draft, *, allow_secrets: bool = False
-    ) -> tuple[AtomId, Path]:
+    ) -> NewAtom:
         """Make an atom under the next free number; raises SecretRefused, and as `create_atom`."""
         if not allow_secrets:
             refuse_credentials(draft)
         with _named_errors(self.root.path):
-            return create_atom(project, kind, draft, today=self.today)
+            made, path = create_atom(project, kind, draft, today=local_day(self._clock()))
+        return NewAtom(str(made), kind.value, project.name, path.as_posix())
 
     def regenerate(self, projects: Sequence[Project], *, reporter: Reporter) -> Regenerated:
         """Bring the indexes, refs and lists of `projects`, and the root's pages, up to date."""
-        plans, written = [], []
+        counts, written, problems = [], [], []
         with _named_errors(self.root.path):
             for done, project in enumerate(projects):
                 reporter.progress("projects", done, len(projects))
-                plan = plan_project(project, now_ms=self._clock(), today=self.today)
-                written += write(plan.changes)
-                plans.append(plan)
-            written += write(plan_root(self.root))
+                loaded = load_project(project, now_ms=self._clock())
+                written += write(loaded.changes)
+                problems += loaded.problems
+                sizes = (len(shelf.atoms) for shelf in loaded.shelves)
+                counts.append(AtomCounts(project.name, *sizes))
+            written += write(root_changes(self.root))
+        shown = self.root.shown
         return Regenerated(
-            atoms={
-                plan.project.name: {shelf.kind: len(shelf.atoms) for shelf in plan.shelves}
-                for plan in plans
-            },
-            problems=[problem for plan in plans for problem in _problems(plan)],
-            written=written,
+            root=self.root.path.as_posix(),
+            projects=counts,
+            written=[shown(path) for path in written],
+            problems=[Problem(shown(each.path), each.line, each.text) for each in problems],
         )
 
     def check(
@@ -222,8 +242,19 @@ class Context:
         """What is wrong, by file and line. Writes nothing."""
         with _named_errors(self.root.path):
             embed = self._embed(reporter) if "merge" in rules else None
-            surveyed = health.survey(self.root, now_ms=self._clock(), today=self.today, embed=embed)
-            return health.examine(surveyed, rules=rules, project=project)
+            loaded = load(self.root, now_ms=self._clock(), embed=embed)
+            return examine(loaded, rules=rules, project=project)
+
+    def shown(self, finding: Finding, *, remedy_of: Callable[[str], str]) -> ContextFinding:
+        """As the caller is told; `remedy_of` completes the commands in a remedy."""
+        return ContextFinding(
+            rule=finding.rule,
+            file=self.root.shown(finding.path),
+            line=finding.line,
+            text=finding.text,
+            remedy=remedy_of(finding.remedy),
+            fixable=finding.fix is not None,
+        )
 
     def fix(self, findings: Sequence[Finding], *, reporter: Reporter) -> int:
         """Do what is safe about `findings`, then regenerate; returns how many that were."""
@@ -232,17 +263,28 @@ class Context:
         self.regenerate(self.root.projects(), reporter=reporter)
         return fixed
 
-    def used(self, projects: Sequence[Project]) -> list[UsedAtom]:
+    def used(self, projects: Sequence[Project]) -> list[AtomUse]:
         """Every atom with its refs as of now, the most used first. Writes nothing."""
-        used = []
         with _named_errors(self.root.path):
-            for project in projects:
-                plan = plan_project(project, now_ms=self._clock(), today=self.today)
-                for atom in plan.atoms:
-                    refs = plan.refs.get(atom.name, Refs())
-                    is_cold = not refs.count and atom.facts.is_cold(self.today)
-                    used.append(UsedAtom(atom.facts, refs, is_cold))
-        return sorted(used, key=lambda each: (-each.refs.count, each.facts.project, each.facts.id))
+            loaded = load(self.root, projects, now_ms=self._clock())
+        by_use = sorted(
+            loaded.atoms.values(), key=lambda a: (-loaded.refs(a).count, a.project.name, a.id)
+        )
+        return [
+            AtomUse(
+                project=atom.project.name,
+                id=atom.name,
+                kind=atom.id.kind.value,
+                summary=atom.facts.summary,
+                status=atom.facts.status,
+                standing=atom.facts.standing.value,
+                refs=loaded.refs(atom).count,
+                last_ref=loaded.refs(atom).last or None,
+                hot=loaded.refs(atom).count >= HOT_REFS,
+                cold=loaded.is_cold(atom),
+            )
+            for atom in by_use
+        ]
 
     def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
         """Count what the logs hold and begin new ones; returns the old ones."""
@@ -252,27 +294,19 @@ class Context:
             rotated = [rotate_log(project, suffix=suffix) for project in projects]
         return [path for path in rotated if path is not None]
 
-    def tasks(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Task]:
-        """In the order of the files. Raises PageBroken if that of every project is."""
-        return self._of_each(projects, read_tasks, reporter)
-
-    def archive(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Task]:
-        """Move every task that is done to its archive. Raises as `tasks`."""
-        return self._of_each(projects, archive_tasks, reporter)
-
-    def _of_each(
-        self,
-        projects: Sequence[Project],
-        work: Callable[[Project], list[Task]],
-        reporter: Reporter,
+    def tasks(
+        self, projects: Sequence[Project], *, archive: bool, reporter: Reporter
     ) -> list[Task]:
-        """A project whose file is broken does not stop the others."""
+        """In the order of the files; with `archive`, move those that are done, and only these.
+
+        A project whose file is broken does not stop the others. Raises PageBroken if every one is.
+        """
         found: list[Task] = []
         broken: list[PageBroken] = []
         for project in projects:
             try:
                 with _named_errors(self.root.path):
-                    found += work(project)
+                    found += archive_tasks(project) if archive else read_tasks(project)
             except PageBroken as error:
                 broken.append(error)
         if broken and len(broken) == len(projects):
@@ -302,19 +336,6 @@ class Context:
         return embed
 
 
-def _day(epoch_ms: int) -> date:
-    return datetime.fromtimestamp(epoch_ms / 1000).date()
-
-
-def _problems(plan: Plan) -> Iterator[Problem]:
-    for shelf in plan.shelves:
-        for atom in shelf.atoms:
-            if atom.problem:
-                yield Problem(atom.path, atom.problem_line, atom.problem)
-        for stray in shelf.strays:
-            yield Problem(stray.path, 1, stray.why)
-
-
 @contextmanager
 def _named_errors(root: Path) -> Iterator[None]:
     try:
@@ -323,9 +344,7 @@ def _named_errors(root: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(f"no room left at {root}", hint="make room, and do it again") from error
         if error.errno == errno.EROFS:
-            raise StoreReadOnly(
-                f"{root} lies on a disk that may only be read", hint="mount it for writing"
-            ) from error
-        raise SidecarError(
-            f"{error.filename or root}: {error.strerror or error}", hint="check its permissions"
-        ) from error
+            text = f"{root} lies on a disk that may only be read"
+            raise StoreReadOnly(text, hint="mount it for writing") from error
+        text = f"{error.filename or root}: {error.strerror or error}"
+        raise SidecarError(text, hint="check its permissions") from error

@@ -38,17 +38,6 @@ _BY_STANDING = {
     Standing.SUPERSEDED: "Superseded or deprecated",
     Standing.INVALIDATED: "Invalidated",
 }
-_TITLES = {
-    AtomKind.EXPERIMENT: "Experiments",
-    AtomKind.KNOWLEDGE: "Knowledge",
-    AtomKind.PATTERN: "Patterns",
-}
-# What each kind rests on or leads to: the last column.
-_LINK_KEYS = {
-    AtomKind.EXPERIMENT: ("Links", "links"),
-    AtomKind.KNOWLEDGE: ("Evidence", "evidence"),
-    AtomKind.PATTERN: ("Experiments", "source-experiments"),
-}
 
 
 def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: date) -> str:
@@ -57,7 +46,7 @@ def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: 
     for atom in sorted(shelf.atoms, key=_most_used_first(refs)):
         sections[_section_of(atom)].append(atom)
     lines = [
-        f"# {_TITLES[shelf.kind]} of {shelf.project.name}",
+        f"# {shelf.kind.folder.capitalize()} of {shelf.project.name}",
         "",
         _WARNING,
         f"{_TIME}{iso_utc(now_ms)}",
@@ -65,15 +54,27 @@ def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: 
     for title, atoms in sections.items():
         if atoms or title == _SECTIONS[0]:
             lines += _section(title, atoms, refs, shelf.kind)
-    if broken := _broken(shelf):
-        lines += ["", f"## Broken ({len(broken)})", "", *broken]
+    broken = [
+        *(
+            f"`{each.path.name}`, line {each.problem_line}: {each.problem}"
+            for each in shelf.atoms
+            if each.problem
+        ),
+        *(f"`{stray.path.name}`: {stray.text}" for stray in shelf.strays),
+    ]
+    if broken:
+        lines += ["", f"## Broken ({len(broken)})", "", *(f"- {each}" for each in broken)]
     lines += ["", "## Statistics", "", *_statistics(sections, refs, today), ""]
     return "\n".join(lines)
 
 
 def is_current(existing: str, rendered: str) -> bool:
     """Whether two pages differ in nothing but their time."""
-    return _without_time(existing) == _without_time(rendered)
+    one, other = (
+        [line for line in page.splitlines() if not line.startswith(_TIME)]
+        for page in (existing, rendered)
+    )
+    return one == other
 
 
 def refs_in(page: str) -> dict[str, Refs]:
@@ -114,13 +115,13 @@ def _section(
     lines = ["", f"## {title} ({len(atoms)})", ""]
     if not atoms:
         return [*lines, "None."]
-    column, key = _LINK_KEYS[kind]
+    column = kind.basis.removeprefix("source-").capitalize()
     header = ("ID", "Date", "Summary", "Tags", "Status", "Refs", "Last read", column)
     lines += [_row(header), "|" + "---|" * len(header)]
-    return lines + [_row(_cells(atom, _refs(atom, refs), key)) for atom in atoms]
+    return lines + [_row(_cells(atom, _refs(atom, refs))) for atom in atoms]
 
 
-def _cells(atom: Atom, refs: Refs, link_key: str) -> Sequence[str]:
+def _cells(atom: Atom, refs: Refs) -> Sequence[str]:
     return (
         atom.name,
         text_of(atom.meta.get("date")),
@@ -129,7 +130,7 @@ def _cells(atom: Atom, refs: Refs, link_key: str) -> Sequence[str]:
         text_of(atom.meta.get("status")),
         str(refs.count),
         refs.last[:10],
-        ", ".join(atom.ids_under(link_key)),
+        ", ".join(atom.ids_under(atom.id.kind.basis)),
     )
 
 
@@ -139,15 +140,6 @@ def _row(cells: Iterable[str]) -> str:
 
 def _refs(atom: Atom, refs: Mapping[str, Refs]) -> Refs:
     return refs.get(atom.name, Refs())
-
-
-def _broken(shelf: Shelf) -> list[str]:
-    atoms = [
-        f"- `{atom.path.name}`, line {atom.problem_line}: {atom.problem}"
-        for atom in shelf.atoms
-        if atom.problem
-    ]
-    return atoms + [f"- `{stray.path.name}`: {stray.why}" for stray in shelf.strays]
 
 
 def _statistics(
@@ -174,7 +166,3 @@ def _named(ids: Sequence[str]) -> str:
         return "none"
     more = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
     return f"{len(ids)}: {', '.join(ids[:MAX_NAMED])}{more}"
-
-
-def _without_time(page: str) -> list[str]:
-    return [line for line in page.splitlines() if not line.startswith(_TIME)]

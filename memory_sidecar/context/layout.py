@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 
@@ -45,7 +43,7 @@ ROOT_FOLDERS = (DECISIONS, "ideas", SCANS, "user", PROJECTS)
 PROJECT_FOLDERS = (*(kind.folder for kind in AtomKind), DECISIONS, META)
 
 _PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_TEMPLATES = resources.files("memory_sidecar.context") / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,9 @@ class Root:
 
     def project_around(self, path: Path) -> Project | None:
         """The project that `path` lies in."""
-        name = _part_below(self.path / PROJECTS, path)
-        return Project(self.path, name) if name else None
+        above = self.path / PROJECTS
+        below = path.relative_to(above).parts if path.is_relative_to(above) else ()
+        return Project(self.path, below[0]) if below else None
 
     def shown(self, path: Path) -> str:
         """`path` as people write it: from the root, with `/`."""
@@ -137,14 +136,13 @@ def checked_name(name: str) -> str:
 
 def make_root(path: Path) -> list[Path]:
     """Make what is missing of a root at `path`; returns the new files. Changes none."""
-    return _make(Tree(path), path, ROOT_FOLDERS, _TEMPLATES / "root", {})
+    return _make(Tree(path), path, "root", ROOT_FOLDERS, {})
 
 
 def make_project(project: Project) -> list[Path]:
     """Make what is missing of `project`; returns the new files. Changes none."""
     values = {"project": project.name}
-    made = _make(project.tree, project.path, PROJECT_FOLDERS, _TEMPLATES / "project", values)
-    return made + _created(project.tree, project.access_log, b"")
+    return _make(project.tree, project.path, "project", PROJECT_FOLDERS, values)
 
 
 def page_bytes(tree: Tree, path: Path) -> bytes | None:
@@ -172,9 +170,11 @@ def is_unfilled(path: str, text: str) -> bool:
     elif f"{above[-1] if above else ''}/{name}" == USER:
         name = USER
     try:
-        return _own_words(text) == _own_words(template(f"{kind}/{name}", values))
+        pages = text, template(f"{kind}/{name}", values)
     except FileNotFoundError:
         return False
+    own, empty = (GENERATED_LIST.sub("", page).split() for page in pages)
+    return own == empty
 
 
 def template(name: str, values: dict[str, str]) -> str:
@@ -182,45 +182,14 @@ def template(name: str, values: dict[str, str]) -> str:
     return Template((_TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
 
 
-def _own_words(text: str) -> list[str]:
-    return GENERATED_LIST.sub("", text).split()
-
-
 def _make(
-    tree: Tree,
-    path: Path,
-    folders: tuple[str, ...],
-    templates: Traversable,
-    values: dict[str, str],
+    tree: Tree, path: Path, templates: str, folders: tuple[str, ...], values: dict[str, str]
 ) -> list[Path]:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is no folder")
     for folder in folders:
         tree.make(path / folder)
-    made: list[Path] = []
-    for name, content in _files_of(templates):
-        text = Template(content.read_text(encoding="utf-8")).substitute(values)
-        made += _created(tree, path / name, text.encode())
-    return made
-
-
-def _created(tree: Tree, path: Path, content: bytes) -> list[Path]:
-    return [path] if create_file(tree, path, content) else []
-
-
-def _files_of(folder: Traversable, above: str = "") -> list[tuple[str, Traversable]]:
-    found: list[tuple[str, Traversable]] = []
-    for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if each.is_dir():
-            found += _files_of(each, f"{above}{each.name}/")
-        else:
-            found.append((above + each.name, each))
-    return found
-
-
-def _part_below(folder: Path, path: Path) -> str:
-    try:
-        below = path.relative_to(folder).parts
-    except ValueError:
-        return ""
-    return below[0] if below else ""
+    above = _TEMPLATES / templates
+    names = sorted(each.relative_to(above) for each in above.rglob("*") if each.is_file())
+    pages = {path / name: template(f"{templates}/{name.as_posix()}", values) for name in names}
+    return [page for page, text in pages.items() if create_file(tree, page, text.encode())]

@@ -57,12 +57,6 @@ _PURPOSES = {
     ARCHIVE: "what was done",
     "mission.md": "what it is for",
     "roadmap.md": "milestones and their conditions",
-    f"{META}/": "who read what",
-}
-_WHAT_ATOMS_TELL = {
-    AtomKind.EXPERIMENT: "what was tried, one file each",
-    AtomKind.KNOWLEDGE: "what is known, one file each",
-    AtomKind.PATTERN: "what recurs, one file each",
 }
 
 
@@ -96,28 +90,28 @@ def with_list(text: str, name: str, lines: list[str]) -> str | None:
 
 def files_of_root(root: Root) -> list[Listed]:
     """What the root's `CORTEX.md` should list."""
-    listed = []
+    listed: list[Listed] = []
     for entry in _entries(root.path):
         if entry.name == PROJECTS:
             pages = (project.path / CORTEX for project in root.projects())
             listed += [Listed(root.shown(page), _title(root.tree, page)) for page in pages]
-        elif entry.name == SCANS:
-            if dates := _scan_dates(root):
-                listed.append(Listed(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
-        else:
+        elif entry.name != SCANS:
             listed += _listed(root.tree, root.path, entry)
+        elif dates := _scan_dates(root):
+            listed.append(Listed(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
     return listed
 
 
 def files_of_project(project: Project) -> list[Listed]:
     """What a project's `CORTEX.md` should list."""
-    kinds = {kind.folder: kind for kind in AtomKind}
-    listed = []
+    generated = {
+        kind.folder: Listed(f"{kind.folder}/{INDEX}", f"{kind.tells}, one file each")
+        for kind in AtomKind
+    } | {META: Listed(f"{META}/", "who read what")}
+    listed: list[Listed] = []
     for entry in _entries(project.path):
-        if kind := kinds.get(entry.name):
-            listed.append(Listed(f"{kind.folder}/{INDEX}", _WHAT_ATOMS_TELL[kind]))
-        elif entry.name == META:
-            listed.append(Listed(f"{META}/", _PURPOSES[f"{META}/"]))
+        if entry.name in generated:
+            listed.append(generated[entry.name])
         else:
             listed += _listed(project.tree, project.path, entry)
     return listed
@@ -167,15 +161,12 @@ def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
 
 def _listed(tree: Tree, above: Path, entry: Path) -> Iterator[Listed]:
     """A file, or what lies in a folder: each page, and anything deeper as one line."""
-    if not _is_folder(entry):
-        yield Listed(entry.name, _PURPOSES.get(entry.name) or _title(tree, entry))
-        return
-    for inner in _entries(entry):
-        name = f"{entry.name}/{inner.name}"
-        if _is_folder(inner):
+    for each in _entries(entry) if _is_folder(entry) else [entry]:
+        name = each.relative_to(above).as_posix()
+        if _is_folder(each):
             yield Listed(f"{name}/", "")
         else:
-            yield Listed(name, _PURPOSES.get(name) or _title(tree, above / name))
+            yield Listed(name, _PURPOSES.get(name) or _title(tree, each))
 
 
 def _entries(folder: Path) -> list[Path]:

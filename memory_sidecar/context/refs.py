@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memory_sidecar.context.layout import Project, page_bytes
 from memory_sidecar.core.atomic import move_file
@@ -95,35 +96,25 @@ def count(
 def read_log(project: Project) -> list[Read]:
     """Every line about an atom, of the log and of its rotated parts that are still there."""
     reads = []
-    for path in log_parts(project):
-        for _, line in _lines(project, path):
-            read = _as_read(line)
-            if read is not None:
-                reads.append(read)
+    for _, _, line in _lines(project):
+        name = str(line.get("file", "")).rpartition("/")[2].removesuffix(".md") if line else ""
+        if line and is_id(name):
+            reads.append(Read(name, time_of(line.get("ts"))))
     return reads
 
 
 def broken_lines(project: Project) -> list[tuple[Path, int]]:
     """Where the log holds something else than JSON, by file and line."""
-    found = []
-    for path in log_parts(project):
-        for number, line in _lines(project, path):
-            if not isinstance(_parsed(line), dict):
-                found.append((path, number))
-    return found
-
-
-def log_parts(project: Project) -> list[Path]:
-    """`access-log.jsonl` and `access-log-2026-05-06.jsonl`, by name."""
-    return sorted(project.meta.glob("access-log*.jsonl"))
+    return [(path, number) for path, number, line in _lines(project) if line is None]
 
 
 def rotate_log(project: Project, *, suffix: str) -> Path | None:
     """Begin a new log; returns where the old one lies. It may be deleted after the next count."""
-    rotated = project.access_log.with_stem(f"{project.access_log.stem}-{suffix}")
-    if not _lines(project, project.access_log):
+    tree, log = project.tree, project.access_log
+    if not (page_bytes(tree, log) or b"").strip():
         return None
-    return rotated if move_file(project.tree, project.access_log, project.tree, rotated) else None
+    rotated = log.with_stem(f"{log.stem}-{suffix}")
+    return rotated if move_file(tree, log, tree, rotated) else None
 
 
 def load_counts(project: Project) -> dict[str, Counted] | None:
@@ -151,24 +142,18 @@ def counts_text(counts: Mapping[str, Counted]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _lines(project: Project, path: Path) -> list[tuple[int, bytes]]:
-    """Numbered lines that are not blank."""
-    data = page_bytes(project.tree, path) or b""
-    return [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+def _lines(project: Project) -> Iterator[tuple[Path, int, dict[str, Any] | None]]:
+    """File, number and value of each line that is not blank; `None` for what is no JSON object.
 
-
-def _parsed(line: bytes) -> object:
-    try:
-        return read_json(line)
-    except BrokenJson:  # half a line, or what a merge left
-        return None
-
-
-def _as_read(line: bytes) -> Read | None:
-    parsed = _parsed(line)
-    if not isinstance(parsed, dict):
-        return None
-    name = str(parsed.get("file", "")).rpartition("/")[2].removesuffix(".md")
-    if not is_id(name):
-        return None
-    return Read(name, time_of(parsed.get("ts")))
+    Of `access-log.jsonl` and `access-log-2026-05-06.jsonl`, by name.
+    """
+    for path in sorted(project.meta.glob("access-log*.jsonl")):
+        data = page_bytes(project.tree, path) or b""
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                value = read_json(line)
+            except BrokenJson:  # half a line, or what a merge left
+                value = None
+            yield path, number, value if isinstance(value, dict) else None

@@ -26,32 +26,33 @@ from memory_sidecar.disk.yaml_read import BrokenYaml, Node, read_yaml
 
 DONE = frozenset({"done", "completed", "complete", "closed"})
 
-_TASKS_KEY = re.compile(r"(?P<key>tasks\s*:)(?P<comment>\s*#.*)?\s*")
+_TASKS_KEY = re.compile(r"^(?P<key>tasks\s*:)(?P<rest>\s*(?:#.*)?)$", re.DOTALL)
 _DASH = re.compile(r"\s*-(\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One entry, and the lines it has to itself: 1-based, inclusive."""
+    """A task of a project."""
 
     project: str
     id: str
     text: str
     status: str
+    done: bool
     priority: str
-    first_line: int
-    last_line: int
-
-    @property
-    def is_done(self) -> bool:
-        return self.status.lower() in DONE
+    line: int  # its first, 1-based
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     lines: list[str]  # with their ends
     tasks: list[Task]
+    last_lines: list[int]  # of each task
     is_block: bool  # every task begins in a line of its own, with a dash
+
+    def span(self, number: int) -> slice:
+        """The lines that one of `tasks` has to itself."""
+        return slice(self.tasks[number].line - 1, self.last_lines[number])
 
 
 def read_tasks(project: Project) -> list[Task]:
@@ -68,18 +69,18 @@ def archive_tasks(project: Project) -> list[Task]:
     path, archive = project.path / TASKS, project.path / ARCHIVE
     before = _text(project, path)
     file = _parse(project, before)
-    done = [task for task in file.tasks if task.is_done]
+    done = [number for number, task in enumerate(file.tasks) if task.done]
     if not done:
         return []
     left = _without(project, file, done)
     archived = _text(project, archive) or template(f"project/{ARCHIVE}", {"project": project.name})
-    longer = _with_entries(archived, [_entry(task, file.lines) for task in done])
+    longer = _with_entries(archived, [_entry(file, number) for number in done])
     if longer != archived:
         replace_file(project.tree, archive, longer.encode())
     if _text(project, path) != before:
         raise Conflict(f"{path} was changed meanwhile", hint="do it again")
     replace_file(project.tree, path, left.encode())
-    return done
+    return [file.tasks[number] for number in done]
 
 
 # Reading
@@ -92,15 +93,15 @@ def _parse(project: Project, text: str) -> _File:
     except BrokenYaml as broken:
         raise PageBroken(f"{path}:{broken.line}: {broken.why}", hint="mend it by hand") from broken
     found = root.entries().get("tasks") if root and isinstance(root.value, dict) else root
+    lines = text.splitlines(keepends=True)
     if found is None or found.value is None:
-        return _File(text.splitlines(keepends=True), [], is_block=True)
+        return _File(lines, [], [], is_block=True)
     if not isinstance(found.value, list):
         raise PageBroken(
             f"{path}:{found.first_line}: the tasks are no list", hint="begin each with a dash"
         )
-    lines = text.splitlines(keepends=True)
     tasks = [_task(project, node, lines) for node in found.items]
-    return _File(lines, tasks, is_block=not found.is_flow)
+    return _File(lines, tasks, [node.last_line for node in found.items], not found.is_flow)
 
 
 def _task(project: Project, node: Node, lines: Sequence[str]) -> Task:
@@ -112,59 +113,49 @@ def _task(project: Project, node: Node, lines: Sequence[str]) -> Task:
     first = node.first_line
     while first > 1 and not _DASH.match(lines[first - 1]):
         first -= 1  # the dash stands above what it begins
+    status = value("status") or "open"
     return Task(
         project=project.name,
         id=value("id"),
         text=value("text") or value("title"),
-        status=value("status") or "open",
+        status=status,
+        done=status.lower() in DONE,
         priority=value("priority"),
-        first_line=first,
-        last_line=node.last_line,
+        line=first,
     )
 
 
 # Moving
 
 
-def _without(project: Project, file: _File, done: Sequence[Task]) -> str:
+def _without(project: Project, file: _File, done: Sequence[int]) -> str:
     refused = PageBroken(
         f"{project.path / TASKS}: the tasks that are done cannot be cut out of it line by line",
         hint="give each task lines of its own, with a dash in front, and no anchors",
     )
     if not file.is_block:
         raise refused
-    cut = {number for task in done for number in range(task.first_line, task.last_line + 1)}
-    kept = [task for task in file.tasks if not task.is_done]
-    lines = [line for number, line in enumerate(file.lines, 1) if number not in cut]
-    if not kept:
-        lines = _with_empty_list(lines)
+    lines = list(file.lines)
+    for number in reversed(done):
+        del lines[file.span(number)]
+    if len(done) == len(file.tasks):
+        # `tasks: []`, since a key without a value is nothing, and no list.
+        lines = [_TASKS_KEY.sub(r"\g<key> []\g<rest>", line) for line in lines]
     left = "".join(lines)
     try:
         remaining = _parse(project, left).tasks
     except PageBroken:
         raise refused from None
-    if [_placeless(task) for task in remaining] != [_placeless(task) for task in kept]:
+    kept = [task for task in file.tasks if not task.done]
+    if [replace(task, line=0) for task in remaining] != [replace(task, line=0) for task in kept]:
         raise refused
     return left
 
 
-def _with_empty_list(lines: Sequence[str]) -> list[str]:
-    """`tasks: []`, since a key without a value is nothing, and no list."""
-    changed = []
-    for line in lines:
-        found = _TASKS_KEY.fullmatch(line.rstrip("\r\n"))
-        end = line[len(line.rstrip("\r\n")) :]
-        changed.append(f"{found['key']} []{found['comment'] or ''}{end}" if found else line)
-    return changed
-
-
-def _placeless(task: Task) -> Task:
-    return replace(task, first_line=0, last_line=0)
-
-
-def _entry(task: Task, lines: Sequence[str]) -> str:
+def _entry(file: _File, number: int) -> str:
     """A task for the archive: what it was in a line, then every line it had."""
-    own = "".join(lines[task.first_line - 1 : task.last_line]).replace("\r\n", "\n").rstrip("\n")
+    task = file.tasks[number]
+    own = "".join(file.lines[file.span(number)]).replace("\r\n", "\n").rstrip("\n")
     fence = "```"
     while fence in own:
         fence += "`"

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from datetime import date as Date  # noqa: N812  a field is called date
-from datetime import timedelta
 from enum import StrEnum
+
+from memory_sidecar.core.times import parse_time
 
 HOT_REFS = 5
 COLD_AFTER = timedelta(days=14)
@@ -23,31 +25,33 @@ PAGE = "page"  # the kind of memory that a page around the atoms is
 
 
 class AtomKind(StrEnum):
-    """The value is the word for it in a command."""
+    """The value is the word for it in a command; the rest is all that tells the kinds apart."""
 
-    EXPERIMENT = "experiment"
-    KNOWLEDGE = "knowledge"
-    PATTERN = "pattern"
+    EXPERIMENT = "experiment", "EXP", "experiments", "links", "what was tried"
+    KNOWLEDGE = "knowledge", "K", "knowledge", "evidence", "what is known"
+    PATTERN = "pattern", "PAT", "patterns", "source-experiments", "what recurs"
+
+    prefix: str  # of its ids
+    folder: str
+    basis: str  # the key that names what it rests on or leads to: the last column of its index
+    tells: str  # what its folder holds
+
+    def __new__(cls, word: str, prefix: str, folder: str, basis: str, tells: str) -> AtomKind:
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.prefix, kind.folder, kind.basis, kind.tells = prefix, folder, basis, tells
+        return kind
 
     @property
-    def folder(self) -> str:
-        return _FOLDERS[self]
-
-    @property
-    def prefix(self) -> str:
-        return _PREFIXES[self]
+    def needs_basis(self) -> bool:
+        """An experiment stands for itself; the others say what shows them."""
+        return self is not AtomKind.EXPERIMENT
 
 
-_FOLDERS = {
-    AtomKind.EXPERIMENT: "experiments",
-    AtomKind.KNOWLEDGE: "knowledge",
-    AtomKind.PATTERN: "patterns",
-}
-_PREFIXES = {AtomKind.EXPERIMENT: "EXP", AtomKind.KNOWLEDGE: "K", AtomKind.PATTERN: "PAT"}
-
+_KINDS = {kind.prefix: kind for kind in AtomKind}
 _ID = re.compile(r"(?:(EXP)-([0-9]+)([a-z]?)|(?:(K|PAT)-([0-9]+)))")
 _PATH = re.compile(
-    rf"(?:(?P<above>.*)/)?(?P<folder>{'|'.join(_FOLDERS.values())})/(?P<id>[^/]+)\.md"
+    rf"(?:(?P<above>.*)/)?(?:{'|'.join(kind.folder for kind in AtomKind)})/(?P<id>[^/]+)\.md"
 )
 _PAGE = re.compile(
     r"(?:.*/)?(?:(?:CORTEX|OVERVIEW)|user/USER"
@@ -102,9 +106,6 @@ class AtomId:
         return cls(_KINDS[found[1] or found[4]], int(digits), found[3] or "", len(digits))
 
 
-_KINDS = {prefix: kind for kind, prefix in _PREFIXES.items()}
-
-
 def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
@@ -125,13 +126,16 @@ class AtomFacts:
     """What a list or a ranking of atoms needs to know."""
 
     id: AtomId
-    kind: AtomKind
     project: str
     summary: str
     status: str  # a word of STANDINGS, or whatever stands there in lower case; "" where none does
     date: Date | None
     refs: int
     last_ref: str  # ISO 8601, "" where nobody read it yet
+
+    @property
+    def kind(self) -> AtomKind:
+        return self.id.kind
 
     @property
     def standing(self) -> Standing:
@@ -170,7 +174,6 @@ def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
     folders = (found["above"] or "").split("/")
     return AtomFacts(
         id=atom_id,
-        kind=atom_id.kind,
         project=folders[-1] or text_of(meta.get("project")),
         summary=text_of(meta.get("summary")),
         status=status_word(meta),
@@ -212,8 +215,6 @@ def time_of(value: object) -> str:
 
 
 def date_of(value: object) -> Date | None:
-    """The day of a date or of a time, `None` where `value` is neither."""
-    try:
-        return Date.fromisoformat(text_of(value)[:10])
-    except ValueError:
-        return None
+    """The day of a date or of a moment, in UTC; `None` where `value` is neither."""
+    at = parse_time(text_of(value))
+    return None if at is None else datetime.fromtimestamp(at // 1000, UTC).date()

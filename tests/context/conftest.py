@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.context.handlers import init
 from memory_sidecar.context.layout import Project, Root
-from memory_sidecar.context.regen import plan_project, plan_root, write
+from memory_sidecar.context.loaded import load_project, root_changes, write
 from memory_sidecar.disk.atoms import AtomId
 from memory_sidecar.disk.frontmatter import new_page
 
@@ -63,11 +63,11 @@ def atom(project: Project) -> WriteAtom:
 def regen(root: Root) -> Regen:
     """Regenerates everything; returns what was written, relative to the root."""
 
-    def regenerate(*, now_ms: int = NOW_MS, today: date = TODAY) -> list[str]:
+    def regenerate(*, now_ms: int = NOW_MS) -> list[str]:
         written = []
         for project in root.projects():
-            written += write(plan_project(project, now_ms=now_ms, today=today).changes)
-        written += write(plan_root(root))
+            written += write(load_project(project, now_ms=now_ms).changes)
+        written += write(root_changes(root))
         return [root.shown(path) for path in written]
 
     return regenerate

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory_sidecar.context.create import Draft, create_atom
+from memory_sidecar.context.atoms import Draft, create_atom
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.disk.atoms import AtomKind
@@ -21,7 +21,7 @@ MAKE_MANY = """
 import sys
 from datetime import date
 from pathlib import Path
-from memory_sidecar.context.create import Draft, create_atom
+from memory_sidecar.context.atoms import Draft, create_atom
 from memory_sidecar.context.layout import Project
 from memory_sidecar.disk.atoms import AtomKind
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memory_sidecar.context.create import Draft
+from memory_sidecar.context.atoms import Draft
 from memory_sidecar.context.handlers import Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.live import ContextLive

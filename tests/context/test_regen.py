@@ -4,17 +4,16 @@ import random
 import subprocess
 import sys
 import time
-from datetime import timedelta
 
 import pytest
 
 from memory_sidecar.context.atoms import read_shelf
 from memory_sidecar.context.index import refs_in
+from memory_sidecar.context.loaded import load_project, write
 from memory_sidecar.context.refs import Refs
-from memory_sidecar.context.regen import plan_project, write
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.disk.frontmatter import parse_page
-from tests.context.conftest import NOW_MS, TODAY
+from tests.context.conftest import NOW_MS
 
 
 def index_of(project, kind=AtomKind.EXPERIMENT):
@@ -113,7 +112,7 @@ def test_unknown_keys_comments_and_line_ends_survive(project, atom, regen):
 def test_an_edit_that_comes_in_between_is_not_lost(project, atom):
     path = atom("EXP-001")
     project.access_log.write_text('{"ts": "2026-05-01T00:00:00Z", "file": "EXP-001.md"}\n')
-    plan = plan_project(project, now_ms=NOW_MS, today=TODAY)
+    plan = load_project(project, now_ms=NOW_MS)
     path.write_text("edited meanwhile")
     assert path not in write(plan.changes)
     assert path.read_text() == "edited meanwhile"
@@ -238,7 +237,7 @@ def test_500_fuzzed_frontmatters_are_each_indexed_or_reported(project, regen):
     for path, content in before.items():  # no byte of them, but for the two keys that are ours
         kept, had = (_without_ours(data) for data in (path.read_bytes(), content))
         assert kept == had
-    assert regen(today=TODAY, now_ms=NOW_MS + 1) == []
+    assert regen(now_ms=NOW_MS + 1) == []
 
 
 def _without_ours(data: bytes) -> object:
@@ -264,17 +263,16 @@ def test_a_file_that_is_no_atom_is_reported(project, regen):
 def test_a_day_later_an_atom_may_be_cold(project, atom, regen):
     atom("EXP-001", date="2026-04-22")
     regen()
-    assert regen(today=TODAY + timedelta(days=1)) == ["projects/p/experiments/index.md"]
+    assert regen(now_ms=NOW_MS + 86_400_000) == ["projects/p/experiments/index.md"]
 
 
 REGENERATE = """
 import sys
-from datetime import date
 from pathlib import Path
 from memory_sidecar.context.layout import Project
-from memory_sidecar.context.regen import plan_project, write
+from memory_sidecar.context.loaded import load_project, write
 
-plan = plan_project(Project(Path(sys.argv[1]), "p"), now_ms=0, today=date(2026, 5, 6))
+plan = load_project(Project(Path(sys.argv[1]), "p"), now_ms=int(sys.argv[2]))
 print(len(plan.changes), flush=True)
 write(plan.changes)
 """
@@ -288,7 +286,7 @@ def test_a_kill_in_the_middle_leaves_whole_files_and_loses_no_count(root, projec
     for round_number in range(3):
         with project.access_log.open("a") as log:
             log.writelines(lines)
-        command = [sys.executable, "-c", REGENERATE, str(root.path)]
+        command = [sys.executable, "-c", REGENERATE, str(root.path), str(NOW_MS)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert int(process.stdout.readline()) >= 40  # it is about to write

@@ -20,7 +20,7 @@ def test_an_atom_that_is_no_file_is_a_stray(project, atom, tmp_path):
     (folder / "EXP-003.md").symlink_to(tmp_path / "secret.md")
     shelf = read_shelf(project, AtomKind.EXPERIMENT)
     assert [each.name for each in shelf.atoms] == ["EXP-001"]
-    assert [each.why for each in shelf.strays] == [
+    assert [each.text for each in shelf.strays] == [
         "it is not read: not a regular file",
         "it is not read: symbolic link",
     ]

@@ -53,7 +53,7 @@ def archive_of(project):
 
 def test_tasks_are_listed_in_order(project, write):
     write(TASKS)
-    found = [(task.id, task.text, task.status, task.is_done) for task in read_tasks(project)]
+    found = [(task.id, task.text, task.status, task.done) for task in read_tasks(project)]
     assert found == [
         ("a", "First # of all", "done", True),
         ("b", "Second", "open", False),

@@ -8,10 +8,10 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from memory_sidecar.context.findings import apply_fixes
+from memory_sidecar.context.checks import CHECKS, apply_fixes, examine
+from memory_sidecar.context.checks_atoms import near_pairs
 from memory_sidecar.context.handlers import init
-from memory_sidecar.context.health import RULES, examine, survey
-from memory_sidecar.context.similar import near_pairs
+from memory_sidecar.context.loaded import load
 from memory_sidecar.context.tasks import archive_tasks
 from memory_sidecar.core.errors import PageBroken
 from memory_sidecar.disk.frontmatter import parse_page
@@ -33,8 +33,7 @@ def check(root, regen):
     def check(*rules, embed=None, generated=True):
         if generated:
             regen()
-        surveyed = survey(root, now_ms=NOW_MS, today=TODAY, embed=embed)
-        return examine(surveyed, rules=rules or RULES)
+        return examine(load(root, now_ms=NOW_MS, embed=embed), rules=rules or CHECKS)
 
     return check
 
@@ -238,8 +237,8 @@ def test_pairs_are_those_of_all_rows_whatever_the_block():
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = np.tril(vectors @ vectors.T, -1)
     pairs = near_pairs(vectors, threshold=0.8)
-    assert [pair.later for pair in pairs] == [n for n in range(2500) if cosines[n].max() >= 0.8]
-    assert all(pair.earlier == cosines[pair.later].argmax() for pair in pairs)
+    assert [later for _, later, _ in pairs] == [n for n in range(2500) if cosines[n].max() >= 0.8]
+    assert all(earlier == cosines[later].argmax() for earlier, later, _ in pairs)
     assert near_pairs(vectors[:0], threshold=0.8) == []
 
 
@@ -327,8 +326,7 @@ def test_one_project_may_be_singled_out(root, atom, check):
     init(root.path, project="q")
     atom("K-001")
     atom("K-001", to=root.project("q"))
-    surveyed = survey(root, now_ms=NOW_MS, today=TODAY, embed=None)
-    findings = examine(surveyed, rules=["evidence"], project=root.project("q"))
+    findings = examine(load(root, now_ms=NOW_MS), rules=["evidence"], project=root.project("q"))
     assert [root.shown(each.path) for each in findings] == ["projects/q/knowledge/K-001.md"]
 
 
