@@ -15,7 +15,8 @@ import psutil
 import pytest
 from watchdog.observers.polling import PollingObserver
 
-from memory_sidecar.disk.observe import Observer, Report, TreeObserver, open_observer
+from memory_sidecar.disk.observe import Observer, Report, open_observer
+from memory_sidecar.disk.tree_observer import TreeObserver
 from memory_sidecar.disk.walk import walk
 from tests.disk.conftest import Watching
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from watchdog.observers.polling import PollingObserver
 
-from memory_sidecar.disk.observe import Observer, Report, TreeObserver, open_observer
+from memory_sidecar.disk.observe import Observer, Report, open_observer
+from memory_sidecar.disk.tree_observer import TreeObserver
 from tests.disk.conftest import Watching
 
 if TYPE_CHECKING:
