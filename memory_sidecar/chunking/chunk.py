@@ -33,5 +33,4 @@ def chunk_text(text: str, language: str) -> tuple[Chunk, ...]:
         return tuple(chunk_markdown(lines))
     if language in _SECTIONED:
         return tuple(chunk_sections(lines, language))
-    spans = (lines.trim(*span) for span in split(lines, (0, len(lines.rows)), language))
-    return tuple(lines.chunk(start, stop) for start, stop in spans if start < stop)
+    return tuple(lines.chunks(split(lines, (0, len(lines.rows)), language)))

@@ -110,9 +110,10 @@ def _describe(
         while next_name < len(named) and named[next_name].name_row < stop:
             symbols[named[next_name].symbol] = None
             next_name += 1
-        yield lines.chunk(
-            start,
+        yield Chunk(
+            start + 1,
             stop,
+            lines.text(start, stop),
             symbols=tuple(symbols),
             scope=outer[-1].path if outer else "",
             signature=at.signature(lines.data) if at else "",

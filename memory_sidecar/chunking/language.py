@@ -51,40 +51,33 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 LANGUAGES = frozenset(EXTENSIONS)
 
-_BY_EXTENSION = {ext: name for name, extensions in EXTENSIONS.items() for ext in extensions}
-_BY_FILE_NAME = {
-    "cmakelists.txt": "cmake",
-    "containerfile": "dockerfile",
-    "dockerfile": "dockerfile",
-    "gemfile": "ruby",
-    "gnumakefile": "makefile",
-    "makefile": "makefile",
-    "rakefile": "ruby",
-    ".bash_profile": "bash",
-    ".bashrc": "bash",
-    ".editorconfig": "ini",
-    ".gitconfig": "ini",
-    ".profile": "bash",
-    ".zshrc": "bash",
+_FILE_NAMES: Mapping[str, tuple[str, ...]] = {
+    "bash": (".bash_profile", ".bashrc", ".profile", ".zshrc"),
+    "cmake": ("cmakelists.txt",),
+    "dockerfile": ("containerfile", "dockerfile"),
+    "ini": (".editorconfig", ".gitconfig"),
+    "makefile": ("gnumakefile", "makefile"),
+    "ruby": ("gemfile", "rakefile"),
 }
-_BY_INTERPRETER = {
-    "ash": "bash",
-    "bash": "bash",
-    "dash": "bash",
-    "deno": "typescript",
-    "ksh": "bash",
-    "lua": "lua",
-    "luajit": "lua",
-    "node": "javascript",
-    "nodejs": "javascript",
-    "php": "php",
-    "pypy": "python",
-    "python": "python",
-    "ruby": "ruby",
-    "sh": "bash",
-    "swift": "swift",
-    "zsh": "bash",
+_INTERPRETERS: Mapping[str, tuple[str, ...]] = {
+    "bash": ("ash", "bash", "dash", "ksh", "sh", "zsh"),
+    "javascript": ("node", "nodejs"),
+    "lua": ("lua", "luajit"),
+    "php": ("php",),
+    "python": ("pypy", "python"),
+    "ruby": ("ruby",),
+    "swift": ("swift",),
+    "typescript": ("deno",),
 }
+
+
+def _by_word(table: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {word: language for language, words in table.items() for word in words}
+
+
+_BY_EXTENSION = _by_word(EXTENSIONS)
+_BY_FILE_NAME = _by_word(_FILE_NAMES)
+_BY_INTERPRETER = _by_word(_INTERPRETERS)
 _ALIASES = {
     "c#": "csharp",
     "docker": "dockerfile",

@@ -7,6 +7,7 @@ the line breaks that only Unicode knows are characters of a line.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -54,14 +55,9 @@ class Lines:
             stop -= 1
         return start, stop
 
-    def chunk(
-        self,
-        start: int,
-        stop: int,
-        *,
-        symbols: tuple[str, ...] = (),
-        scope: str = "",
-        signature: str = "",
-    ) -> Chunk:
-        """The span, which must not be empty, as a Chunk."""
-        return Chunk(start + 1, stop, self.text(start, stop), symbols, scope, signature)
+    def chunks(self, spans: Iterable[Span], scope: str = "") -> Iterator[Chunk]:
+        """Each span without blank rows at its ends, as a Chunk; none for one that is all blank."""
+        for span in spans:
+            start, stop = self.trim(*span)
+            if start < stop:
+                yield Chunk(start + 1, stop, self.text(start, stop), scope=scope)

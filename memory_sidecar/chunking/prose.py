@@ -38,17 +38,10 @@ class _Section:
 def chunk_markdown(lines: Lines) -> Iterator[Chunk]:
     """The chunks of a Markdown or MDX document."""
     body = _front_matter_stop(lines.rows)
-    for span in split(lines, (0, body), _LANGUAGE) if body else ():
-        yield from _chunk(lines, span, "")
+    if body:
+        yield from lines.chunks(split(lines, (0, body), _LANGUAGE))
     for section in _join_tiny(lines, _sections(lines.rows, body)):
-        for span in _cut(lines, section):
-            yield from _chunk(lines, span, section.scope)
-
-
-def _chunk(lines: Lines, span: Span, scope: str) -> Iterator[Chunk]:
-    start, stop = lines.trim(*span)
-    if start < stop:
-        yield lines.chunk(start, stop, scope=scope)
+        yield from lines.chunks(_cut(lines, section), section.scope)
 
 
 def _front_matter_stop(rows: Sequence[str]) -> int:

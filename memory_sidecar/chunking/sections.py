@@ -32,9 +32,7 @@ def chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
                 scopes.append(header[1])
     sections = pairwise([*starts, len(lines.rows)])
     for span in pack(lines, (split(lines, section, language) for section in sections)):
-        start, stop = lines.trim(*span)
-        if start < stop:
-            yield lines.chunk(start, stop, scope=scopes[bisect_right(starts, start) - 1])
+        yield from lines.chunks([span], scopes[bisect_right(starts, lines.trim(*span)[0]) - 1])
 
 
 def _with_comments_above(lines: Lines, row: int, floor: int) -> int:
