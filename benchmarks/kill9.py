@@ -35,6 +35,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.embedding.cache import vector_key
+from memory_sidecar.index.embed import next_pending
 
 DB = "codebase.sqlite"
 KNOWN = "embeddings.sqlite"
@@ -87,7 +88,7 @@ def know_vectors(tree: Path, work: Path, *, unknown: int, seed: int) -> Path:
     run_command("index", tree, "--wait", "keyword", data_dir=folder, cwd=tree)
     services = Services.find(data_dir=folder, cwd=folder, environ=os.environ)
     store = CodeStore(folder / DB, clock=system_clock)
-    texts = sorted({item.text for item in store.pending(limit=1_000_000)})
+    texts = sorted({item.text for item in next_pending(store, 1_000_000)})
     left_out = set(random.Random(seed).sample(texts, min(unknown, len(texts))))
     numbers = np.random.default_rng(seed)
     known = {}

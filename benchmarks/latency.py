@@ -16,6 +16,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
 from memory_sidecar.index.reporter import Silent
 
 _DIMENSION = 384
@@ -76,11 +77,11 @@ def give_random_vectors(data_dir: Path) -> None:
     """To every chunk that waits for one, as if the model had made it."""
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
     store = CodeStore(services.codebase().paths.db, clock=system_clock)
-    store.adopt_model(services.models.files.sha256)
+    adopt_model(store, services.models.files.sha256)
     random = np.random.default_rng(1)
-    while waiting := store.pending(limit=1000):
+    while waiting := next_pending(store, 1000):
         vectors = random.standard_normal((len(waiting), _DIMENSION)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        store.put_vectors(list(zip(waiting, vectors, strict=True)))
+        put_vectors(store, list(zip(waiting, vectors, strict=True)))
     store.close()
     services.close()

@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.clock import system_clock
-from memory_sidecar.index.pending import SLICE_TEXTS, embed_slice
+from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.reporter import Silent
 
 _TURN_CHUNKS = 128  # about four seconds
@@ -46,20 +46,12 @@ def share_of_limit(tree: Path, data_dir: Path) -> Limit:
     codebase.index([tree], reporter=Silent(), embed=False)
     services.models.embedder.load()
     store = CodeStore(codebase.paths.db, clock=system_clock)
-    texts = [item.text for item in store.pending(limit=1_000_000)]
+    texts = [item.text for item in next_pending(store, 1_000_000)]
     raw = _Raw(services.models.files.folder, threads=services.models.embedder.threads)
     tokens = [raw.tokenize(text) for text in texts]
     raw.run(tokens[:16])
     turns = _Turns(raw, tokens)
-    done = 0
-    while waiting := store.pending(SLICE_TEXTS):
-        done += embed_slice(
-            store,
-            waiting,
-            embedder=services.models.embedder,
-            cache=services.models.cache,
-            stop=threading.Event(),
-        )
+    for done, _ in embed_pending(store, services.models, None, stop=threading.Event()):
         turns.take(done)
     turns.finish()
     store.close()

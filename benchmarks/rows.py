@@ -14,7 +14,7 @@ import apsw
 
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.sqlite import connect
-from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.schema import Corpus
 
 Rows = dict[str, Counter[tuple[object, ...]]]  # by table
 

@@ -25,6 +25,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.index.embed import next_pending, put_vectors
 from memory_sidecar.index.keyword import STOPWORDS
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.sessions.model import TIERS, SessionFilter, SessionQuery
@@ -135,10 +136,10 @@ def give_random_vectors(sessions: Sessions) -> None:
     """To every row that waits for one, as if the model had made it."""
     store = sessions.agent.data.open()
     random = np.random.default_rng(2)
-    while waiting := store.pending(limit=2000):
+    while waiting := next_pending(store, 2000):
         vectors = random.standard_normal((len(waiting), 384)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        store.put_vectors(list(zip(waiting, vectors, strict=True)))
+        put_vectors(store, list(zip(waiting, vectors, strict=True)))
 
 
 def measure_searches(results: Results, sessions: Sessions, language: Language) -> None:

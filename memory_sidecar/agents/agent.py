@@ -20,10 +20,10 @@ from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import Database
+from memory_sidecar.index.document import Builder
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.index.source import Builder
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.reads import ReadCounter
 from memory_sidecar.memories.store import OWN_DIRECTORY

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory_sidecar.core.model import Document
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.access_log import LogPart
-from memory_sidecar.index.derived import DerivedStore, Replacement, Write
-from memory_sidecar.index.identity import Schema
+from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.schema import Schema
+from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.reads import count_reads
 from memory_sidecar.memories.store import (
     MEMORY_CHUNKS,
@@ -35,17 +37,17 @@ class AgentStore(DerivedStore):
 
     def count_reads(self, part: LogPart, *, from_start: bool) -> None:
         """See `memories.reads.count_reads`."""
-        with self._writing() as write:
+        with self.writing() as write:
             count_reads(write.connection, part, from_start=from_start)
 
-    def _insert_rows(self, write: Write, replacement: Replacement) -> None:
-        match replacement.document:
-            case MemoryDocument() as document:
-                insert_memory(write, replacement, document)
-            case CategoryDocument() as document:
+    def _insert_rows(self, write: Write, document: Document) -> None:
+        match document:
+            case MemoryDocument():
+                insert_memory(write, document)
+            case CategoryDocument():
                 insert_category(write, document)
             case sessions.SessionDocument():
-                sessions.insert_session(write, replacement)
+                sessions.insert_session(write, document)
             case other:
                 raise TypeError(f"no rows are made of a {type(other).__name__}")
 

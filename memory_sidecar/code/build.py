@@ -1,6 +1,6 @@
 """A source file becomes a document: read, language, chunks, words. Pure but for the reading.
 
-Kept apart from the flow so that other processes can do it: see `flows.workers`.
+Kept apart from the flow so that other processes can do it: see `code.workers`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the files of a project become documents; `flows.source` tells the whole way."""
+"""How the files of a project become documents; `index.source` tells the whole way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _many = threading.RLock()
 
 
 class CodeBuilder:
-    """Implements `flows.source.Builder`. Many files are built by other processes."""
+    """Implements `index.document.Builder`. Many files are built by other processes."""
 
     believes_empty = False  # a mount point without its disk is an empty folder
 

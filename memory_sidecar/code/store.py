@@ -10,10 +10,10 @@ from typing import Any
 from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.model import Chunk, Document
-from memory_sidecar.index.corpus import Corpus
-from memory_sidecar.index.derived import DerivedStore, Replacement, Write
-from memory_sidecar.index.identity import Schema
+from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import index_words
+from memory_sidecar.index.schema import Corpus, Schema
+from memory_sidecar.index.writing import Write
 
 CHUNKS = Corpus(
     name="chunk",
@@ -63,8 +63,7 @@ class CodeStore(DerivedStore):
         super().unload()
         self.directory.unload()
 
-    def _insert_rows(self, write: Write, replacement: Replacement) -> None:
-        document = replacement.document
+    def _insert_rows(self, write: Write, document: Document) -> None:
         assert isinstance(document, CodeDocument)
         path = document.file.path
         path_words = index_words(path)
@@ -84,7 +83,7 @@ class CodeStore(DerivedStore):
                 CHUNKS,
                 write.connection.last_insert_rowid(),
                 (words.body, words.symbols, path_words),
-                replacement.vectors.get(head),
+                head,
             )
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:

@@ -27,21 +27,19 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import Activity
-from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.embedding import Embedding
+from memory_sidecar.index.document import Builder, Stopped
+from memory_sidecar.index.embed import adopt_model, known_vectors, waiting
+from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport, index_sources, processors, require_files
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.pending import known_vectors
 from memory_sidecar.index.reading import Readings
-from memory_sidecar.index.report import (
-    source_names,
-)
+from memory_sidecar.index.report import source_names
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import Builder, SourceFlow, remove_state
+from memory_sidecar.index.source import SourceFlow
 from memory_sidecar.index.store_file import S, StoreFile
 
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
@@ -73,12 +71,11 @@ class Database(Readings[S]):
         super().__init__(file, sources=sources, models=models, remedy=remedy)
         self.paths = paths
         self._builder = builder
-        self._embedding = Embedding(self._file, models)
         self.owner = Owner(
             self._file,
             self._make_lock(),
             flow=self._make_flow,
-            embedding=self._embedding,
+            models=models,
             clock=clock,
         )
 
@@ -144,12 +141,12 @@ class Database(Readings[S]):
             if refreshed.notice:
                 said.notice(refreshed.notice)
             with suppress(ModelError):
-                if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
+                if not self.is_tended or waiting(self.open()) <= AT_ONCE:
                     self.owner.embed(said)
             return True
 
         try:
-            self.owner.ask(
+            self.owner.loop.ask(
                 work,
                 reporter,
                 urgency=Urgency.SHORT,
@@ -171,11 +168,11 @@ class Database(Readings[S]):
                 with suppress(NotFound, PathRefused):  # what is indexed of it stays
                     self.owner.refresh(source, said)
             with suppress(ModelError):
-                if not self.is_tended or self._embedding.waiting() <= AT_ONCE:
+                if not self.is_tended or waiting(self.open()) <= AT_ONCE:
                     self.owner.embed(said)
 
         try:
-            self.owner.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
+            self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
         except CANNOT_WRITE:
             return False
         return True
@@ -184,10 +181,12 @@ class Database(Readings[S]):
         """Have the owner do `work`, which is short; waits for `wait_s` at most."""
         if not self.is_tended:
             with suppress(*CANNOT_WRITE):
-                self.owner.ask(lambda _: work(), Silent(), urgency=Urgency.SHORT, patience_s=0.0)
+                self.owner.loop.ask(
+                    lambda _: work(), Silent(), urgency=Urgency.SHORT, patience_s=0.0
+                )
             return
         with suppress(*CANNOT_WRITE, Stopped):
-            done = self.owner.ask_soon(work, urgency=Urgency.SHORT, key="count")
+            done = self.owner.loop.ask_soon(work, urgency=Urgency.SHORT, key="count")
             if wait([done], timeout=wait_s).done:
                 done.result()
 
@@ -265,7 +264,7 @@ class Database(Readings[S]):
         for source in sources:
             self.owner.follow(source)
         asked = [
-            self.owner.ask_soon(
+            self.owner.loop.ask_soon(
                 lambda source=source: self.owner.refresh(  # type: ignore[misc]
                     source, Silent(), recheck=True
                 ),
@@ -312,7 +311,7 @@ class Database(Readings[S]):
                 self._update(still_lost, said, embed=not self.is_tended)
 
         try:
-            self.owner.ask(
+            self.owner.loop.ask(
                 work,
                 reporter,
                 urgency=Urgency.ASKED,
@@ -330,7 +329,7 @@ class Database(Readings[S]):
 
     def _ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
         try:
-            done = self.owner.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
+            done = self.owner.loop.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
         except Stopped as error:
             raise NotFound(
                 f"ended early: {error}; what is committed stays",
@@ -350,14 +349,14 @@ class Database(Readings[S]):
         return WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
 
     def _make_flow(self, source: Source, between: Callable[[], None]) -> SourceFlow:
-        known = None
+        store, known = self.open(), None
         if self.models.problem is None:
-            self._embedding.adopt_model()  # before the first vector comes
+            adopt_model(store, self.models.files.sha256)  # before the first vector comes
             known = known_vectors(self.models.cache, self.models.files.sha256)
         return SourceFlow(
             source,
             builder=self._builder(source),
-            store=self.open(),
+            store=store,
             state=self.paths.flow_state(source.name),
             known_vectors=known or (lambda _texts: {}),
             threads=2 * processors(),  # some of them wait for other processes

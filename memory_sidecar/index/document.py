@@ -1,11 +1,45 @@
-"""What every kind of document has in common, however its file is built."""
+"""How files become documents, and what every kind of document has in common."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
 
-from memory_sidecar.core.model import Document, FileStatus, SourceFile
+from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.walk import Scan
+
+
+class Builder(Protocol):
+    """How the files of one source become documents."""
+
+    @property
+    def version(self) -> str:
+        """Of whatever decides a document's rows: another one, and every file is built again."""
+
+    @property
+    def believes_empty(self) -> bool:
+        """Whether a root without any file is believed; one on a disk of its own is not."""
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether a crash while building would end another process than this one."""
+
+    def scan(
+        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
+    ) -> Scan:
+        """What is on disk, or the part of it at and below the paths `under`.
+
+        `known`, the stamps of an earlier scan, may be trusted if that saves time.
+        """
+
+    def preparing(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:
+        """Around the building of all of `files`."""
+
+    def build(self, file: SourceFile) -> Document:
+        """Called from several threads. Raises BuildError where the disk refuses."""
 
 
 class BuildError(Exception):
@@ -39,7 +73,7 @@ def skipped_document(source: Source, file: SourceFile, reason: str, *, version: 
 def fingerprint(version: str, *content: str) -> str:
     """Covers what decides a document's rows; `version` is that of the code which makes them.
 
-    The model is not in it: vectors follow on their own (`DerivedStore.adopt_model`), so that
+    The model is not in it: vectors follow on their own (`embed.adopt_model`), so that
     another model embeds again and builds nothing again.
     """
     return hashlib.sha256("\0".join((version, *content)).encode()).hexdigest()

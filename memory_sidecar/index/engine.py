@@ -3,7 +3,7 @@
 A batch of changed files goes in, every file that needs it is built, and what was built reaches
 the database in as few transactions as the writer's pace allows. CocoIndex remembers what each
 file's target state was, sends again what was in flight when the process died, and passes over
-what has the fingerprint it already wrote. It knows nothing of what is built.
+what has the fingerprint it already wrote. Of a document it knows the fingerprint alone.
 
 The feed is live from the start: a one-shot run is a feed with a single batch, a watched source
 one that never ends. CocoIndex's own full scan is not used: comparing a manifest is O(changes).
@@ -24,11 +24,13 @@ import memory_sidecar.index.nice_cocoindex  # noqa: F401  before cocoindex
 
 import cocoindex as coco  # isort: skip
 
-from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.priority import INDEXING, go_behind
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.engine_state import StateBroken, check_state
+from memory_sidecar.index.scan import Differences
 
+FEW_FILES = 4  # are built and written in the engine's own thread: to hand them over takes as long
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
 BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
@@ -37,37 +39,17 @@ _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file 
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 T = TypeVar("T")
+Argument = TypeVar("Argument")
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A file's target state. CocoIndex compares the fingerprint and never sees the payload."""
+Change = tuple[str, Document | None]
+"""One change for the database: a path, and the document that is to be there for it, if any."""
 
-    fingerprint: str
-    payload: object
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One change for the database: `payload` is to be there for `path`; `None`: nothing is."""
-
-    path: str
-    payload: object | None
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Settled changes of one root."""
-
-    changed: Sequence[SourceFile]
-    gone: Sequence[str]
-
-
-Build = Callable[[SourceFile], Built]
+Build = Callable[[SourceFile], Document]
 """Reads and builds one file; called from several threads. What it raises goes to `on_error`,
 and what was written for that file before stays."""
 
-WriteAll = Callable[[Sequence[Write]], None]
+WriteAll = Callable[[Sequence[Change]], None]
 """One transaction. Called from one thread at a time; called again with the same after a crash."""
 
 
@@ -79,9 +61,18 @@ class _Root:
     write: WriteAll
     workers: ThreadPoolExecutor
     writer: ThreadPoolExecutor
-    batches: asyncio.Queue[tuple[Batch, asyncio.Future[None]] | None]
+    batches: asyncio.Queue[tuple[Differences, asyncio.Future[None]] | None]
     failed: asyncio.Future[None]  # holds the first error of the writer or of the state, if any
     is_stopped: threading.Event
+    has_few: bool = True  # files in the batch under way
+
+    async def run(
+        self, pool: ThreadPoolExecutor, work: Callable[[Argument], T], argument: Argument
+    ) -> T:
+        """`work` in a thread of `pool`, or where there are few files, at once."""
+        if self.has_few:
+            return work(argument)
+        return await asyncio.get_running_loop().run_in_executor(pool, work, argument)
 
 
 _ROOT: coco.ContextKey[_Root] = coco.ContextKey("memory_sidecar/root")
@@ -127,7 +118,7 @@ class Engine:
             self._stop_thread()
             raise
 
-    def apply(self, batch: Batch, *, beat: Callable[[], None]) -> None:
+    def apply(self, batch: Differences, *, beat: Callable[[], None]) -> None:
         """Bring the database in line with `batch`; returns when it is committed.
 
         Calls `beat` now and then from this thread, and gives up with what that raises. Raises what
@@ -198,7 +189,7 @@ class Engine:
             await app.update(live=True).result()
         self._run = asyncio.ensure_future(app.update(live=True).result())
 
-    async def _apply(self, batch: Batch) -> None:
+    async def _apply(self, batch: Differences) -> None:
         done: asyncio.Future[None] = self._loop.create_future()
         self._root.batches.put_nowait((batch, done))
         ends = (self._root.failed, self._run, done)
@@ -242,6 +233,7 @@ class _Feed:
         await subscriber.mark_ready()
         while (next_batch := await self._root.batches.get()) is not None:
             batch, done = next_batch
+            self._root.has_few = len(batch) <= FEW_FILES
             sending = asyncio.ensure_future(_send(subscriber, batch, self._root.is_stopped))
             await asyncio.wait((sending, self._root.failed), return_when=asyncio.FIRST_COMPLETED)
             if not sending.done():
@@ -254,7 +246,7 @@ class _Feed:
 
 async def _send(
     subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile],
-    batch: Batch,
+    batch: Differences,
     is_stopped: threading.Event,
 ) -> None:
     # One after the other: CocoIndex keeps a thread busy for each call that is awaited, and works on
@@ -276,42 +268,41 @@ async def _main(feed: _Feed) -> None:
 @coco.fn
 async def _process_file(file: SourceFile) -> None:
     root = coco.use_context(_ROOT)
-    loop = asyncio.get_running_loop()
-    built = await loop.run_in_executor(root.workers, root.build, file)
-    coco.declare_target_state(_FILES.target_state(file.path, built))
+    document = await root.run(root.workers, root.build, file)
+    coco.declare_target_state(_FILES.target_state(file.path, document))
 
 
-async def _write_all(provider: coco.ContextProvider, writes: Sequence[Write]) -> None:
+async def _write_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
     """The sink. While one call writes, CocoIndex gathers the next: transactions grow with load."""
     root = provider.get(_ROOT)
-    await asyncio.get_running_loop().run_in_executor(root.writer, root.write, list(writes))
+    await root.run(root.writer, root.write, list(changes))
 
 
-_SINK: coco.TargetActionSink[Write] = coco.TargetActionSink.from_async_fn(_write_all)
+_SINK: coco.TargetActionSink[Change] = coco.TargetActionSink.from_async_fn(_write_all)
 
 
-class _FileTarget(coco.TargetHandler[Built, str, None]):
-    """Decides what to write for a file, from its fingerprint and the ones written before."""
+class _FileTarget(coco.TargetHandler[Document, str, None]):
+    """Decides what to write for a file by its fingerprint and those written before, alone."""
 
     def reconcile(
         self,
         key: coco.StableKey,
-        desired: Built | coco.NonExistenceType,
+        desired: Document | coco.NonExistenceType,
         prev_possible_records: Collection[str],
         prev_may_be_missing: bool,
         /,
-    ) -> coco.TargetReconcileOutput[Write, str] | None:
+    ) -> coco.TargetReconcileOutput[Change, str] | None:
         if coco.is_non_existence(desired):
             if not prev_possible_records and not prev_may_be_missing:
                 return None
             return coco.TargetReconcileOutput(
-                action=Write(str(key), None), sink=_SINK, tracking_record=coco.NON_EXISTENCE
+                action=(str(key), None), sink=_SINK, tracking_record=coco.NON_EXISTENCE
             )
         written = bool(prev_possible_records) and not prev_may_be_missing
         if written and all(record == desired.fingerprint for record in prev_possible_records):
             return None
         return coco.TargetReconcileOutput(
-            action=Write(str(key), desired.payload), sink=_SINK, tracking_record=desired.fingerprint
+            action=(str(key), desired), sink=_SINK, tracking_record=desired.fingerprint
         )
 
 

@@ -13,6 +13,7 @@ from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows, list_files
@@ -54,7 +55,7 @@ def index_sources(
     started = time.monotonic()
     problem = models.problem
     if problem is None:
-        store.adopt_model(models.files.sha256)
+        adopt_model(store, models.files.sha256)
     passes: list[Refreshed] = []
     absent: dict[str, SidecarError] = {}
     for source in sources:

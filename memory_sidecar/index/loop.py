@@ -18,8 +18,7 @@ from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.engine import BEAT_S
 from memory_sidecar.index.lock import WriterLock
-from memory_sidecar.index.relay import Relay
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.reporter import Relay, Reporter, Silent
 from memory_sidecar.index.requests import Request, Requests, Urgency
 
 LOCK_POLL_S = 0.05
@@ -27,6 +26,10 @@ LOCK_RETRY_S = 1.0  # where no caller waits
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 
 T = TypeVar("T")
+
+
+def _plainly(work: Callable[[Reporter], Any], reporter: Reporter) -> Any:  # noqa: ANN401
+    return work(reporter)
 
 
 class BackOff:
@@ -54,9 +57,13 @@ class Loop:
         due_s: Callable[[], float],
         do_due: Callable[[], None],
         note: Callable[[Exception], None],
+        around: Callable[[Callable[[Reporter], Any], Reporter], Any] = _plainly,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures."""
+        """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures.
+
+        Whatever is done is done by `around`, which is given it, and whom to tell.
+        """
         self.problem = ""  # why nothing can be done at the moment
         self.is_closing = threading.Event()
         self._lock = lock
@@ -64,6 +71,7 @@ class Loop:
         self._due_s = due_s
         self._do_due = do_due
         self._note = note
+        self._around = around
         self._now_s = now_s
         self._queue = Requests()
         self._urgency = Urgency.ITSELF  # of what runs
@@ -94,10 +102,11 @@ class Loop:
         Stopped when the loop is closed.
         """
         if self._runner is threading.current_thread():
-            return work(reporter)
+            result: T = self._around(work, reporter)
+            return result
         relay = Relay()
         patience_until_s = self._now_s() + patience_s
-        request = Request(lambda: work(relay), urgency, patience_until_s, is_needless)
+        request = Request(lambda: self._around(work, relay), urgency, patience_until_s, is_needless)
         try:
             self._put(request, lambda: relay.tell(reporter))
             has_said, until_s = False, self._now_s() + wait_s
@@ -112,15 +121,18 @@ class Loop:
         relay.tell(reporter)
         if not request.done.done():
             raise TimeoutError(f"not done after {wait_s:.0f} s")
-        result: T | None = request.done.result()
-        return result
+        answer: T | None = request.done.result()
+        return answer
 
     def ask_soon(self, work: Callable[[], Any], *, urgency: Urgency, key: str) -> Future[Any]:
         """As `ask`, for a caller that need not wait. Fails while another process has the lock.
 
         One of several that wait under the same `key` is enough.
         """
-        return self._put(Request(work, urgency, self._now_s(), key=key), lambda: None)
+        request = Request(
+            lambda: self._around(lambda _: work(), Silent()), urgency, self._now_s(), key=key
+        )
+        return self._put(request, lambda: None)
 
     def tell(self) -> None:
         """Where the caller's own thread runs the loop: tell that caller what was heard."""
@@ -264,7 +276,7 @@ class Loop:
         if not self._is_due():
             return False
         try:
-            self._do_due()
+            self._around(lambda _: self._do_due(), Silent())
             self._back_off.reset()
         except Stopped:
             pass

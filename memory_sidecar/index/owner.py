@@ -23,8 +23,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
@@ -32,12 +31,12 @@ from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import DATABASE, VECTORS, Activity, Failure
 from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.embedding import Embedding
+from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.loop import Loop
+from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter, Silent
-from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Refreshed, SourceFlow
 from memory_sidecar.index.store_file import S, StoreFile
 
@@ -55,7 +54,7 @@ class Owner(Generic[S]):
         lock: WriterLock,
         *,
         flow: Callable[[Source, Callable[[], None]], SourceFlow],
-        embedding: Embedding[S],
+        models: Models,
         clock: Clock,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -67,11 +66,12 @@ class Owner(Generic[S]):
             due_s=self._due_s,
             do_due=self._do_due,
             note=self.note,
+            around=self._recovering,
             now_s=now_s,
         )
         self._file = file
         self._flow = flow
-        self._embedding = embedding
+        self._models = models
         self._clock = clock
         self._now_s = now_s
         self._state = threading.Lock()  # of the next two
@@ -82,32 +82,6 @@ class Owner(Generic[S]):
         self._wake: Callable[[], None] = lambda: None
 
     # For any thread
-
-    def ask(
-        self,
-        work: Callable[[Reporter], T],
-        reporter: Reporter,
-        *,
-        urgency: Urgency,
-        patience_s: float,
-        wait_s: float = math.inf,
-        is_needless: Callable[[], bool] = lambda: False,
-    ) -> T | None:
-        """As `Loop.ask`. Where the database turns out to be damaged it is begun anew."""
-        return self.loop.ask(
-            lambda relay: self._recovering(lambda: work(relay), relay),
-            reporter,
-            urgency=urgency,
-            patience_s=patience_s,
-            wait_s=wait_s,
-            is_needless=is_needless,
-        )
-
-    def ask_soon(self, work: Callable[[], Any], *, urgency: Urgency, key: str) -> Future[Any]:
-        """As `Loop.ask_soon`."""
-        return self.loop.ask_soon(
-            lambda: self._recovering(work, Silent()), urgency=urgency, key=key
-        )
 
     def tend(self, wake: Callable[[], None]) -> None:
         """Work in threads from now on; `wake` is called when a deadline may have come nearer."""
@@ -207,15 +181,28 @@ class Owner(Generic[S]):
         followed.begin(self._known_folders(source), everything=True)
         return self._told(followed, look, None)
 
-    def embed(self, reporter: Reporter, *, sources: Collection[str] | None = None) -> int:
-        """Give the rows of `sources`, or all, their vectors; returns how many got one."""
+    def embed(
+        self,
+        reporter: Reporter,
+        *,
+        sources: Collection[str] | None = None,
+        until: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Give the rows of `sources`, or all, their vectors; returns how many got one.
+
+        Ends after the slice at which `until` holds. Raises ModelError without a model.
+        """
         done = before = 0
-        for done, total in self._embedding.slices(sources, stop=self.loop.is_closing):
+        for done, total in embed_pending(
+            self._file.open(), self._models, sources, stop=self.loop.is_closing
+        ):
             self.activity.vectors.add(done - before)
             before = done
             reporter.progress("vectors", done, total)
             self.loop.tell()
             self.loop.serve()
+            if until():
+                return done
         if self.loop.is_closing.is_set():
             raise Stopped("the database is being closed")
         return done
@@ -235,11 +222,14 @@ class Owner(Generic[S]):
     # What is due
 
     def _due_s(self) -> float:
-        due_s = min((each.due_s for each in self.followed()), default=math.inf)
+        due_s = self._next_look_s()
         return 0.0 if self._has_pending and due_s < math.inf else due_s
 
+    def _next_look_s(self) -> float:
+        return min((each.due_s for each in self.followed()), default=math.inf)
+
     def _do_due(self) -> None:
-        self._recovering(self._catch_up, Silent())
+        self._catch_up()
         self.activity.went_well(DATABASE)
 
     def _catch_up(self) -> None:
@@ -264,17 +254,17 @@ class Owner(Generic[S]):
 
     def _embed_some(self) -> None:
         """Until a source is due, or nothing waits for a vector."""
+
+        def is_due() -> bool:
+            return self._next_look_s() <= self._now_s()
+
         try:
-            before = 0
-            for done, _ in self._embedding.slices(None, stop=self.loop.is_closing):
-                self.activity.vectors.add(done - before)
-                before = done
-                self.loop.serve()
-                if any(each.due_s <= self._now_s() for each in self.followed()):
-                    return
+            self.embed(Silent(), until=is_due)
         except ModelError as error:
             self._say(VECTORS, error.message)
         else:
+            if is_due():
+                return
             self.activity.went_well(VECTORS)
         self._has_pending = False
 
@@ -299,7 +289,7 @@ class Owner(Generic[S]):
             return around.refresh(
                 under=under, changed=changed, full=full, recheck=recheck, progress=progress
             )
-        flow = self._flow(source, self._serve_between)
+        flow = self._flow(source, self._serve)
         with self._state:
             self._under_way[source.name] = flow
         if self.loop.is_closing.is_set():
@@ -324,7 +314,7 @@ class Owner(Generic[S]):
             self._has_pending = True
         return refreshed
 
-    def _serve_between(self) -> None:
+    def _serve(self) -> None:
         self.loop.serve()
 
     def _told(
@@ -339,10 +329,10 @@ class Owner(Generic[S]):
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""
         return lambda: {"", *folders_of(self._file.open().paths(source.name))}
 
-    def _recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
+    def _recovering(self, work: Callable[[Reporter], T], reporter: Reporter) -> T:
         """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
         try:
-            return work()
+            return work(reporter)
         except StoreCorrupt as error:
             if not error.is_of(self._file.path):
                 raise
@@ -350,7 +340,7 @@ class Owner(Generic[S]):
             _log.warning("%s", notice)
             reporter.notice(notice)
             self.start_over()
-            return work()
+            return work(reporter)
 
     def _say(self, what: str, message: str, *, error: Exception | None = None) -> None:
         """Remember what goes wrong with `what`, and log it once."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.index.corpus import Corpus
 from memory_sidecar.index.keyword import Keywords, match_expression, stems_of
+from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.vectors import Ids
 
 MAX_ROWS_READ = 40_000  # of all lists together, the shortest first: 6 ms

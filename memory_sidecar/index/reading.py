@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreCorrupt
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.identity import read_identity
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts, source_names, source_standings
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.schema import read_identity
 from memory_sidecar.index.store_file import S, StoreFile
 from memory_sidecar.index.vectors import Vector
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.schema import Corpus
 
 
 @dataclass(frozen=True, slots=True)

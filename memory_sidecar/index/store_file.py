@@ -16,7 +16,7 @@ from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.sqlite import named_errors, set_aside
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.identity import found_version
+from memory_sidecar.index.schema import found_version
 
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import integers
-from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.schema import Corpus
 
 DIMENSION = 384
 _QUERY_STEPS = 255

@@ -1,4 +1,4 @@
-"""How the files of a knowledge directory become memories; `flows.source` tells the whole way.
+"""How the files of a knowledge directory become memories; `index.source` tells the whole way.
 
 A file is indexed whatever its frontmatter looks like: what is wrong with it is noted with the
 memory, for `doctor`, and what could be read counts.
@@ -55,7 +55,7 @@ _UNFILLED_REASON = "a template that nobody has filled in yet"
 
 
 class MemoryBuilder:
-    """Implements `flows.source.Builder`."""
+    """Implements `index.document.Builder`."""
 
     is_isolated = False
 

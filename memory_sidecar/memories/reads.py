@@ -14,7 +14,7 @@ from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.access_log import LogPart, log_reads, read_part
 from memory_sidecar.index.database import Database
-from memory_sidecar.index.identity import read_identity, write_identity
+from memory_sidecar.index.schema import read_identity, write_identity
 
 WAIT_S = 0.2  # of a reader for the count of its own read
 

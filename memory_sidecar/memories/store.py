@@ -14,9 +14,9 @@ from typing import Any
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.corpus import Corpus
-from memory_sidecar.index.derived import Replacement, Write
 from memory_sidecar.index.keyword import index_words
+from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.model import Memory, Relation
 
 OWN_DIRECTORY = "memories"
@@ -85,7 +85,7 @@ class CategoryDocument(Document):
     description: str
 
 
-def insert_memory(write: Write, replacement: Replacement, document: MemoryDocument) -> None:
+def insert_memory(write: Write, document: MemoryDocument) -> None:
     """Insert the rows of a memory, of which there are none."""
     connection, memory = write.connection, document.memory
     key = _insert_row(connection, document)
@@ -113,7 +113,7 @@ def insert_memory(write: Write, replacement: Replacement, document: MemoryDocume
             MEMORY_CHUNKS,
             connection.last_insert_rowid(),
             (words.body, words.title, words.labels),
-            replacement.vectors.get(chunk.embedded_text),
+            chunk.embedded_text,
         )
 
 

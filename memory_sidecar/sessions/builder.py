@@ -1,4 +1,4 @@
-"""How the session files of an agent become documents; `flows.source` tells the whole way.
+"""How the session files of an agent become documents; `index.source` tells the whole way.
 
 A file that is no valid session is skipped with the field that is wrong, and built again as soon
 as it changes.
@@ -30,7 +30,7 @@ _VERSION = "sessions 1"
 
 
 class SessionBuilder:
-    """Implements `flows.source.Builder`."""
+    """Implements `index.document.Builder`."""
 
     is_isolated = False
     # The files lie beside the database: both are there, or neither is.

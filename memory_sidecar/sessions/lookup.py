@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.index.corpus import Corpus
 from memory_sidecar.index.keyword import index_words, unstemmed
+from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.vectors import Ids
 from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter, SessionHead
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES

@@ -6,14 +6,12 @@ The mandated FTS tables follow their rows by triggers; words and vectors are wri
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memory_sidecar.core.model import Document
-from memory_sidecar.index.corpus import Corpus
-from memory_sidecar.index.derived import Replacement, Write
 from memory_sidecar.index.keyword import index_words
-from memory_sidecar.index.vectors import Vector
+from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.writing import Write
 from memory_sidecar.sessions.model import (
     EMBEDDED_CHARACTERS,
     Message,
@@ -87,14 +85,12 @@ def snippet_found(snippet: Snippet) -> Findable:
     return Findable(text, index_words(text))
 
 
-def insert_session(write: Write, replacement: Replacement) -> None:
+def insert_session(write: Write, document: SessionDocument) -> None:
     """Insert the rows of a session, of which there are none, in the transaction of `write`."""
-    document = replacement.document
-    assert isinstance(document, SessionDocument)
     row_id = _insert_head(write, document)
-    _insert_summary(write, row_id, document, replacement.vectors)
-    _insert_messages(write, row_id, document, replacement.vectors)
-    _insert_snippets(write, row_id, document, replacement.vectors)
+    _insert_summary(write, row_id, document)
+    _insert_messages(write, row_id, document)
+    _insert_snippets(write, row_id, document)
     write.connection.executemany(
         "INSERT INTO topics (session_id, topic) VALUES (?, ?)",
         [(row_id, topic) for topic in document.session.topics],
@@ -128,9 +124,7 @@ def _insert_head(write: Write, document: SessionDocument) -> int:
     return write.connection.last_insert_rowid()
 
 
-def _insert_summary(
-    write: Write, session_row: int, document: SessionDocument, vectors: Mapping[str, Vector]
-) -> None:
+def _insert_summary(write: Write, session_row: int, document: SessionDocument) -> None:
     session, found = document.session, document.summary
     told = session.summary or Summary(brief=session.opening, made_by=OPENING)
     write.connection.execute(
@@ -143,12 +137,10 @@ def _insert_summary(
             *(told.user_note or None, session.updated_at, told.made_by, found.text),
         ),
     )
-    _index(write, SUMMARIES, found, vectors)
+    _index(write, SUMMARIES, found)
 
 
-def _insert_messages(
-    write: Write, session_row: int, document: SessionDocument, vectors: Mapping[str, Vector]
-) -> None:
+def _insert_messages(write: Write, session_row: int, document: SessionDocument) -> None:
     session = document.session
     for sequence, (message, found) in enumerate(
         zip(session.messages, document.messages, strict=True)
@@ -161,12 +153,10 @@ def _insert_messages(
                 *(message.created_at, session.heading(message)),
             ),
         )
-        _index(write, MESSAGES, found, vectors)
+        _index(write, MESSAGES, found)
 
 
-def _insert_snippets(
-    write: Write, session_row: int, document: SessionDocument, vectors: Mapping[str, Vector]
-) -> None:
+def _insert_snippets(write: Write, session_row: int, document: SessionDocument) -> None:
     session = document.session
     for snippet, found in zip(session.snippets, document.snippets, strict=True):
         write.connection.execute(
@@ -177,12 +167,12 @@ def _insert_snippets(
                 *(snippet.description or None, snippet.file_path or None, session.created_at),
             ),
         )
-        _index(write, SNIPPETS, found, vectors)
+        _index(write, SNIPPETS, found)
 
 
-def _index(write: Write, corpus: Corpus, found: Findable, vectors: Mapping[str, Vector]) -> None:
+def _index(write: Write, corpus: Corpus, found: Findable) -> None:
     row_id = write.connection.last_insert_rowid()
-    write.index_row(corpus, row_id, (found.words,), vectors.get(found.text))
+    write.index_row(corpus, row_id, (found.words,), found.text)
 
 
 def _array(items: tuple[str, ...]) -> str:

@@ -18,8 +18,8 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import find_model
+from memory_sidecar.index.apply import FEW_FILES
 from memory_sidecar.index.lock import WriterLock
-from memory_sidecar.index.source import FEW_FILES
 from tests.conftest import Finished, run_here, write_memory
 
 DEADLINE_S = 20.0

@@ -456,7 +456,7 @@ def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
     def die(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memory_sidecar.index.source.changes", die)
+    monkeypatch.setattr("memory_sidecar.index.source.differences", die)
     with pytest.raises(KeyboardInterrupt):
         codebase.index([second], reporter=notices)
     asked = CodeQuery("walrus", mode=SearchMode.KEYWORD, filter=CodeFilter(sources=("second",)))

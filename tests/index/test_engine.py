@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.index.engine import Batch, Built, Engine, Write
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.index.document import skipped_document
+from memory_sidecar.index.engine import Change, Engine
+from memory_sidecar.index.scan import Differences
 
 FILES = 1000
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build
@@ -21,14 +24,15 @@ def test_a_long_batch_takes_few_threads(tmp_path: Path) -> None:
     written: set[str] = set()
     threads: list[int] = []
 
-    def write(writes: Sequence[Write]) -> None:
-        written.update(each.path for each in writes)
+    def write(changes: Sequence[Change]) -> None:
+        written.update(path for path, _ in changes)
         threads.append(count_threads())
 
+    source = Source("many", tmp_path)
     engine = Engine(
         tmp_path / "state",
         name="many",
-        build=lambda file: Built(file.path, file.path),
+        build=lambda file: skipped_document(source, file, "", version=""),
         write=write,
         threads=2,
         is_stopped=threading.Event(),
@@ -38,7 +42,7 @@ def test_a_long_batch_takes_few_threads(tmp_path: Path) -> None:
     paths = [f"m{number}.py" for number in range(FILES)]
     changed = [SourceFile(path, size=1, mtime_ns=1, ctime_ns=1) for path in paths]
     try:
-        engine.apply(Batch(changed, gone=()), beat=lambda: None)
+        engine.apply(Differences(changed, gone=()), beat=lambda: None)
     finally:
         engine.close()
     assert written == set(paths)

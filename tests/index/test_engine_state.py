@@ -9,8 +9,8 @@ import pytest
 
 from memory_sidecar.index.engine_state import (
     MAX_UNCLEAN_ENDS,
+    EngineState,
     StateBroken,
-    UncleanEnds,
     check_state,
 )
 from memory_sidecar.index.reporter import Silent
@@ -49,14 +49,14 @@ def test_a_header_that_is_none_is_broken(state):
 @pytest.mark.parametrize("count", [MAX_UNCLEAN_ENDS])
 def test_ends_before_it_was_of_use_are_counted(tmp_path, count):
     for _ in range(count):
-        UncleanEnds(tmp_path / "opened").begin()
+        EngineState(tmp_path).begin()
     with pytest.raises(StateBroken, match=f"ended {count} times"):
-        UncleanEnds(tmp_path / "opened").begin()
+        EngineState(tmp_path).begin()
 
 
 def test_ends_after_it_was_of_use_are_not_counted(tmp_path):
     for _ in range(2 * MAX_UNCLEAN_ENDS):
-        ends = UncleanEnds(tmp_path / "opened")
+        ends = EngineState(tmp_path)
         ends.begin()
         ends.end()
 

@@ -8,7 +8,8 @@ import pytest
 
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.disk.walk import Scan
-from memory_sidecar.index.source import changes
+from memory_sidecar.index.embed import next_pending
+from memory_sidecar.index.scan import differences
 
 HOUR_NS, SECOND_NS = 3600 * 10**9, 10**9
 NOON_NS = 500_000 * HOUR_NS
@@ -23,7 +24,7 @@ def order_of(*files: tuple[str, int, int]) -> list[str]:
     """The names of files, given with their time and size, as they would be built."""
     found = tuple(SourceFile(name, size, at_ns, at_ns) for name, at_ns, size in files)
     scan = Scan(files=found, folders=("",), unreadable=())
-    return [file.path for file in changes(scan, {}, everything=False).changed]
+    return [file.path for file in differences(scan, {}, everything=False).changed]
 
 
 def test_what_was_saved_last_is_built_first() -> None:
@@ -56,7 +57,7 @@ def test_a_saved_file_is_embedded_before_a_backlog(codebase, tmp_path, notices) 
     with (root / "backlog7.py").open("a") as file:
         file.write("def changed_backlog7_(): pass\n")
     codebase.index([root], reporter=notices, embed=False)
-    waiting = [each.text for each in codebase.data.open().pending(1000)]
+    waiting = [each.text for each in next_pending(codebase.data.open(), 1000)]
     newest = [text for text in waiting if "saved_" in text or "backlog7_" in text]
     assert len(waiting) > 10 * len(newest)
     assert waiting[: len(newest)] == newest
@@ -69,5 +70,5 @@ def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(
     write(root, *(f"module{number}" for number in range(300)))  # several transactions
     codebase.index([root], reporter=notices, embed=False)
     store = codebase.data.open()
-    waiting = [each.row_id for each in store.pending(100_000)]
+    waiting = [each.row_id for each in next_pending(store, 100_000)]
     assert waiting == sorted(waiting)

@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.index.source import remove_state
+from memory_sidecar.index.engine_state import remove_state
 
 
 @pytest.fixture

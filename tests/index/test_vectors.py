@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_sidecar.index.corpus import Corpus
+from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.vectors import DIMENSION, VectorIndex
 
 CORPUS = Corpus(name="thing", rows="things", text="text", columns=("body",), weights=(1.0,))

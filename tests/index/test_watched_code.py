@@ -21,9 +21,9 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index import loop
+from memory_sidecar.index.apply import SLICE_FILES
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter, Silent
-from memory_sidecar.index.source import SLICE_FILES
 from memory_sidecar.index.tending import Tending
 
 DEADLINE_S = 20.0

@@ -12,7 +12,7 @@ from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection, connect
-from memory_sidecar.index.derived import Removal, Replacement
+from memory_sidecar.index.embed import next_pending
 from memory_sidecar.sessions.json import project_hash, read_session
 from memory_sidecar.sessions.store import (
     CORPORA,
@@ -41,9 +41,9 @@ SESSION = {
 }
 
 
-def replacement(document, *, with_vectors=False):
+def document_of(document):
     session = read_session(document)
-    made = SessionDocument(
+    return SessionDocument(
         source="sessions",
         file=SourceFile(f"2026-03/{session.session_id}.json", 1, 1, 1),
         fingerprint="f",
@@ -55,8 +55,11 @@ def replacement(document, *, with_vectors=False):
         messages=tuple(message_found(session, each) for each in session.messages),
         snippets=tuple(map(snippet_found, session.snippets)),
     )
+
+
+def vectors_of(made):
     vector = np.ones(384, np.float32) / np.sqrt(384, dtype=np.float32)
-    return Replacement(made, dict.fromkeys(made.embedded_texts, vector) if with_vectors else {})
+    return dict.fromkeys(made.embedded_texts, vector)
 
 
 @pytest.fixture
@@ -78,7 +81,7 @@ def rows(store):
 
 
 def test_a_session_becomes_rows_under_the_names_that_hosts_know(store, rows):
-    store.write([replacement(SESSION)])
+    store.write([document_of(SESSION)])
     assert rows(
         "SELECT session_id, project_path, project_hash, created_at, updated_at, message_count,"
         " metadata FROM sessions"
@@ -112,16 +115,16 @@ def test_a_session_becomes_rows_under_the_names_that_hosts_know(store, rows):
     ],
 )
 def test_fts_tables_find_by_word_phrase_and_prefix(store, rows, table, expression):
-    store.write([replacement(SESSION)])
+    store.write([document_of(SESSION)])
     assert len(rows(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)) == 1
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
 def test_removing_a_session_leaves_nothing_of_it(store, rows, with_vectors):
-    store.write([replacement(SESSION, with_vectors=with_vectors)])
-    other = SESSION | {"session_id": "b", "topics": ["other"]}
-    store.write([replacement(other, with_vectors=with_vectors)])
-    store.write([Removal("sessions", "2026-03/a.json")])
+    for session in (SESSION, SESSION | {"session_id": "b", "topics": ["other"]}):
+        made = document_of(session)
+        store.write([made], known=vectors_of(made) if with_vectors else {})
+    store.write([], gone=[("sessions", "2026-03/a.json")])
     assert rows("SELECT session_id FROM sessions") == [("b",)]
     assert counts(rows) == {"sessions": 1, "messages": 2, "summaries": 1, "code_snippets": 1}
     for corpus in CORPORA:
@@ -130,7 +133,7 @@ def test_removing_a_session_leaves_nothing_of_it(store, rows, with_vectors):
         (all_of_them,) = rows(f"SELECT count(*) FROM {corpus.rows}")
         assert waiting[0] + known[0] == all_of_them[0]
         assert known[0] == (all_of_them[0] if with_vectors else 0)
-    store.write([Removal("sessions", "2026-03/b.json")])
+    store.write([], gone=[("sessions", "2026-03/b.json")])
     assert set(counts(rows).values()) == {0}
     check_fts(store)
     for table in ("messages_fts", "summaries_fts", "topics_fts"):
@@ -138,9 +141,9 @@ def test_removing_a_session_leaves_nothing_of_it(store, rows, with_vectors):
 
 
 def test_replacing_a_session_replaces_what_finds_it(store, rows):
-    store.write([replacement(SESSION)])
+    store.write([document_of(SESSION)])
     changed = SESSION | {"messages": [{"role": "user", "content": "All is well"}]}
-    store.write([replacement(changed)])
+    store.write([document_of(changed)])
     assert rows("SELECT message_count FROM sessions") == [(1,)]
     assert rows("SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'token'") == []
     assert len(rows("SELECT rowid FROM messages_fts WHERE messages_fts MATCH 'well'")) == 1
@@ -149,7 +152,7 @@ def test_replacing_a_session_replaces_what_finds_it(store, rows):
 
 def test_messages_of_a_session_have_ids_in_a_row(store, rows):
     for name in ("a", "b", "a"):
-        store.write([replacement(SESSION | {"session_id": name})])
+        store.write([document_of(SESSION | {"session_id": name})])
     for row, first, count in rows("SELECT id, first_message, message_count FROM sessions"):
         ids = rows("SELECT id FROM messages WHERE session_id = ? ORDER BY sequence", row)
         assert [one for (one,) in ids] == list(range(first, first + count))
@@ -160,20 +163,20 @@ def test_texts_that_wait_for_a_vector_are_the_texts_that_are_embedded(store):
         "messages": [{"role": "user", "content": "x" * 10_000}, {"role": "user", "content": ""}],
         "code_snippets": [{"code": "a"}, {"code": "b", "description": "d", "file_path": "f"}],
     }
-    change = replacement(awkward)
+    change = document_of(awkward)
     store.write([change])
-    waiting = {each.text for each in store.pending(100)}
-    assert waiting == set(change.document.embedded_texts)
+    waiting = {each.text for each in next_pending(store, 100)}
+    assert waiting == set(change.embedded_texts)
 
 
 def test_a_session_without_a_summary_is_told_by_its_first_words(store, rows):
     plain = {key: value for key, value in SESSION.items() if key != "summary"}
-    store.write([replacement(plain)])
+    store.write([document_of(plain)])
     assert rows("SELECT brief, made_by FROM summaries") == [("The token refreshes fail", "opening")]
 
 
 def test_updating_a_session_moves_its_time_once(store, tmp_path):
-    store.write([replacement(SESSION)])
+    store.write([document_of(SESSION)])
     connection = connect(tmp_path / "agent.sqlite")
     before = connection.execute("SELECT updated_at FROM sessions").get
     connection.pragma("recursive_triggers", True)
@@ -186,7 +189,7 @@ def test_updating_a_session_moves_its_time_once(store, tmp_path):
 
 
 def test_deleting_a_session_by_hand_cascades_to_its_fts_rows(store, tmp_path):
-    store.write([replacement(SESSION)])
+    store.write([document_of(SESSION)])
     connection = connect(tmp_path / "agent.sqlite")
     connection.execute("DELETE FROM sessions")
     for table in ("messages", "summaries", "topics", "code_snippets"):
@@ -209,7 +212,7 @@ def check_fts(store: AgentStore) -> None:
 
 
 def test_json_columns_can_be_asked_with_json_each(store, rows):
-    store.write([replacement(SESSION)])
+    store.write([document_of(SESSION)])
     (decision,) = rows("SELECT value FROM summaries, json_each(key_decisions)")
     assert decision == ("Use one lock",)
     assert json.loads(rows("SELECT metadata FROM sessions")[0][0]) == {}

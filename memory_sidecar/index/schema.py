@@ -1,4 +1,4 @@
-"""What a database was made with, and whether this build may use it.
+"""What a database is made of, what it was made with, and whether this build may use it.
 
 A file that is not ours is never touched. One of a newer schema is refused, since a newer build
 may be using it. An older schema is set aside as it is and made anew: everything in it is derived.
@@ -23,7 +23,47 @@ from memory_sidecar.core.sqlite import (
     snapshot,
     transaction,
 )
-from memory_sidecar.index.corpus import Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A set of rows that can be searched, with their words and their vectors: names their tables.
+
+    Every corpus has the same ones, named after it; the SQL that makes them explains them. A row has
+    a vector or waits for one, never both, never neither.
+    """
+
+    name: str
+    rows: str  # the table of the rows, keyed by `id`
+    text: str  # SQL expression over a row: what the model sees of it
+    columns: tuple[str, ...]  # of `words`
+    weights: tuple[float, ...]  # of these columns, for BM25
+    has_source: bool = False  # a column `source` names the source that a row is derived from
+
+    @property
+    def words(self) -> str:
+        """FTS5, contentless: what the keyword arm finds a row by."""
+        return f"{self.name}_words"
+
+    @property
+    def vocabulary(self) -> str:
+        """fts5vocab over `words`: how many rows hold a word."""
+        return f"{self.name}_vocabulary"
+
+    @property
+    def vectors(self) -> str:
+        """vec0: id, embedding."""
+        return f"{self.name}_vectors"
+
+    @property
+    def pending(self) -> str:
+        """The durable queue: id, queued_at."""
+        return f"{self.name}_pending"
+
+    @property
+    def version_key(self) -> str:
+        """The identity's count of transactions that changed the vectors."""
+        return f"{self.name}_vector_version"
 
 
 @dataclass(frozen=True, slots=True)
