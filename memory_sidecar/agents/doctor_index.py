@@ -85,7 +85,7 @@ def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Findin
     text = f"{pending:,} of {rows:,} are not there yet"
     if problem := data.models.problem:
         return Finding(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
-    if data.is_tended or data.other_writer():
+    if data.is_tended or data.owner.other_writer():
         done = 100 * (rows - pending) // rows
         return Finding(check, True, f"{text}, {done} % done", agent=agent)
     return Finding(check, False, text, _indexing(agent), "index", agent)
@@ -94,7 +94,7 @@ def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Findin
 def _under_way(data: Database[Any]) -> dict[str, str]:
     """The sources that are being indexed at this moment, with how far that is."""
     if not data.is_tended:
-        is_elsewhere = data.other_writer()
+        is_elsewhere = data.owner.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
     return {
         state.name: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,10 +25,9 @@ class CodeBuilder:
 
     believes_empty = False  # a mount point without its disk is an empty folder
 
-    def __init__(self, source: Source, *, settings: Settings, processes: int) -> None:
+    def __init__(self, source: Source, *, settings: Settings) -> None:
         self._source = source
         self._settings = settings
-        self._processes = min(processes, MAX_PROCESSES)
         self._workers: Workers | None = None
 
     @property
@@ -61,7 +61,7 @@ class CodeBuilder:
                     self._source,
                     files,
                     max_file_bytes=self._settings.max_file_bytes,
-                    processes=self._processes,
+                    processes=min(os.cpu_count() or 1, MAX_PROCESSES),
                 )
             yield
         finally:

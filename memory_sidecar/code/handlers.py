@@ -23,7 +23,7 @@ from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.activity import Failure
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.indexing import IndexReport, processors
+from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import (
     ListedFile,
@@ -161,7 +161,6 @@ class Codebase:
         return CodeBuilder(
             replace(source, excludes=source.excludes + self._own_globs(source.root)),
             settings=self._settings,
-            processes=processors(),
         )
 
     def _own_globs(self, root: Path) -> tuple[str, ...]:
@@ -194,10 +193,15 @@ class Codebase:
             self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection),
             self._models.gate.query(),
         ):
-            return self._search_in(store, connection, query, reporter)
+            return self._search_in(store, connection, query, sources, reporter)
 
     def _search_in(
-        self, store: CodeStore, connection: Connection, query: CodeQuery, reporter: Reporter
+        self,
+        store: CodeStore,
+        connection: Connection,
+        query: CodeQuery,
+        sources: Sequence[Source],
+        reporter: Reporter,
     ) -> list[CodeHit]:
         known = scan_times(connection)
         asked = query.filter.sources or tuple(known)
@@ -210,7 +214,7 @@ class Codebase:
         for state in self.data.states():
             if state.error and state.name in asked:
                 reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
-        for name in self.data.unseen().intersection(asked):
+        for name in self.data.unseen(sources).intersection(asked):
             if known[name] is not None:
                 reporter.notice(f"{name} is being compared with its files: answering from before")
         embed_query = None

@@ -9,6 +9,7 @@ The vectors that are not known yet follow behind (`embed`).
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.scan import Differences
 
 FEW_FILES = 20  # a save, or what somebody waits for: those give way to no query
+BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # some of them wait for other processes
 SLICE_FILES = 512  # of a pass: between two slices, what a caller waits for is done
 
 Progress = Callable[[int, int], None]
@@ -112,9 +114,8 @@ class Applier:
         store: DerivedStore,
         state: EngineState,
         known_vectors: KnownVectors,
-        threads: int,
         give_way: Callable[[], None],
-        between: Callable[[], None],
+        between: Callable[[], object],
     ) -> None:
         """As `SourceFlow`."""
         self.under_way: Pass | None = None
@@ -123,7 +124,6 @@ class Applier:
         self._store = store
         self._state = state
         self._known_vectors = known_vectors
-        self._threads = threads
         self._give_way = give_way
         self._between = between
         self._is_stopped = threading.Event()
@@ -211,7 +211,7 @@ class Applier:
                 name=self._source.name,
                 build=self._build,
                 write=self._write,
-                threads=self._threads,
+                threads=BUILD_THREADS,
                 is_stopped=self._is_ending,
             )
             engine.start()

@@ -28,18 +28,17 @@ from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import Activity
 from memory_sidecar.index.document import Builder, Stopped
-from memory_sidecar.index.embed import adopt_model, known_vectors, waiting
+from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.indexing import IndexReport, index_sources, processors, require_files
-from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.index.indexing import IndexReport, index_sources, require_files
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import Readings
 from memory_sidecar.index.report import source_names
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import SourceFlow
+from memory_sidecar.index.scan import Look
 from memory_sidecar.index.store_file import S, StoreFile
 
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
@@ -71,13 +70,7 @@ class Database(Readings[S]):
         super().__init__(file, sources=sources, models=models, remedy=remedy)
         self.paths = paths
         self._builder = builder
-        self.owner = Owner(
-            self._file,
-            self._make_lock(),
-            flow=self._make_flow,
-            models=models,
-            clock=clock,
-        )
+        self.owner = Owner(self._file, paths, builder=builder, models=models, clock=clock)
 
     @property
     def activity(self) -> Activity:
@@ -137,12 +130,10 @@ class Database(Readings[S]):
 
         def work(said: Reporter) -> bool:
             first(said)
-            refreshed = self.owner.refresh(source, said, under=under)
+            refreshed = self.owner.refresh(source, said, Look(under=under))
             if refreshed.notice:
                 said.notice(refreshed.notice)
-            with suppress(ModelError):
-                if not self.is_tended or waiting(self.open()) <= AT_ONCE:
-                    self.owner.embed(said)
+            self._embed_few(said)
             return True
 
         try:
@@ -167,9 +158,7 @@ class Database(Readings[S]):
             for source in sources:
                 with suppress(NotFound, PathRefused):  # what is indexed of it stays
                     self.owner.refresh(source, said)
-            with suppress(ModelError):
-                if not self.is_tended or waiting(self.open()) <= AT_ONCE:
-                    self.owner.embed(said)
+            self._embed_few(said)
 
         try:
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
@@ -179,12 +168,6 @@ class Database(Readings[S]):
 
     def count(self, work: Callable[[], None], *, wait_s: float) -> None:
         """Have the owner do `work`, which is short; waits for `wait_s` at most."""
-        if not self.is_tended:
-            with suppress(*CANNOT_WRITE):
-                self.owner.loop.ask(
-                    lambda _: work(), Silent(), urgency=Urgency.SHORT, patience_s=0.0
-                )
-            return
         with suppress(*CANNOT_WRITE, Stopped):
             done = self.owner.loop.ask_soon(work, urgency=Urgency.SHORT, key="count")
             if wait([done], timeout=wait_s).done:
@@ -202,8 +185,9 @@ class Database(Readings[S]):
                 require_files(source)
 
         def work(said: Reporter) -> IndexReport:
-            if all_of_it:
-                self._require_sound()
+            self.open()
+            if all_of_it and (damage := damage_of(self.paths.db)):
+                raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
             for source in sources:
                 self._forget_state(source)
             if all_of_it:
@@ -223,16 +207,6 @@ class Database(Readings[S]):
 
         self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
 
-    def other_writer(self) -> str:
-        """Which other process may change the database at this moment, "" for none."""
-        if self.owner.loop.is_running:
-            return ""
-        lock = self._make_lock()
-        if not lock.acquire():
-            return lock.holder()
-        lock.release()
-        return ""
-
     # Watching
 
     @property
@@ -248,12 +222,12 @@ class Database(Readings[S]):
         """Of every watched source."""
         return self.owner.states()
 
-    def unseen(self) -> set[str]:
-        """The watched sources whose files this process has not looked at yet."""
+    def unseen(self, sources: Sequence[Source] | None = None) -> set[str]:
+        """Those of `sources`, or of all, that this process watches and has not looked at yet."""
         if not self.is_tended:
             return set()
         seen = {state.name for state in self.states() if state.refreshed_at or state.error}
-        return {source.name for source in self.sources()} - seen
+        return {each.name for each in (self.sources() if sources is None else sources)} - seen
 
     def wait_fresh(self, *, timeout_ms: int) -> bool:
         """A barrier: whether every save before this call is indexed within `timeout_ms`.
@@ -266,7 +240,7 @@ class Database(Readings[S]):
         asked = [
             self.owner.loop.ask_soon(
                 lambda source=source: self.owner.refresh(  # type: ignore[misc]
-                    source, Silent(), recheck=True
+                    source, Silent(), Look(recheck=True)
                 ),
                 urgency=Urgency.BARRIER,
                 key=f"recheck {source.name}",
@@ -344,25 +318,11 @@ class Database(Readings[S]):
             self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed
         )
 
-    def _make_lock(self) -> WriterLock:
-        paths = self.paths
-        return WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
-
-    def _make_flow(self, source: Source, between: Callable[[], None]) -> SourceFlow:
-        store, known = self.open(), None
-        if self.models.problem is None:
-            adopt_model(store, self.models.files.sha256)  # before the first vector comes
-            known = known_vectors(self.models.cache, self.models.files.sha256)
-        return SourceFlow(
-            source,
-            builder=self._builder(source),
-            store=store,
-            state=self.paths.flow_state(source.name),
-            known_vectors=known or (lambda _texts: {}),
-            threads=2 * processors(),  # some of them wait for other processes
-            give_way=self.models.gate.pass_through,
-            between=between,
-        )
+    def _embed_few(self, reporter: Reporter) -> None:
+        """What a caller may wait for; beside a watch the rest follows behind."""
+        with suppress(ModelError):
+            if not self.is_tended or waiting(self.open()) <= AT_ONCE:
+                self.owner.embed(reporter)
 
     def _forget_state(self, source: Source) -> None:
         """The next pass over `source` derives every row again."""
@@ -377,12 +337,6 @@ class Database(Readings[S]):
         for source in (*asked, *lost):
             self.follow(source)
         return list(asked) if self.is_tended else [*asked, *lost]
-
-    def _require_sound(self) -> None:
-        """Raises StoreCorrupt."""
-        self.open()
-        if damage := damage_of(self.paths.db):
-            raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
         """Remove the rows of what is no source any more."""

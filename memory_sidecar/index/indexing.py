@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows, list_files
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.scan import Look
 from memory_sidecar.index.source import Refreshed
 
 
@@ -60,7 +60,7 @@ def index_sources(
     absent: dict[str, SidecarError] = {}
     for source in sources:
         try:
-            refreshed = owner.refresh(source, reporter, full=full)
+            refreshed = owner.refresh(source, reporter, Look(full=full))
         except (NotFound, PathRefused) as error:
             absent[source.name] = error
             continue
@@ -117,11 +117,6 @@ def _report_of(
             folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
             seconds=seconds,
         )
-
-
-def processors() -> int:
-    """How many to keep busy."""
-    return min(os.cpu_count() or 1, 8)
 
 
 def require_files(source: Source) -> None:

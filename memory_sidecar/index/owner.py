@@ -23,22 +23,27 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import DATABASE, VECTORS, Activity, Failure
-from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.embed import embed_pending
+from memory_sidecar.index.document import Builder, Stopped
+from memory_sidecar.index.embed import KnownVectors, adopt_model, embed_pending, known_vectors
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.scan import Look
 from memory_sidecar.index.source import Refreshed, SourceFlow
 from memory_sidecar.index.store_file import S, StoreFile
+
+WHOLE = Look()
 
 T = TypeVar("T")
 
@@ -51,17 +56,17 @@ class Owner(Generic[S]):
     def __init__(
         self,
         file: StoreFile[S],
-        lock: WriterLock,
+        paths: StorePaths,
         *,
-        flow: Callable[[Source, Callable[[], None]], SourceFlow],
+        builder: Callable[[Source], Builder],
         models: Models,
         clock: Clock,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`flow` makes that of a source, given what to call between the slices of a pass."""
         self.activity = Activity()
+        self._lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
         self.loop = Loop(
-            lock,
+            self._lock,
             name=file.path.name,
             due_s=self._due_s,
             do_due=self._do_due,
@@ -70,7 +75,8 @@ class Owner(Generic[S]):
             now_s=now_s,
         )
         self._file = file
-        self._flow = flow
+        self._paths = paths
+        self._builder = builder
         self._models = models
         self._clock = clock
         self._now_s = now_s
@@ -118,6 +124,15 @@ class Owner(Generic[S]):
         """Of every watched source."""
         return [each.state(self.activity.files(each.source.name)) for each in self.followed()]
 
+    def other_writer(self) -> str:
+        """Which other process may change the database at this moment, "" for none."""
+        if self.loop.is_running:
+            return ""
+        if not self._lock.acquire():
+            return self._lock.holder()
+        self._lock.release()
+        return ""
+
     def embed_soon(self) -> None:
         """Give the rows that wait for vectors theirs, without being waited for."""
         self._has_pending = True
@@ -150,36 +165,19 @@ class Owner(Generic[S]):
 
     # What work may call, in the thread that runs the loop
 
-    def refresh(
-        self,
-        source: Source,
-        reporter: Reporter,
-        *,
-        under: Collection[str] | None = None,
-        full: bool = False,
-        recheck: bool = False,
-    ) -> Refreshed:
+    def refresh(self, source: Source, reporter: Reporter, look: Look = WHOLE) -> Refreshed:
         """Scan `source` and apply what changed, as `SourceFlow.refresh`.
 
         A part is enough only after the whole has been seen by this process.
         """
-        part = under if source.name in self._seen or source.name in self._under_way else None
-
-        def look() -> Refreshed:
-            return self._pass_over(
-                source,
-                reporter,
-                under=part,
-                changed=under,
-                full=full,
-                recheck=recheck,
-            )
-
+        is_seen = source.name in self._seen or source.name in self._under_way
+        part = look.under if is_seen else None
+        look = replace(look, under=part, changed=look.changed or look.under)
         followed = self._followed.get(source.name)
         if part is not None or followed is None or followed.source != source:
-            return look()
+            return self._pass_over(source, look, reporter)
         followed.begin(self._known_folders(source), everything=True)
-        return self._told(followed, look, None)
+        return self._told(followed, look, reporter)
 
     def embed(
         self,
@@ -240,13 +238,9 @@ class Owner(Generic[S]):
             return
         is_first = followed.refreshed_at is None
         settled = followed.begin(self._known_folders(followed.source), everything=is_first)
-        under = None if settled.everything else settled.paths
-
-        def look() -> Refreshed:
-            return self._pass_over(followed.source, Silent(), under=under, recheck=is_first)
-
+        look = Look(under=None if settled.everything else settled.paths, recheck=is_first)
         try:
-            self._told(followed, look, under)
+            self._told(followed, look, Silent())
         except (Stopped, StoreCorrupt):
             raise
         except Exception as error:  # it has its own deadline for the next try
@@ -270,26 +264,15 @@ class Owner(Generic[S]):
 
     # How
 
-    def _pass_over(
-        self,
-        source: Source,
-        reporter: Reporter,
-        *,
-        under: Collection[str] | None,
-        changed: Collection[str] | None = None,
-        full: bool = False,
-        recheck: bool = False,
-    ) -> Refreshed:
+    def _pass_over(self, source: Source, look: Look, reporter: Reporter) -> Refreshed:
         def progress(done: int, total: int) -> None:
             reporter.progress("files", done, total)
             self.loop.tell()
 
         around = self._under_way.get(source.name)
         if around is not None:  # this comes between two slices of it
-            return around.refresh(
-                under=under, changed=changed, full=full, recheck=recheck, progress=progress
-            )
-        flow = self._flow(source, self._serve)
+            return around.refresh(look, progress)
+        flow = self._make_flow(source)
         with self._state:
             self._under_way[source.name] = flow
         if self.loop.is_closing.is_set():
@@ -301,29 +284,41 @@ class Owner(Generic[S]):
                     report(done, total)
                     progress(done, total)
 
-                refreshed = flow.refresh(
-                    under=under, changed=changed, full=full, recheck=recheck, progress=both
-                )
+                refreshed = flow.refresh(look, both)
         finally:
             with self._state:
                 del self._under_way[source.name]
             flow.close()
-        if under is None:
+        if look.under is None:
             self._seen.add(source.name)
         if refreshed.chunks_indexed:
             self._has_pending = True
         return refreshed
 
-    def _serve(self) -> None:
-        self.loop.serve()
-
-    def _told(
-        self, followed: Followed, look: Callable[[], Refreshed], under: Collection[str] | None
-    ) -> Refreshed:
-        """`look` at the files, and have `followed` and `status` know what came of it."""
-        refreshed = followed.told(look, under, clock=self._clock)
-        self.activity.went_well(followed.source.name)
+    def _told(self, followed: Followed, look: Look, reporter: Reporter) -> Refreshed:
+        """Pass over a source, and have `followed` and `status` know what came of it."""
+        source = followed.source
+        refreshed = followed.told(
+            lambda: self._pass_over(source, look, reporter), look.under, clock=self._clock
+        )
+        self.activity.went_well(source.name)
         return refreshed
+
+    def _make_flow(self, source: Source) -> SourceFlow:
+        store, models = self._file.open(), self._models
+        known: KnownVectors = lambda _texts: {}  # noqa: E731
+        if models.problem is None:
+            adopt_model(store, models.files.sha256)  # before the first vector comes
+            known = known_vectors(models.cache, models.files.sha256)
+        return SourceFlow(
+            source,
+            builder=self._builder(source),
+            store=store,
+            state=self._paths.flow_state(source.name),
+            known_vectors=known,
+            give_way=models.gate.pass_through,
+            between=self.loop.serve,
+        )
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""

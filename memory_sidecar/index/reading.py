@@ -5,7 +5,6 @@ Readers open a snapshot and never wait for the owner, unless there are no rows t
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -43,7 +42,6 @@ class Readings(ABC, Generic[S]):
         """
         self.models = models
         self.sources = sources
-        self.used_at_s = time.monotonic()
         self._file = file
         self._remedy = remedy
 
@@ -62,9 +60,13 @@ class Readings(ABC, Generic[S]):
     def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
         """Set the database aside for a new one; of several callers, by `unless_after`, one does."""
 
+    @property
+    def used_at_s(self) -> float:
+        """When it was opened last, for whatever purpose, as `time.monotonic` counts."""
+        return self._file.used_at_s
+
     def open(self) -> S:
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
-        self.used_at_s = time.monotonic()
         return self._file.open()
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:

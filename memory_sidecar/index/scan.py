@@ -16,6 +16,18 @@ SAVED_TOGETHER_NS = 60 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """How much of a source a pass looks at, and how closely."""
+
+    under: Collection[str] | None = None  # these paths alone, with what lies below them
+    # These were there just now, as the caller knows, so that they are believed to be gone.
+    changed: Collection[str] | None = None
+    full: bool = False  # every file is read again, and a root without any file is believed
+    # Quicker; may miss what rules from outside of the source have come to ignore or let through.
+    recheck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Differences:
     """Files of one source to be built, the first of them first, and paths to be forgotten."""
 

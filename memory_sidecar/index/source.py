@@ -8,7 +8,7 @@ Events are hints: whatever woke this flow, the scan decides what changed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,12 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import KnownVectors
 from memory_sidecar.index.engine_state import EngineState, StateBroken
-from memory_sidecar.index.scan import differences, require_root_is_itself, require_rows_unneeded
+from memory_sidecar.index.scan import (
+    Look,
+    differences,
+    require_root_is_itself,
+    require_rows_unneeded,
+)
 from memory_sidecar.index.schema import new_state_id
 
 _log = logging.getLogger(__name__)
@@ -54,11 +59,10 @@ class SourceFlow:
         store: DerivedStore,
         state: Path,
         known_vectors: KnownVectors,
-        threads: int,
         give_way: Callable[[], None] = lambda: None,
-        between: Callable[[], None] = lambda: None,
+        between: Callable[[], object] = lambda: None,
     ) -> None:
-        """`state` is the source's folder of state, `threads` how many build.
+        """`state` is the source's folder of state.
 
         `give_way` is called before each step of a long pass, and may take a moment. `between` is
         called between two slices of a pass, and may `refresh` this source. If that was all of it,
@@ -74,69 +78,46 @@ class SourceFlow:
             store=store,
             state=self._state,
             known_vectors=known_vectors,
-            threads=threads,
             give_way=give_way,
             between=between,
         )
 
-    def refresh(
-        self,
-        *,
-        under: Collection[str] | None = None,
-        changed: Collection[str] | None = None,
-        full: bool = False,
-        recheck: bool = False,
-        progress: Progress | None = None,
-    ) -> Refreshed:
+    def refresh(self, look: Look, progress: Progress | None = None) -> Refreshed:
         """Scan the source and index what changed; returns when it is committed.
-
-        `under` scans these paths alone, with what lies below them. `changed` are paths that the
-        caller knows to have been there just now, so that they are believed to be gone. `full`
-        reads every file again, whatever its times say, and believes a root without any file.
-        `recheck` is quicker, and may miss what rules from outside of the source have come to
-        ignore or to let through.
 
         Raises NotFound where the root is not there or has lost every file, PathRefused where it
         cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
         """
-        changed = changed or under
         try:
-            return self._refresh(under, full, recheck, progress, changed=changed)
+            return self._refresh(look, progress)
         except StateBroken as broken:
             self._applier.close()
             aside = self._state.set_aside()
             notice = f"the state of {self.source.name} is broken ({broken}): making it again"
             _log.warning("%s; it is kept as %s", notice, aside)
-            refreshed = self._refresh(None, full, recheck, progress, changed=changed)
-            return replace(refreshed, notice=notice)
+            whole = replace(look, under=None, changed=look.changed or look.under)
+            return replace(self._refresh(whole, progress), notice=notice)
 
-    def _refresh(
-        self,
-        under: Collection[str] | None,
-        full: bool,
-        recheck: bool,
-        progress: Progress | None,
-        *,
-        changed: Collection[str] | None,
-    ) -> Refreshed:
+    def _refresh(self, look: Look, progress: Progress | None) -> Refreshed:
         require_root_is_itself(self.source)
         name, version, around = self.source.name, self._builder.version, self._applier.under_way
-        made_by = self._made_by()
+        made_by, under = self._made_by(), look.under
         if made_by != version and around is None:
             under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(name, under=under)
-        known = {path: entry.stamp for path, entry in manifest.items()} if recheck else None
+        known = {path: each.stamp for path, each in manifest.items()} if look.recheck else None
         scan = self._builder.scan(under, known=known)
-        if under is None and not scan.files and not full and not self._builder.believes_empty:
-            require_rows_unneeded(self.source, self._store, changed)
+        is_believed = scan.files or look.full or self._builder.believes_empty
+        if under is None and not is_believed:
+            require_rows_unneeded(self.source, self._store, look.changed or look.under)
         if made_by is None:
             self._begin_anew()
-        found = differences(scan, manifest, everything=full or made_by != version)
-        done = self._applier.apply(found, progress, is_full=full)
+        found = differences(scan, manifest, everything=look.full or made_by != version)
+        done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
             self._store.end_scan(name, chunker=version)
             if around is not None:
-                around.overtake(is_full=full)
+                around.overtake(is_full=look.full)
         return Refreshed(
             folders=scan.folders,
             files_total=len(scan.files),

@@ -7,6 +7,7 @@ theirs back when very many are open.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +52,7 @@ class StoreFile(Generic[S]):
 
     def __init__(self, path: Path, store: type[S], *, clock: Clock) -> None:
         self.path = path
+        self.used_at_s = time.monotonic()
         self.beginnings = 0  # how many times it was set aside for a new one
         self._type = store
         self._clock = clock
@@ -60,6 +62,7 @@ class StoreFile(Generic[S]):
 
     def open(self) -> S:
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
+        self.used_at_s = time.monotonic()
         with self._lock:
             if self._store is not None and not self._store.is_in_place:
                 raise StoreCorrupt(
