@@ -22,12 +22,12 @@ from figures import Results
 from machine import describe_machine
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.embed import next_pending, put_vectors
 from memory_sidecar.index.keyword import STOPWORDS
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionFilter, SessionQuery
 
 AGENT = "bench"

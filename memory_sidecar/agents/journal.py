@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.sessions import Saved, Sessions
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import MemvidFailed, UsageError
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.sessions.handlers import Saved, Sessions
 from memory_sidecar.sessions.journal import Entry, entry_document
-from memory_sidecar.sessions.memvid import Memvid
+from memory_sidecar.sessions.mv2 import Memvid
 
 WRITTEN, ABSENT, FAILED, KNOWN = "written", "not on the PATH", "failed", "has it already"
 

@@ -14,7 +14,6 @@ from enum import StrEnum
 from functools import partial
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.sessions import Saved, Sessions
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
@@ -29,7 +28,8 @@ from memory_sidecar.memories.handlers import NEAR_DUPLICATE, Memories
 from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.extract import extract_summary
-from memory_sidecar.sessions.json import read_session, summary_document
+from memory_sidecar.sessions.documents import read_session, summary_document
+from memory_sidecar.sessions.handlers import Saved, Sessions
 from memory_sidecar.sessions.model import Outcome, Session, Summary
 from memory_sidecar.sessions.promotion import Candidate, candidates
 from memory_sidecar.sessions.summarizer import summarize

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from memory_sidecar.agents.promotion import Fate, Judged, Promoter, Promotion
-from memory_sidecar.agents.sessions import Saved
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import COUNT, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import head_json, list_sessions, search, sessions_of
@@ -15,8 +14,9 @@ from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.outputs import sessions as out
+from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
-from memory_sidecar.sessions.json import parse_document, read_session
+from memory_sidecar.sessions.handlers import Saved
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.retention import Retention
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_json, explanation_line
 from memory_sidecar.cli.form import Styled, title
@@ -24,7 +23,8 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.memories.draft import parse_age
 from memory_sidecar.outputs import sessions as out
-from memory_sidecar.sessions.json import parse_time
+from memory_sidecar.sessions.documents import parse_time
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,

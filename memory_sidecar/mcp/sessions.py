@@ -7,7 +7,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memory_sidecar.agents.promotion import Promoter
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.index.reporter import Reporter
@@ -30,7 +29,8 @@ from memory_sidecar.mcp.session_shapes import (
     without_empty,
 )
 from memory_sidecar.mcp.tool import Arguments, Result
-from memory_sidecar.sessions.json import read_session
+from memory_sidecar.sessions.documents import read_session
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,

@@ -16,8 +16,8 @@ from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan
 from memory_sidecar.index.document import BuildError, FileVanished, fingerprint, skipped_document
+from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
 from memory_sidecar.sessions.files import SessionFiles
-from memory_sidecar.sessions.json import parse_document, project_hash, read_session
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.store import (
     SessionDocument,

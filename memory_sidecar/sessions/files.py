@@ -27,7 +27,7 @@ from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.walk import Scan
-from memory_sidecar.sessions.json import SESSION_ID, parse_document
+from memory_sidecar.sessions.documents import SESSION_ID, parse_document
 
 MAX_SESSION_BYTES = 32 << 20  # a long transcript of an agent takes 5 MiB
 LOCK_TIMEOUT_S = 10

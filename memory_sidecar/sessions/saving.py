@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.sessions.json import checked_session_id, parse_time, read_session
+from memory_sidecar.sessions.documents import checked_session_id, parse_time, read_session
 from memory_sidecar.sessions.model import Session
 
 _OF_SAVING = ("session_id", "created_at", "updated_at")

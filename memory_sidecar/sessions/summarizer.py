@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_sidecar.core.children import find_program, run_child
 from memory_sidecar.core.errors import SidecarError, SummarizerFailed
-from memory_sidecar.sessions.json import parse_document, read_summary
+from memory_sidecar.sessions.documents import parse_document, read_summary
 from memory_sidecar.sessions.model import Summary
 
 _SHOWN_CHARACTERS = 200

@@ -21,7 +21,7 @@ from typing import Any
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.json import SESSION_ID, parse_time
+from memory_sidecar.sessions.documents import SESSION_ID, parse_time
 from memory_sidecar.sessions.model import Role
 
 _SECONDS_BELOW = 100_000_000_000  # a number this small is seconds since 1970, else milliseconds

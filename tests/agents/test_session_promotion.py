@@ -13,12 +13,12 @@ import pytest
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.promotion import Fate, Promoter, Promotion
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.errors import NotFound, SummarizerFailed
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
 from tests.conftest import HashModels, Notices
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionQuery
 from tests.conftest import write_memory
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.code import builder as code_flow
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.index.reporter import Silent
@@ -18,6 +17,7 @@ from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery
 from memory_sidecar.sessions.builder import SessionBuilder
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionQuery
 from tests.conftest import Notices, write_memory
 

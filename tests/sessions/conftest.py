@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.sessions.json import read_session
+from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.model import Session
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.journal import Entry, entry_document
-from memory_sidecar.sessions.json import read_session
 from tests.sessions.conftest import DAY_MS, NOW
 
 

@@ -13,7 +13,7 @@ from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection, connect
 from memory_sidecar.index.embed import next_pending
-from memory_sidecar.sessions.json import project_hash, read_session
+from memory_sidecar.sessions.documents import project_hash, read_session
 from memory_sidecar.sessions.store import (
     CORPORA,
     SessionDocument,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.sessions.json import read_session
+from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.transcripts import sessions_in
 from tests.sessions.conftest import said
 

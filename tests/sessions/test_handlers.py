@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.sessions import Sessions
 from memory_sidecar.core.errors import NoIndex, NotFound, SessionInvalid, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,

@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.sessions.journal import Entry, entry_document
-from memory_sidecar.sessions.memvid import Memvid
+from memory_sidecar.sessions.mv2 import Memvid
 from tests.sessions.conftest import NOW
 
 

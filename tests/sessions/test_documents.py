@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.sessions.json import (
+from memory_sidecar.sessions.documents import (
     normalised_project_path,
     parse_document,
     parse_time,

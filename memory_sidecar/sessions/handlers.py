@@ -30,15 +30,14 @@ from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.archive import batch_name
+from memory_sidecar.sessions.documents import normalised_project_path, project_hash
 from memory_sidecar.sessions.files import (
     SessionFiles,
     StoredSession,
     unknown_session,
 )
 from memory_sidecar.sessions.journal import entry_document
-from memory_sidecar.sessions.json import normalised_project_path, project_hash
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
-from memory_sidecar.sessions.memvid import Memvid
 from memory_sidecar.sessions.model import (
     Session,
     SessionFilter,
@@ -46,6 +45,7 @@ from memory_sidecar.sessions.model import (
     SessionHit,
     SessionQuery,
 )
+from memory_sidecar.sessions.mv2 import Memvid
 from memory_sidecar.sessions.retention import Expired, Retention, expired
 from memory_sidecar.sessions.saving import Completed, completed, identified
 from memory_sidecar.sessions.search import search_sessions
