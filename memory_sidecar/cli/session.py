@@ -203,7 +203,7 @@ def _print_session(call: Call, session: Session) -> None:
         call.print(f"{message.said_by}, {iso_utc(message.created_at)[:16].replace('T', ' ')}")
         for line in message.content.split("\n"):
             call.print(f"  {line}".rstrip())
-    for snippet in session.snippets:
+    for snippet in session.code_snippets:
         call.print()
         call.print(" · ".join(part for part in (snippet.file_path, snippet.description) if part))
         for line in snippet.code.split("\n"):
@@ -282,8 +282,8 @@ def _size(session: Session) -> str:
     parts = [_counted(len(session.messages), "message")]
     if session.summary:
         parts.append("a summary")
-    if session.snippets:
-        parts.append(_counted(len(session.snippets), "snippet"))
+    if session.code_snippets:
+        parts.append(_counted(len(session.code_snippets), "snippet"))
     return ", ".join(parts)
 
 

@@ -19,11 +19,9 @@ from memory_sidecar.cli.options import (
     with_agent,
 )
 from memory_sidecar.core.clock import iso_utc, system_clock
-from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.memories.draft import parse_age
+from memory_sidecar.core.times import past_moment
 from memory_sidecar.outputs import sessions as out
-from memory_sidecar.sessions.documents import parse_time
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -147,8 +145,8 @@ def chosen_filter(
         project=str(call.path(project)) if is_path else project,
         topics=topics,
         outcomes=tuple(map(Outcome, outcomes)),
-        after=_moment(after) if after else None,
-        before=_moment(before) if before else None,
+        after=past_moment(after, now_ms=system_clock()),
+        before=past_moment(before, now_ms=system_clock()),
     )
 
 
@@ -204,17 +202,3 @@ def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
 def _label(head: SessionHead) -> tuple[Styled, str]:
     told = [head.title, f"{head.message_count} messages", head.outcome or "", *head.topics]
     return title(head.session_id), f"  {' · '.join(part for part in told if part)}"
-
-
-def _moment(text: str) -> int:
-    """Epoch milliseconds of a time, or of so long ago."""
-    try:
-        return parse_time(text)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return max(system_clock() - parse_age(text), 0)
-    except UsageError as error:
-        raise UsageError(
-            f"{text!r} is no time", hint="for example 2026-03-01, 2026-03-01T09:12:00Z or 7d"
-        ) from error

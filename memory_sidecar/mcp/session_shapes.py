@@ -109,7 +109,7 @@ def snippets_of(session: Session) -> list[SavedSnippet]:
             description=each.description,
             file_path=each.file_path,
         )
-        for each in session.snippets
+        for each in session.code_snippets
     ]
 
 

@@ -78,7 +78,7 @@ class SessionBuilder:
             project_hash=project_hash(session.project_path),
             summary=summary_found(session),
             messages=tuple(message_found(session, each) for each in session.messages),
-            snippets=tuple(map(snippet_found, session.snippets)),
+            snippets=tuple(map(snippet_found, session.code_snippets)),
         )
 
 

@@ -1,31 +1,37 @@
-"""A session's JSON document: read strictly, so that an error names its field. Pure.
+"""A session's JSON document: read strictly, so that errors name the field; completed to be saved.
 
-What the document holds beyond what this version knows is not read, and not lost: files are
-written from the document, not from what was read of it.
+What the document holds beyond what this version knows is not read, and not lost: files are written
+from the document, not from what was read of it. Saving is idempotent: the same document again, or
+one without an id but with the same content on the same day, is the session that is there. Pure.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from enum import StrEnum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import msgspec
+
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.model import Message, Outcome, Role, Session, Snippet, Summary
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.sessions.model import UNSAID, Moment, Outcome, Role, Session, Summary
 
-E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
 SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
+_OF_SAVING = ("session_id", "created_at", "updated_at")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
+_SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
 
 
 def parse_document(data: bytes) -> dict[str, Any]:
@@ -39,69 +45,120 @@ def parse_document(data: bytes) -> dict[str, Any]:
     return document
 
 
-def read_session(document: dict[str, Any]) -> Session:
+def read_session(document: Mapping[str, Any]) -> Session:
     """The session in `document`, which has a session_id and created_at.
 
-    Raises SessionInvalid with the field's name, for example `messages[3].role`.
+    `null` is the same as absent. Raises SessionInvalid with the field's name, for example
+    `messages[3].role`.
     """
-    fields = _Fields(document, "")
-    created_at = fields.time("created_at")
-    messages = tuple(
-        Message(
-            role=each.choice("role", Role),
-            content=each.text("content"),
-            created_at=each.time("created_at", created_at),
-            speaker=each.text("speaker", "").strip(),
-        )
-        for each in fields.objects("messages")
-    )
-    snippets = tuple(
-        Snippet(
-            code=each.text("code"),
-            language=each.text("language", ""),
-            description=each.text("description", ""),
-            file_path=each.text("file_path", ""),
-        )
-        for each in fields.objects("code_snippets")
-    )
-    summary = fields.object("summary", _summary)
-    if not (messages or snippets or summary):
+    session = _converted(document, Session, "")
+    if not (session.messages or session.code_snippets or session.summary):
         raise SessionInvalid(
             "messages: there is nothing to remember",
             hint="a session has messages, a summary or code_snippets",
         )
-    latest = max((message.created_at for message in messages), default=created_at)
-    return Session(
-        session_id=checked_session_id(fields.text("session_id")),
-        created_at=created_at,
-        updated_at=fields.time("updated_at", max(latest, created_at)),
-        project_path=normalised_project_path(fields.text("project_path", "")),
-        metadata=fields.mapping("metadata"),
-        topics=_distinct(topic.strip().lower() for topic in fields.texts("topics")),
+    began_at = session.created_at
+    messages = tuple(
+        replace(
+            each,
+            created_at=began_at if each.created_at == UNSAID else each.created_at,
+            speaker=each.speaker.strip(),
+        )
+        for each in session.messages
+    )
+    updated_at = session.updated_at
+    if updated_at == UNSAID:
+        updated_at = max([began_at, *(each.created_at for each in messages)])
+    return replace(
+        session,
+        session_id=checked_session_id(session.session_id),
+        updated_at=updated_at,
+        project_path=normalised_project_path(session.project_path),
+        topics=_distinct(topic.strip().lower() for topic in session.topics),
         messages=messages,
-        summary=summary,
-        snippets=snippets,
+        summary=_told(session.summary) if session.summary else None,
     )
 
 
 def read_summary(value: object) -> Summary:
     """The summary in `value`, an object as a session file has it. Raises SessionInvalid."""
-    return _summary(_Fields(value, "summary"))
+    return _told(_converted(value, Summary, "summary"))
 
 
 def summary_document(summary: Summary) -> dict[str, Any]:
     """The inverse of `read_summary`, without what is empty."""
     values = {
-        "brief": summary.brief,
-        "detailed": summary.detailed,
-        "key_decisions": list(summary.key_decisions),
-        "problems_solved": list(summary.problems_solved),
-        "technologies": list(summary.technologies),
-        "outcome": summary.outcome.value if summary.outcome else None,
-        "user_note": summary.user_note,
-        "made_by": summary.made_by,
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in msgspec.to_builtins(summary).items()
     }
     return {name: value for name, value in values.items() if value}
+
+
+# For its file
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A document ready to be written, and the session that it says."""
+
+    document: dict[str, Any]
+    session: Session
+    is_changed: bool  # against the one that is known
+
+
+def identified(document: Mapping[str, Any], *, now: int) -> str:
+    """The id of the session in `document`: its own, or one made of the day and the content."""
+    given = document.get("session_id")
+    if isinstance(given, str):
+        return checked_session_id(given)
+    if given is not None:
+        raise SessionInvalid("session_id: must be a text")
+    content = {key: value for key, value in document.items() if key not in _OF_SAVING}
+    return made_id(_began_at(document, now), content)
+
+
+def made_id(began_at: int, content: object) -> str:
+    """`2026-03-01-` and twelve hex digits of the content's hash."""
+    canonical = json.dumps(content, sort_keys=True)
+    return f"{iso_utc(began_at)[:10]}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
+
+
+def completed(
+    document: Mapping[str, Any], known: Mapping[str, Any] | None, *, session_id: str, now: int
+) -> Completed:
+    """`document` with what it leaves out, after `known`, which is what the file says so far.
+
+    A session keeps its beginning unless the document says another one. Raises SessionInvalid.
+    """
+    began_at = (known or {}).get("created_at") or iso_utc(_began_at(document, now))
+    full = {
+        "session_id": session_id,
+        "created_at": document.get("created_at") or began_at,
+        **{key: value for key, value in document.items() if key not in _OF_SAVING},
+    }
+    if known is not None:
+        if {**known, "updated_at": None} == {**full, "updated_at": None}:
+            return Completed(dict(known), read_session(known), is_changed=False)
+        full["updated_at"] = iso_utc(now)
+    elif document.get("updated_at"):
+        full["updated_at"] = document["updated_at"]
+    return Completed(full, read_session(full), is_changed=True)
+
+
+def _began_at(document: Mapping[str, Any], now: int) -> int:
+    """When the session began, as far as the document can be trusted; `now` where it says nothing.
+
+    What is wrong with it is told when it is read as a session.
+    """
+    messages = document.get("messages")
+    times = [document.get("created_at")]
+    if isinstance(messages, list):
+        times += [m.get("created_at") for m in messages if isinstance(m, dict)]
+    said = (_moment(text) for text in times if isinstance(text, str))
+    return next((at for at in said if at is not None), now)
+
+
+# Its parts
 
 
 def checked_session_id(text: str) -> str:
@@ -133,131 +190,94 @@ def project_hash(normalised_path: str) -> str:
     return hashlib.sha256(normalised_path.encode()).hexdigest()[:16]
 
 
-def parse_time(text: str) -> int:
-    """ISO 8601 as epoch milliseconds; without an offset it means UTC. Raises ValueError."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    epoch_ms = round(moment.timestamp() * 1000)
-    if epoch_ms < 0:
-        raise ValueError(text)
-    return epoch_ms
-
-
-def readable(text: str) -> str:
-    """`text` with what neither UTF-8 nor SQLite can hold replaced: lone surrogates and NUL."""
-    if not _UNREADABLE.search(text):
-        return text
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return whole.replace("\0", "\ufffd")
-
-
-_SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
-
-
-def _summary(fields: _Fields) -> Summary:
-    brief = fields.text("brief").strip()
-    if not brief:
-        raise SessionInvalid(f"{fields.where('brief')}: is empty", hint="say it in a sentence")
-    return Summary(
-        brief=brief,
-        detailed=fields.text("detailed", ""),
-        key_decisions=fields.texts("key_decisions"),
-        problems_solved=fields.texts("problems_solved"),
-        technologies=fields.texts("technologies"),
-        outcome=fields.choice("outcome", Outcome) if fields.has("outcome") else None,
-        user_note=fields.text("user_note", ""),
-        made_by=fields.text("made_by", ""),
+def _told(summary: Summary) -> Summary:
+    """`summary` without what is blank. Raises SessionInvalid without a brief."""
+    if not summary.brief.strip():
+        raise SessionInvalid("summary.brief: is empty", hint="say it in a sentence")
+    return replace(
+        summary,
+        brief=summary.brief.strip(),
+        key_decisions=tuple(filter(str.strip, summary.key_decisions)),
+        problems_solved=tuple(filter(str.strip, summary.problems_solved)),
+        technologies=tuple(filter(str.strip, summary.technologies)),
     )
-
-
-class _Fields:
-    """The fields of one JSON object; `null` is the same as absent."""
-
-    def __init__(self, value: object, path: str) -> None:
-        if not isinstance(value, dict):
-            raise SessionInvalid(f"{path}: must be an object, not {_kind(value)}")
-        self._values: dict[str, Any] = value
-        self._path = path
-
-    def where(self, name: str) -> str:
-        """The full name of a field: `messages[3].role`."""
-        return f"{self._path}.{name}" if self._path else name
-
-    def has(self, name: str) -> bool:
-        return self._values.get(name) is not None
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text; required without `default`."""
-        if not self.has(name):
-            if default is None:
-                raise SessionInvalid(f"{self.where(name)}: is missing", hint=_SHAPE)
-            return default
-        return readable(_as_text(self._values[name], self.where(name)))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """The texts of a list that are not blank."""
-        items = (
-            _as_text(item, f"{self.where(name)}[{at}]") for at, item in enumerate(self._list(name))
-        )
-        return tuple(readable(item) for item in items if item.strip())
-
-    def time(self, name: str, default: int | None = None) -> int:
-        """Epoch milliseconds."""
-        if default is not None and not self.has(name):
-            return default
-        text = self.text(name)
-        try:
-            return parse_time(text)
-        except (ValueError, OverflowError) as error:
-            raise SessionInvalid(
-                f"{self.where(name)}: {text[:40]!r} is no time since 1970",
-                hint="ISO 8601, such as 2026-03-01T09:12:00Z",
-            ) from error
-
-    def choice(self, name: str, choices: type[E]) -> E:
-        text = self.text(name)
-        try:
-            return choices(text)
-        except ValueError as error:
-            raise SessionInvalid(
-                f"{self.where(name)}: {text[:40]!r} is none of {', '.join(choices)}"
-            ) from error
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        if not self.has(name):
-            return {}
-        return dict(_Fields(self._values[name], self.where(name))._values)
-
-    def object(self, name: str, read: Callable[[_Fields], T]) -> T | None:
-        if not self.has(name):
-            return None
-        return read(_Fields(self._values[name], self.where(name)))
-
-    def objects(self, name: str) -> list[_Fields]:
-        return [
-            _Fields(item, f"{self.where(name)}[{at}]") for at, item in enumerate(self._list(name))
-        ]
-
-    def _list(self, name: str) -> list[Any]:
-        if not self.has(name):
-            return []
-        value = self._values[name]
-        if not isinstance(value, list):
-            raise SessionInvalid(f"{self.where(name)}: must be a list, not {_kind(value)}")
-        return value
-
-
-def _as_text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise SessionInvalid(f"{where}: must be a text, not {_kind(value)}")
-    return value
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value"}
-    return names.get(type(value), "null" if value is None else "a number")
 
 
 def _distinct(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))
+
+
+# From JSON to values, and what is wrong in our own words
+
+_PLACE = re.compile(r"(?P<told>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_EXPECTED = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)`")
+_KINDS = {
+    "object": "an object", "array": "a list", "str": "a text", "bool": "a truth value",
+    "int": "a number", "float": "a number",
+}  # fmt: skip
+_CHOICES = {"role": ", ".join(Role), "outcome": ", ".join(Outcome)}
+
+
+def _converted(value: object, shape: type[T], at: str) -> T:
+    """`value` as JSON has it as a `shape`, which is found at the field `at`."""
+    try:
+        return msgspec.convert(_stated(value), shape, dec_hook=_decoded)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error), at) from error
+    except RecursionError as error:
+        raise SessionInvalid("nested too deeply", hint=_SHAPE) from error
+
+
+def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
+    """`value` without properties that are null, and as UTF-8 and SQLite can hold it.
+
+    Halves of characters and NUL become U+FFFD.
+    """
+    if isinstance(value, str):
+        if not _UNREADABLE.search(value):
+            return value
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\0", "\ufffd")
+    if isinstance(value, Mapping):
+        return {name: _stated(each) for name, each in value.items() if each is not None}
+    return [_stated(each) for each in value] if isinstance(value, list) else value
+
+
+def _decoded(kind: type, value: object) -> object:
+    assert kind is Moment
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `str`, got `{_name_of(value)}`")
+    if (at := _moment(value)) is None:
+        raise ValueError(f"{value[:40]!r} is no time since 1970")
+    return Moment(at)
+
+
+def _moment(text: str) -> int | None:
+    at = parse_time(text)
+    return at if at is not None and at >= 0 else None
+
+
+def _name_of(value: object) -> str:
+    """What msgspec calls the type of `value`."""
+    known: dict[type, str] = {dict: "object", list: "array"}
+    return known.get(type(value), type(value).__name__)
+
+
+def _invalid(told: str, at: str) -> SessionInvalid:
+    """The error in one line, its field first."""
+    path = at
+    if placed := _PLACE.fullmatch(told):
+        told, path = placed["told"], ".".join(filter(None, (at, placed["path"])))
+    if missing := _MISSING.fullmatch(told):
+        path, told = ".".join(filter(None, (path, missing[1]))), "is missing"
+    elif kinds := _EXPECTED.fullmatch(told):
+        told = f"must be {_KINDS[kinds[1]]}, not {_KINDS.get(kinds[2], 'null')}"
+    elif told.startswith("Invalid enum value "):
+        choices = _CHOICES[path.rpartition(".")[2]]
+        told = f"{told.removeprefix('Invalid enum value ')} is none of {choices}"
+    return SessionInvalid(f"{path}: {told}", hint=_hint_for(told))
+
+
+def _hint_for(told: str) -> str:
+    return "ISO 8601, such as 2026-03-01T09:12:00Z" if told.endswith("since 1970") else _SHAPE

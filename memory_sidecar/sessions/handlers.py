@@ -30,7 +30,13 @@ from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.archive import batch_name
-from memory_sidecar.sessions.documents import normalised_project_path, project_hash
+from memory_sidecar.sessions.documents import (
+    Completed,
+    completed,
+    identified,
+    normalised_project_path,
+    project_hash,
+)
 from memory_sidecar.sessions.files import (
     SessionFiles,
     StoredSession,
@@ -47,7 +53,6 @@ from memory_sidecar.sessions.model import (
 )
 from memory_sidecar.sessions.mv2 import Memvid
 from memory_sidecar.sessions.retention import Expired, Retention, expired
-from memory_sidecar.sessions.saving import Completed, completed, identified
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.transcripts import sessions_in
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.clock import iso_utc
-from memory_sidecar.sessions.saving import made_id
+from memory_sidecar.sessions.documents import made_id
 
 
 @dataclass(frozen=True, slots=True)

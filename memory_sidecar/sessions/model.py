@@ -1,6 +1,6 @@
 """A session as a value: what was said in which order, and what came of it.
 
-Times are epoch milliseconds. Reading and writing its file is `sources.session_files`' affair.
+Its fields are those of its file, which `documents` reads; moments are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ MONTHS = tuple(
 OPENING_MESSAGES = 5  # of the user; they tell what a session without a summary is about
 OPENING_CHARACTERS = 200  # of each
 EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
+
+
+class Moment(int):
+    """Epoch milliseconds from 0 on; in a file a text, ISO 8601."""
+
+
+UNSAID = Moment(-1)
+"""What a document says of a moment that it leaves out; `read_session` fills it in."""
 
 
 class Role(StrEnum):
@@ -43,7 +51,7 @@ class Message:
 
     role: Role
     content: str
-    created_at: int
+    created_at: Moment = UNSAID
     speaker: str = ""  # a name, where the role says too little
 
     @property
@@ -81,14 +89,14 @@ class Session:
     """A recorded conversation. It has messages, a summary or snippets, or several of them."""
 
     session_id: str
-    created_at: int
-    updated_at: int
+    created_at: Moment
+    updated_at: Moment = UNSAID
     project_path: str = ""  # normalised; "" where there was none
     metadata: Mapping[str, Any] = field(default_factory=dict)
     topics: tuple[str, ...] = ()  # lower case
     messages: tuple[Message, ...] = ()
     summary: Summary | None = None
-    snippets: tuple[Snippet, ...] = ()
+    code_snippets: tuple[Snippet, ...] = ()
 
     @property
     def project(self) -> str:
@@ -107,7 +115,9 @@ class Session:
         if self.title:
             return self.title
         first = next(iter(self._asked()), "")
-        return first or next((_first_words(s.description or s.code) for s in self.snippets), "")
+        return first or next(
+            (_first_words(s.description or s.code) for s in self.code_snippets), ""
+        )
 
     @property
     def overview(self) -> str:

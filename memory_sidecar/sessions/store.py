@@ -158,7 +158,7 @@ def _insert_messages(write: Write, session_row: int, document: SessionDocument) 
 
 def _insert_snippets(write: Write, session_row: int, document: SessionDocument) -> None:
     session = document.session
-    for snippet, found in zip(session.snippets, document.snippets, strict=True):
+    for snippet, found in zip(session.code_snippets, document.snippets, strict=True):
         write.connection.execute(
             "INSERT INTO code_snippets (session_id, language, code, description, file_path,"
             " created_at) VALUES (?, ?, ?, ?, ?, ?)",

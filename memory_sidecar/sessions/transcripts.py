@@ -14,17 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.documents import SESSION_ID, parse_time
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.sessions.documents import SESSION_ID
 from memory_sidecar.sessions.model import Role
 
-_SECONDS_BELOW = 100_000_000_000  # a number this small is seconds since 1970, else milliseconds
 _TEXT_KINDS = frozenset({"text", "input_text", "output_text"})
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
 _TIME_KEYS = ("created_at", "timestamp", "time", "date")
@@ -199,17 +198,8 @@ def _words(content: object) -> str:
 
 def _time(fields: Mapping[str, Any]) -> str:
     """The moment that a line tells, as ISO 8601, or ""."""
-    for key in _TIME_KEYS:
-        value = fields.get(key)
-        try:
-            if isinstance(value, str):
-                return iso_utc(parse_time(value))
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                seconds = value if value < _SECONDS_BELOW else value / 1000
-                return datetime.fromtimestamp(seconds, UTC).isoformat()
-        except (ValueError, OverflowError, OSError):
-            continue
-    return ""
+    moments = (parse_time(fields.get(key)) for key in _TIME_KEYS)
+    return next((iso_utc(at) for at in moments if at is not None and at >= 0), "")
 
 
 def _text(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.sessions.saving import completed, identified
+from memory_sidecar.sessions.documents import completed, identified
 from tests.sessions.conftest import DAY_MS, NOW, said
 
 
