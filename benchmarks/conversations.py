@@ -78,18 +78,19 @@ def measure_conversations(
     models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-conversations-") as scratch:
         data_dir = DataDir(Path(scratch, "data"))
-        sessions, turn_ids = {}, {}
+        agents, sessions, turn_ids = [], {}, {}
         for name in dict.fromkeys(turn["conversation"] for turn in judged_set.turns):
             agent = Agent(data_dir.agent(name), models=models, clock=system_clock, shared=None)
-            sessions[name] = Sessions(agent, clock=system_clock, reporter=reporter)
+            agents.append(agent)
+            sessions[name] = Sessions(agent, reporter)
             own = [turn for turn in judged_set.turns if turn["conversation"] == name]
             turn_ids[name] = save_conversation(sessions[name], own)
         results = {
             ranking: run_questions(judged_set.questions, sessions, turn_ids, options)
             for ranking, options in RANKINGS.items()
         }
-        for each in sessions.values():
-            each.agent.close()
+        for agent in agents:
+            agent.close()
     models.close()
     return results
 

@@ -21,8 +21,9 @@ import numpy as np
 from figures import Results
 from machine import describe_machine
 
+from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.embed import next_pending, put_vectors
 from memory_sidecar.index.keyword import STOPWORDS
@@ -75,9 +76,10 @@ def main() -> None:
         per_session = options.messages // options.sessions
         write_sessions(data_dir, language, sessions=options.sessions, messages=per_session)
         services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
-        sessions = Sessions(services.agent(AGENT), clock=system_clock, reporter=Silent())
-        measure_index(results, sessions)
-        give_random_vectors(sessions)
+        agent = services.agent(AGENT)
+        sessions = services.sessions(AGENT, reporter=Silent())
+        measure_index(results, agent)
+        give_random_vectors(agent)
         measure_searches(results, sessions, language)
         measure_saves(results, sessions, language)
         services.close()
@@ -119,9 +121,8 @@ def session_document(language: Language, number: int, *, messages: int) -> dict[
     }
 
 
-def measure_index(results: Results, sessions: Sessions) -> None:
+def measure_index(results: Results, agent: Agent) -> None:
     """From files alone to words."""
-    agent = sessions.agent
     started = time.perf_counter()
     report = agent.data.update(agent.sources(), Silent(), embed=False)
     seconds = time.perf_counter() - started
@@ -132,9 +133,9 @@ def measure_index(results: Results, sessions: Sessions) -> None:
     results.add("database without vectors", agent.paths.db.stat().st_size / 2**20, "MB")
 
 
-def give_random_vectors(sessions: Sessions) -> None:
+def give_random_vectors(agent: Agent) -> None:
     """To every row that waits for one, as if the model had made it."""
-    store = sessions.agent.data.open()
+    store = agent.data.open()
     random = np.random.default_rng(2)
     while waiting := next_pending(store, 2000):
         vectors = random.standard_normal((len(waiting), 384)).astype(np.float32)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memory_sidecar.agents.store import SESSIONS, AgentStore
+from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
@@ -28,6 +28,7 @@ from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.reads import ReadCounter
 from memory_sidecar.memories.store import OWN_DIRECTORY
 from memory_sidecar.sessions.builder import SessionBuilder
+from memory_sidecar.sessions.store import SESSIONS
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""

@@ -9,17 +9,14 @@ words or nearly so, is named and left alone. A dry run judges as the real one do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import replace
 from functools import partial
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.store import AgentStore
-from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import NotFound, SecretRefused
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.embedder import Vectors
 from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.vectors import Vector
@@ -27,63 +24,29 @@ from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import NEAR_DUPLICATE, Memories
 from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
-from memory_sidecar.sessions.extract import extract_summary
 from memory_sidecar.sessions.documents import read_session, summary_document
+from memory_sidecar.sessions.extract import Embed, extract_summary
 from memory_sidecar.sessions.handlers import Saved, Sessions
 from memory_sidecar.sessions.model import Outcome, Session, Summary
-from memory_sidecar.sessions.promotion import Candidate, candidates
+from memory_sidecar.sessions.promotion import Candidate, Fate, Promotion, candidates
 from memory_sidecar.sessions.summarizer import summarize
 
 
-class Fate(StrEnum):
-    """What becomes of a candidate."""
-
-    NEW = "new"  # in a preview
-    STORED = "stored"
-    KNOWN = "known"  # a memory says it in the same words
-    NEAR = "near"  # a memory says nearly the same
-    REPEATED = "repeated"  # another candidate says the same, or nearly
-    REFUSED = "refused"  # it seems to hold a secret
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A candidate, what becomes of it, and the memory or candidate that it is or is like."""
-
-    candidate: Candidate
-    fate: Fate
-    path: str = ""
-    agent: str = ""
-    cosine: float | None = None
-    repeats: str = ""  # the text of the other candidate
-
-
-@dataclass(frozen=True, slots=True)
-class Promotion:
-    """What a session suggests."""
-
-    session_id: str
-    summary: Summary
-    judged: tuple[Judged, ...]
-
-
 class Promoter:
-    """Promotes sessions of one agent into its own memories, or into `shared` ones."""
+    """Promotes sessions of `agent` into its own memories, or into `shared` ones."""
 
     def __init__(
         self,
-        sessions: Sessions,
+        agent: Agent,
         *,
         settings: Settings,
         environ: Mapping[str, str],
-        clock: Clock,
         reporter: Reporter,
     ) -> None:
-        self._sessions = sessions
-        self._agent = sessions.agent
+        self._agent = agent
+        self._sessions = Sessions(agent, reporter)
         self._settings = settings
         self._environ = environ
-        self._clock = clock
         self._reporter = reporter
 
     def promote(self, session_id: str, *, shared: bool = False, dry_run: bool = False) -> Promotion:
@@ -98,15 +61,13 @@ class Promoter:
         if session.summary is None and not dry_run:
             whole = {**document, "summary": summary_document(summary)}
             self._sessions.save(whole, allow_secrets=True)  # what was kept on purpose stays
-        target = self._agent.shared if shared and self._agent.shared else self._agent
-        suggested = candidates(session, summary)
-        judged = list(self._judged(suggested))
+        judged = list(self._judged(candidates(session, summary)))
         if not dry_run:
+            target = self._agent.shared if shared and self._agent.shared else self._agent
             judged = [
-                self._stored(each.candidate, target) if each.fate is Fate.NEW else each
-                for each in judged
+                self._stored(each, target) if each.fate is Fate.NEW else each for each in judged
             ]
-        return Promotion(session_id, summary, tuple(judged))
+        return Promotion(session_id, summary.brief, summary.made_by, tuple(judged))
 
     def after_save(self, saved: Saved) -> Promotion | None:
         """Promote a session that was saved as a success, where that is configured."""
@@ -124,11 +85,7 @@ class Promoter:
                 timeout_s=self._settings.session_summarizer_timeout_s,
                 environ=self._environ,
             )
-        models = self._agent.data.models
-        embed = None
-        if models.problem is None:
-            embed = partial(embed_texts, embedder=models.embedder, cache=models.cache)
-        summary = extract_summary(session, embed)
+        summary = extract_summary(session, self._embed)
         if summary is None:
             raise NotFound(
                 f"the session {session.session_id} has neither a summary nor a sentence to make "
@@ -137,14 +94,22 @@ class Promoter:
             )
         return summary
 
-    def _judged(self, suggested: Sequence[Candidate]) -> Iterator[Judged]:
+    @property
+    def _embed(self) -> Embed | None:
+        """What makes vectors of texts, where there is a model."""
+        models = self._agent.data.models
+        if models.problem is not None:
+            return None
+        return partial(embed_texts, embedder=models.embedder, cache=models.cache)
+
+    def _judged(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Each candidate against everything that the agent can recall, and those before it."""
         readable = [agent for agent in (self._agent, self._agent.shared) if agent and agent.exists]
         stores = {agent.name: agent.up_to_date(self._reporter) for agent in readable}
-        vectors = self._vectors(suggested)
+        embed = self._embed
+        vectors = embed([each.text for each in suggested]) if embed else [None] * len(suggested)
         new: list[tuple[Candidate, Vector | None]] = []
-        for at, candidate in enumerate(suggested):
-            vector = None if vectors is None else vectors[at]
+        for candidate, vector in zip(suggested, vectors, strict=True):
             judged = (
                 self._refused(candidate)
                 or _repeated(candidate, vector, new)
@@ -154,22 +119,15 @@ class Promoter:
                 new.append((candidate, vector))
             yield judged
 
-    def _vectors(self, suggested: Sequence[Candidate]) -> Vectors | None:
-        models = self._agent.data.models
-        if models.problem is not None:
-            return None
-        texts = [candidate.text for candidate in suggested]
-        return embed_texts(texts, embedder=models.embedder, cache=models.cache)
-
-    def _refused(self, candidate: Candidate) -> Judged | None:
+    def _refused(self, candidate: Candidate) -> Candidate | None:
         try:
             refuse_credentials(candidate)
         except SecretRefused as error:
             self._reporter.notice(f"{error.message}: {candidate.category}")
-            return Judged(candidate, Fate.REFUSED)
+            return replace(candidate, fate=Fate.REFUSED)
         return None
 
-    def _stored(self, candidate: Candidate, target: Agent) -> Judged:
+    def _stored(self, candidate: Candidate, target: Agent) -> Candidate:
         draft = Draft(
             content=candidate.text,
             category=candidate.category,
@@ -179,33 +137,36 @@ class Promoter:
         )
         remembered = Memories(target, self._reporter).store(draft)
         fate = Fate.STORED if remembered.written.is_new else Fate.KNOWN
-        return Judged(candidate, fate, remembered.path, remembered.agent)
+        return replace(candidate, fate=fate, path=remembered.path, agent=remembered.agent)
 
 
 def _repeated(
     candidate: Candidate, vector: Vector | None, others: Iterable[tuple[Candidate, Vector | None]]
-) -> Judged | None:
+) -> Candidate | None:
     for other, its_vector in others:
         cosine = None
         if vector is not None and its_vector is not None:
             cosine = min(float(vector @ its_vector), 1.0)
         is_same = other.text.casefold() == candidate.text.casefold()
         if is_same or (cosine or 0.0) >= NEAR_DUPLICATE:
-            return Judged(candidate, Fate.REPEATED, cosine=cosine, repeats=other.text)
+            return replace(candidate, fate=Fate.REPEATED, cosine=cosine, repeats=other.text)
     return None
 
 
 def _against(
     stores: Mapping[str, AgentStore], candidate: Candidate, vector: Vector | None
-) -> Judged:
+) -> Candidate:
     for agent, store in stores.items():
         with store.reading() as connection:
             if path := memory_saying(connection, candidate.text):
-                return Judged(candidate, Fate.KNOWN, path, agent)
+                return replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
             if vector is None:
                 continue
             index = store.vectors[MEMORY_CHUNKS]
             near = memories_like(connection, index, vector, at_least=NEAR_DUPLICATE)
         if near:
-            return Judged(candidate, Fate.NEAR, near[0].path, agent, near[0].cosine)
-    return Judged(candidate, Fate.NEW)
+            best = near[0]
+            return replace(
+                candidate, fate=Fate.NEAR, path=best.path, agent=agent, cosine=best.cosine
+            )
+    return candidate

@@ -21,10 +21,13 @@ from memory_sidecar.core.paths import (
 )
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.names import check_agent
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.agent import Agent
+    from memory_sidecar.agents.promotion import Promoter
+    from memory_sidecar.sessions.handlers import Sessions
 
 
 class Services:
@@ -77,6 +80,30 @@ class Services:
         with self._lock:
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
+
+    def sessions(self, agent: str, db: Path | None = None, *, reporter: Reporter) -> Sessions:
+        """The sessions of the agent of that name, for one call; otherwise as `agent`."""
+        from memory_sidecar.sessions.handlers import Sessions  # a search in code needs none
+
+        return Sessions(self.agent(agent, db), reporter)
+
+    def promoter(
+        self,
+        agent: str,
+        db: Path | None = None,
+        *,
+        environ: Mapping[str, str],
+        reporter: Reporter,
+    ) -> Promoter:
+        """What makes memories of that agent's sessions; a summarizer is given `environ`."""
+        from memory_sidecar.agents.promotion import Promoter  # a search in code needs none
+
+        return Promoter(
+            self.agent(agent, db),
+            settings=self.settings,
+            environ=environ,
+            reporter=reporter,
+        )
 
     def agent_names(self) -> list[str]:
         """Of every agent that has memories, sessions or a database in the data directory."""

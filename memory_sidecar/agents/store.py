@@ -21,9 +21,6 @@ from memory_sidecar.memories.store import (
 )
 from memory_sidecar.sessions import store as sessions
 
-SESSIONS = "sessions"
-"""The source that its folder of sessions is; no directory registered besides is called so."""
-
 
 class AgentStore(DerivedStore):
     """`knowledge/<agent>.sqlite`."""
@@ -52,7 +49,7 @@ class AgentStore(DerivedStore):
                 raise TypeError(f"no rows are made of a {type(other).__name__}")
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
-        if source == SESSIONS:
+        if source == sessions.SESSIONS:
             sessions.delete_sessions(write, source, path)
         else:
             delete_memories(write, source, path)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from memory_sidecar.agents.journal import agent_of, put, sessions_of
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import (
     TextCommand,
@@ -16,8 +17,9 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.outputs import sessions as out
-from memory_sidecar.sessions.journal import Entry
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionHit, SessionQuery
+from memory_sidecar.sessions.mv2 import Entry
 
 MAX_TOP_K = 1000
 
@@ -50,14 +52,8 @@ def episodic_put(
     entry = Entry(
         text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
     )
-    sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
-    done = put(
-        sessions,
-        path,
-        entry,
-        environ=call.child_environ,
-        reporter=call.reporter,
-        allow_secrets=allow_secrets,
+    done = _sessions_of(call, path).put(
+        path, entry, call.child_environ, allow_secrets=allow_secrets
     )
     call.reporter.close()
     session = done.saved.session
@@ -67,7 +63,7 @@ def episodic_put(
                 "ok": True,
                 "session_id": session.session_id,
                 "uri": f"session:{session.session_id}",
-                "agent": agent_of(path),
+                "agent": path.stem,
                 "created": done.saved.is_new,
                 "timestamp": iso_utc(session.created_at),
                 "memvid": done.memvid,
@@ -85,8 +81,8 @@ def episodic_put(
 def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> None:
     """Search a journal, and the other sessions of its agent."""
     path = call.path(file)
-    sessions = sessions_of(call.services, path, clock=system_clock, reporter=call.reporter)
-    hits = call.masked(sessions.search(SessionQuery(text=joined(call, query), top_k=top_k)))
+    asked = SessionQuery(text=joined(call, query), top_k=top_k)
+    hits = call.masked(_sessions_of(call, path).search(asked))
     call.reporter.close()
     if call.wants_json:
         call.print_json({"hits": [_hit_json(hit) for hit in hits]})
@@ -105,9 +101,15 @@ def episodic_commit(call: Call, *, file: str) -> None:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     path = call.path(file)
     if call.wants_json:
-        call.print_json({"ok": True, "agent": agent_of(path), "file": path.as_posix()})
+        call.print_json({"ok": True, "agent": path.stem, "file": path.as_posix()})
     else:
         call.print("everything is on the disk already")
+
+
+def _sessions_of(call: Call, journal: Path) -> Sessions:
+    """The sessions that a journal stands for: `D/A.mv2` is that of agent A in D."""
+    db = journal.parent / "knowledge" / f"{journal.stem}.sqlite"
+    return call.services.sessions(journal.stem, db, reporter=call.reporter)
 
 
 def _hit_json(hit: SessionHit) -> out.JournalHit:

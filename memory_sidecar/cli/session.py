@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from memory_sidecar.agents.promotion import Fate, Judged, Promoter, Promotion
+from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import COUNT, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import head_json, list_sessions, search, sessions_of
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.outputs import sessions as out
@@ -18,6 +18,7 @@ from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
 from memory_sidecar.sessions.handlers import Saved
 from memory_sidecar.sessions.model import Session
+from memory_sidecar.sessions.promotion import Candidate, Fate, Promotion
 from memory_sidecar.sessions.retention import Retention
 
 
@@ -157,12 +158,8 @@ def promote(call: Call, *, agent: str, session_id: str, shared: bool, dry_run: b
 
 
 def _promoter(call: Call, agent: str) -> Promoter:
-    return Promoter(
-        sessions_of(call, agent),
-        settings=call.services.settings,
-        environ=call.child_environ,
-        clock=system_clock,
-        reporter=call.reporter,
+    return call.services.promoter(
+        agent, call.db, environ=call.child_environ, reporter=call.reporter
     )
 
 
@@ -211,14 +208,14 @@ def _print_session(call: Call, session: Session) -> None:
 
 
 def _print_promotion(call: Call, promotion: Promotion) -> None:
-    for judged in promotion.judged:
-        call.print(f"{judged.candidate.category}: {judged.candidate.text}")
+    for judged in promotion.memories:
+        call.print(f"{judged.category}: {judged.text}")
         call.print(f"  {_fate(judged)}")
-    if not promotion.judged:
+    if not promotion.memories:
         call.reporter.notice("the session suggests nothing to remember")
 
 
-def _fate(judged: Judged) -> str:
+def _fate(judged: Candidate) -> str:
     match judged.fate:
         case Fate.NEAR:
             return f"nearly said by {judged.path}"
@@ -239,21 +236,21 @@ def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
         return {}
     shown = {
         "session_id": promotion.session_id,
-        "brief": promotion.summary.brief,
-        "summary_made_by": promotion.summary.made_by,
+        "brief": promotion.brief,
+        "summary_made_by": promotion.summary_made_by,
         "memories": [
             {
-                "category": judged.candidate.category,
-                "text": judged.candidate.text,
-                "tags": list(judged.candidate.tags),
-                "evidence": list(judged.candidate.evidence),
+                "category": judged.category,
+                "text": judged.text,
+                "tags": list(judged.tags),
+                "evidence": list(judged.evidence),
                 "fate": judged.fate.value,
                 "agent": judged.agent,
                 "path": judged.path,
                 "cosine": None if judged.cosine is None else round(judged.cosine, 4),
                 "repeats": judged.repeats,
             }
-            for judged in promotion.judged
+            for judged in promotion.memories
         ],
     }
     return {"promotion": shown}

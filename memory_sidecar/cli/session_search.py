@@ -40,8 +40,7 @@ _PATH_SIGNS = (".", "/", "~", "\\")
 
 def sessions_of(call: Call, agent: str) -> Sessions:
     """The sessions of `agent`, for this call."""
-    opened = call.services.agent(agent, call.db)
-    return Sessions(opened, clock=system_clock, reporter=call.reporter)
+    return call.services.sessions(agent, call.db, reporter=call.reporter)
 
 
 def filter_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,10 +9,10 @@ from pydantic import Field
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex
+from memory_sidecar.core.times import past_moment
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memory_shapes import DATA, as_name, quoted, quoted_line
-from memory_sidecar.mcp.moments import past_moment
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
 from memory_sidecar.mcp.session_shapes import (
     Ended,
@@ -125,8 +125,8 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
             project=asked.project,
             topics=tuple(asked.topics),
             outcomes=(Outcome(asked.outcome),) if asked.outcome else (),
-            after=past_moment(asked.after),
-            before=past_moment(asked.before),
+            after=past_moment(asked.after, now_ms=system_clock()),
+            before=past_moment(asked.before, now_ms=system_clock()),
         ),
     )
     try:
@@ -238,26 +238,20 @@ def promote_session(caller: Caller, asked: PromoteSession, report: Reporter) -> 
         dry_run=asked.dry_run,
         memories=[
             Suggested(
-                category=each.candidate.category,
-                text=each.candidate.text,
+                category=each.category,
+                text=each.text,
                 fate=each.fate.value,
                 path=each.path,
             )
-            for each in promotion.judged
+            for each in promotion.memories
         ],
     )
 
 
 def promoter(caller: Caller, report: Reporter) -> Promoter:
     """What makes memories of the caller's sessions."""
-    return Promoter(
-        _sessions(caller, report),
-        settings=caller.services.settings,
-        environ=caller.environ,
-        clock=system_clock,
-        reporter=report,
-    )
+    return caller.services.promoter(caller.agent, environ=caller.environ, reporter=report)
 
 
 def _sessions(caller: Caller, report: Reporter) -> Sessions:
-    return Sessions(caller.services.agent(caller.agent), clock=system_clock, reporter=report)
+    return caller.services.sessions(caller.agent, reporter=report)

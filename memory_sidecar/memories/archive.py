@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, sweep
-from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.clock import compact_utc
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
@@ -50,7 +50,7 @@ class Archive:
 
     def take(self, directory: Directory, path: str, *, now_ms: int) -> Archived:
         """Move the file at `path` here. For a caller who holds the directory's lock."""
-        batch = batch_name(now_ms)
+        batch = compact_utc(now_ms)
         for number in range(1, 1000):  # several removals of one name in a millisecond
             named = batch if number == 1 else f"{batch}-{number}"
             target = self.root / named / directory.name / path
@@ -146,8 +146,3 @@ class Archive:
 
     def _file(self, archived: Archived) -> Path:
         return self.root / archived.batch / archived.directory / archived.path
-
-
-def batch_name(now_ms: int) -> str:
-    """What a batch taken away now is called."""
-    return iso_utc(now_ms).replace("-", "").replace(":", "")

@@ -7,14 +7,12 @@ at the folder indexes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.store import SESSIONS, AgentStore
-from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.clock import compact_utc
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import (
     MemvidFailed,
@@ -26,10 +24,12 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.memories.archive import batch_name
 from memory_sidecar.sessions.documents import (
     Completed,
     completed,
@@ -42,7 +42,6 @@ from memory_sidecar.sessions.files import (
     StoredSession,
     unknown_session,
 )
-from memory_sidecar.sessions.journal import entry_document
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.model import (
     Session,
@@ -51,10 +50,13 @@ from memory_sidecar.sessions.model import (
     SessionHit,
     SessionQuery,
 )
-from memory_sidecar.sessions.mv2 import Memvid
+from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
 from memory_sidecar.sessions.retention import Expired, Retention, expired
 from memory_sidecar.sessions.search import search_sessions
+from memory_sidecar.sessions.store import SESSIONS
 from memory_sidecar.sessions.transcripts import sessions_in
+
+T = TypeVar("T")
 
 MEMVID_SUFFIX = ".mv2"
 MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
@@ -71,6 +73,14 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
+class Put:
+    """A text that was added to a journal."""
+
+    saved: Saved
+    memvid: str  # what became of the .mv2 file
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What became of files."""
 
@@ -81,9 +91,9 @@ class Imported:
 class Sessions:
     """The sessions of `agent`, for one call."""
 
-    def __init__(self, agent: Agent, *, clock: Clock, reporter: Reporter) -> None:
+    def __init__(self, agent: AgentDatabase, reporter: Reporter) -> None:
         self.agent = agent
-        self._clock = clock
+        self._clock = agent.clock
         self._reporter = reporter
         self._files = SessionFiles(agent.paths.sessions, agent.paths.tree)
         self._lock = agent.paths.state / "sessions.lock"
@@ -101,6 +111,32 @@ class Sessions:
         saved = self._write(document)
         self._take_up([saved.path])
         return saved
+
+    def put(
+        self, file: Path, entry: Entry, environ: Mapping[str, str], *, allow_secrets: bool = False
+    ) -> Put:
+        """Save `entry` of the journal `file`, and write that where memvid is on the PATH.
+
+        Raises UsageError for a text without a word, SecretRefused.
+        """
+        if not entry.text.strip():
+            raise UsageError("the text is empty", hint="say what is to be remembered")
+        document = entry_document(entry)
+        if known := self.find(document["session_id"]):
+            document["created_at"] = known.document["created_at"]
+        saved = self.save(document, allow_secrets=allow_secrets)
+        memvid = Memvid.find(environ)
+        if memvid is None:
+            self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
+            return Put(saved, "not on the PATH")
+        if not saved.is_new and file.exists():
+            return Put(saved, "has it already")
+        try:
+            memvid.put(file, replace(entry, created_at=saved.session.created_at))
+        except MemvidFailed as error:
+            self._reporter.notice(f"{file.name} was not written: {error.message}; {error.hint}")
+            return Put(saved, "failed")
+        return Put(saved, "written")
 
     def find(self, session_id: str) -> StoredSession | None:
         """The session as its file says, if there is one."""
@@ -129,17 +165,13 @@ class Sessions:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        self._require_any()
-        return self.agent.data.recovering(lambda: self._search(query), self._reporter)
 
-    def _search(self, query: SessionQuery) -> list[SessionHit]:
-        with self.agent.snapshot(self._reporter) as (store, connection):
+        def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
             embed_query = None
             if query.mode is not SearchMode.KEYWORD:
-                corpora = [CORPUS_OF[kind] for kind in query.kinds]
                 embed_query = self.agent.data.embed_query(
                     connection,
-                    count_vectors(connection, corpora),
+                    count_vectors(connection, [CORPUS_OF[kind] for kind in query.kinds]),
                     self._reporter,
                     required=query.mode is SearchMode.VECTOR,
                 )
@@ -152,14 +184,17 @@ class Sessions:
                 judge=judge_with(self.agent.data.models, self._reporter) if query.rerank else None,
             )
 
+        return self._read(answer)
+
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
     ) -> list[SessionHead]:
         """The sessions that satisfy `wanted`, the latest first. Raises NoIndex without any."""
-        with self._up_to_date().reading() as connection:
-            return list_sessions(
+        return self._read(
+            lambda _, connection: list_sessions(
                 connection, wanted, project_hash=_hash_of(wanted), limit=limit, offset=offset
             )
+        )
 
     def prune(self, keep: Retention, *, dry_run: bool) -> list[Expired]:
         """Move the sessions that `keep` lets go into the archive; a dry run only tells which."""
@@ -167,7 +202,7 @@ class Sessions:
         if dry_run or not chosen:
             return chosen
         paths = self.agent.paths
-        archive = SessionFiles(paths.archive / batch_name(self._clock()) / SESSIONS, paths.tree)
+        archive = SessionFiles(paths.archive / compact_utc(self._clock()) / SESSIONS, paths.tree)
         with self._files.changing(self._lock):
             moved = [self._files.archive(each.session.session_id, archive) for each in chosen]
         self._take_up(moved)
@@ -239,17 +274,19 @@ class Sessions:
 
     # How
 
-    def _up_to_date(self) -> AgentStore:
-        self._require_any()
-        return self.agent.up_to_date(self._reporter)
-
-    def _require_any(self) -> None:
-        """Raises NoIndex where no session was ever saved."""
+    def _read(self, ask: Callable[[DerivedStore, Connection], T]) -> T:
+        """What `ask` reads of one commit; raises NoIndex where no session was ever saved."""
         if not self.agent.paths.sessions.is_dir():
             raise NoIndex(
                 f"{self.agent.name} has no sessions yet",
                 hint=f"`memory-sidecar session save FILE --agent {self.agent.name}` saves one",
             )
+
+        def look() -> T:
+            with self.agent.snapshot(self._reporter) as snapshot:
+                return ask(*snapshot)
+
+        return self.agent.data.recovering(look, self._reporter)
 
     def _completed(self, document: Mapping[str, Any]) -> Completed:
         session_id = identified(document, now=self._clock())

@@ -1,20 +1,25 @@
-"""Writes to and reads from `.mv2` files through memvid's own command, where it is installed.
+"""A text of a host as a session, and as what memvid's own command keeps in an `.mv2` file.
 
-Only what that command does offline is used: put, and listing and viewing frames. memvid drops
-blank lines from what it is given; our own session files do not.
+A host names an agent by such a file: `D/A.mv2` stands for the sessions of agent A in the data
+directory D. A text is put once a day, however often that is tried, and what an `.mv2` file has of
+it is the same session, though memvid keeps neither blank lines nor parts of a second. Where memvid
+is on the PATH the file itself is written too; where it is not, or fails, that is said and no more.
+Only what that command does offline is used: put, and listing and viewing frames.
 """
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.children import find_program, run_child
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.journal import Entry
+from memory_sidecar.sessions.documents import made_id
 
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
@@ -22,6 +27,36 @@ LOCK_TIMEOUT_MS = 2_000
 READ_TIMEOUT_S = 60
 _ALL = "1000000000"
 _NOT_OURS = frozenset({"extractous_metadata"})  # what memvid notes of itself among the tags
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One text of a journal."""
+
+    text: str
+    title: str
+    tags: Mapping[str, str]
+    created_at: int  # epoch ms
+
+
+def entry_document(entry: Entry) -> dict[str, Any]:
+    """The session that `entry` is; its tags `topic` and `project` are those of the session."""
+    began_at = entry.created_at // 1000 * 1000
+    document: dict[str, Any] = {
+        "session_id": made_id(began_at, [entry.title, entry.text.split()]),
+        "created_at": iso_utc(began_at),
+        "metadata": {
+            "kind": "journal",
+            **({"title": entry.title} if entry.title else {}),
+            **({"tags": dict(entry.tags)} if entry.tags else {}),
+        },
+        "messages": [{"role": "assistant", "content": entry.text}],
+    }
+    if topic := entry.tags.get("topic"):
+        document["topics"] = [topic]
+    if project := entry.tags.get("project"):
+        document["project_path"] = project
+    return document
 
 
 class Memvid:

@@ -4,14 +4,15 @@
     brief → outcome
 
 Every candidate points back to its session as evidence. What a memory said when it was recalled is
-not in the summary's own words and is not promoted again: the extract leaves it out, and whoever
-writes the candidates drops those that are known already.
+not in the summary's own words and is not promoted again: the extract leaves it out, and so are
+candidates that are known already, by `agents.promotion`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from memory_sidecar.sessions.model import Session, Summary
 
@@ -22,14 +23,40 @@ _RECALLED = re.compile(r"<(?:memory|memories|recalled)\b", re.IGNORECASE)
 _NO_TAG = re.compile(r"[^\w.\-]+")
 
 
+class Fate(StrEnum):
+    """What becomes of a candidate."""
+
+    NEW = "new"  # in a preview
+    STORED = "stored"
+    KNOWN = "known"  # a memory says it in the same words
+    NEAR = "near"  # a memory says nearly the same
+    REPEATED = "repeated"  # another candidate says the same, or nearly
+    REFUSED = "refused"  # it seems to hold a secret
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory that a session suggests."""
+    """Something that a session suggests to remember, and what becomes of it."""
 
     category: str
     text: str
     tags: tuple[str, ...]
     evidence: tuple[str, ...]
+    fate: Fate = Fate.NEW
+    agent: str = ""  # whose memory says it
+    path: str = ""  # of the memory that says it
+    cosine: float | None = None
+    repeats: str = ""  # the text of the other candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """What a session was turned into."""
+
+    session_id: str
+    brief: str
+    summary_made_by: str
+    memories: tuple[Candidate, ...]
 
 
 def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:

@@ -20,6 +20,9 @@ from memory_sidecar.sessions.model import (
     Summary,
 )
 
+SESSIONS = "sessions"
+"""The source that an agent's folder of sessions is; no registered directory is called so."""
+
 SCRIPT = "sessions/sessions.sql"
 
 SUMMARIES = Corpus(

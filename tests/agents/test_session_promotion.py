@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.promotion import Fate, Promoter, Promotion
+from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.errors import NotFound, SummarizerFailed
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
@@ -20,6 +20,7 @@ from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
+from memory_sidecar.sessions.promotion import Fate, Promotion
 from tests.conftest import HashModels, Notices
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -58,12 +59,11 @@ class Taught:
         options: dict[str, Any] = {"models": models, "clock": lambda: NOW}
         self.shared = Agent(paths.shared, shared=None, **options)
         self.agent = Agent(paths, shared=self.shared, **options)
-        self.sessions = Sessions(self.agent, clock=lambda: NOW, reporter=self.notices)
+        self.sessions = Sessions(self.agent, self.notices)
         self.promoter = Promoter(
-            self.sessions,
+            self.agent,
             settings=Settings(**settings),
             environ=os.environ,
-            clock=lambda: NOW,
             reporter=self.notices,
         )
 
@@ -91,7 +91,7 @@ def taught(data_dir: Path) -> Iterator[Callable[..., Taught]]:
 
 
 def fates(promotion: Promotion) -> list[tuple[str, Fate]]:
-    return [(judged.candidate.category, judged.fate) for judged in promotion.judged]
+    return [(judged.category, judged.fate) for judged in promotion.memories]
 
 
 EVERY = ("pattern", "pitfall", "preference", "outcome")
@@ -122,7 +122,7 @@ def test_what_is_nearly_known_is_named_and_left_alone(taught):
     summary = {"brief": "Another brief altogether, of another session"}
     again = "use one lock around the token refresh"  # for the hash model the same words
     it.sessions.save(SESSION | {"session_id": "b", "summary": summary | {"key_decisions": [again]}})
-    near, outcome = it.promoter.promote("b").judged
+    near, outcome = it.promoter.promote("b").memories
     assert (near.fate, near.path) == (
         Fate.NEAR,
         "pattern/use-one-lock-around-the-token-refresh.md",
@@ -135,7 +135,7 @@ def test_a_session_may_be_promoted_for_all_agents(taught):
     it = taught()
     it.sessions.save(SESSION)
     promotion = it.promoter.promote("a", shared=True)
-    assert {judged.agent for judged in promotion.judged} == {"shared"}
+    assert {judged.agent for judged in promotion.memories} == {"shared"}
     assert len(it.memories(it.shared)) == 4
     # What all may read is known to this agent, too.
     assert fates(it.promoter.promote("a")) == [(category, Fate.KNOWN) for category in EVERY]
@@ -147,14 +147,14 @@ def test_a_session_without_a_summary_gets_one_of_its_own_words(taught):
     preview = it.promoter.promote("a", dry_run=True)
     assert "summary" not in it.sessions.get("a").document
     promotion = it.promoter.promote("a")
-    assert promotion.summary == preview.summary
-    assert promotion.summary.made_by == "extract"
-    assert [judged.candidate.category for judged in promotion.judged][:2] == ["pattern", "pitfall"]
+    assert promotion.brief == preview.brief
+    assert promotion.summary_made_by == "extract"
+    assert [judged.category for judged in promotion.memories][:2] == ["pattern", "pitfall"]
     saved = it.sessions.get("a").document
-    assert saved["summary"]["brief"] == promotion.summary.brief
+    assert saved["summary"]["brief"] == promotion.brief
     assert saved["messages"] == TALK
     (head,) = it.sessions.listed(SessionFilter())
-    assert head.brief == promotion.summary.brief
+    assert head.brief == promotion.brief
 
 
 def test_a_summarizer_takes_the_place_of_the_extract(taught, tmp_path):
@@ -164,8 +164,8 @@ def test_a_summarizer_takes_the_place_of_the_extract(taught, tmp_path):
     it = taught(session_summarizer=f"{sys.executable} {script}")
     it.sessions.save({"session_id": "a", "messages": TALK})
     promotion = it.promoter.promote("a")
-    assert promotion.summary.brief == "Told by another program"
-    assert promotion.summary.made_by == sys.executable
+    assert promotion.brief == "Told by another program"
+    assert promotion.summary_made_by == sys.executable
 
 
 def test_a_summarizer_that_fails_changes_nothing(taught):
@@ -200,7 +200,7 @@ def test_what_two_candidates_say_is_stored_once_and_the_other_is_named(taught, m
     said_again = SESSION["summary"] | {"brief": decision.upper()}
     it.sessions.save(SESSION | {"summary": said_again})
     for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
-        *others, brief = it.promoter.promote("a", dry_run=dry_run).judged
+        *others, brief = it.promoter.promote("a", dry_run=dry_run).memories
         assert [each.fate for each in others] == [fate] * 3
         assert (brief.fate, brief.repeats) == (Fate.REPEATED, decision)
     assert len(it.memories()) == 3
@@ -211,7 +211,7 @@ def test_a_brief_that_resembles_another_candidate_is_named(taught):
     (decision,) = SESSION["summary"]["key_decisions"]
     resembling = " ".join(sorted(decision.split()))  # for the hash model the same words
     it.sessions.save(SESSION | {"summary": SESSION["summary"] | {"brief": resembling}})
-    *_, brief = it.promoter.promote("a").judged
+    *_, brief = it.promoter.promote("a").memories
     assert (brief.fate, brief.repeats) == (Fate.REPEATED, decision)
     assert brief.cosine == pytest.approx(1, abs=0.01)
 

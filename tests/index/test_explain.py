@@ -51,7 +51,7 @@ def test_of_memories(make_agent, data_dir, mode):
 
 @pytest.mark.parametrize("mode", SearchMode)
 def test_of_sessions(make_agent, mode):
-    sessions = Sessions(make_agent(), clock=lambda: NOW, reporter=Silent())
+    sessions = Sessions(make_agent(), Silent())
     told = ("where is the token", "in the header", "and the refresh", "every hour", "thanks")
     messages = [{"role": "user", "content": text} for text in told]
     sessions.save({"session_id": "a", "messages": messages})

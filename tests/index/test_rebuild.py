@@ -139,7 +139,7 @@ def test_an_agent_answers_as_before_while_it_is_rebuilt(make_agent, data_dir, ha
     for number in range(6):
         write_memory(folder, f"m{number}.md", f"A lesson on retries, number {number}.")
     agent = make_agent()
-    sessions = Sessions(agent, clock=lambda: NOW, reporter=notices)
+    sessions = Sessions(agent, notices)
     for name in ("one", "two"):
         message = {"role": "user", "content": f"the token refresh fails in {name}"}
         sessions.save({"session_id": name, "messages": [message]})

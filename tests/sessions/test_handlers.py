@@ -41,7 +41,7 @@ class Episodes:
         self._models = models
         paths = DataDir(data_dir).agent("architect")
         self.agent = Agent(paths, models=models, clock=lambda: self.now, shared=None)
-        self.sessions = Sessions(self.agent, clock=lambda: self.now, reporter=self.notices)
+        self.sessions = Sessions(self.agent, self.notices)
 
     def save(self, session_id: str, *contents: str, **more: Any) -> None:
         roles = ("user", "assistant")

@@ -1,13 +1,13 @@
-"""memvid's own command, for real: see `memvid_environ` for where it comes from."""
+"""One text of a journal is one session, and memvid's own command keeps it: see `memvid_environ`."""
 
 from __future__ import annotations
 
 import pytest
 
 from memory_sidecar.core.errors import MemvidFailed
-from memory_sidecar.sessions.journal import Entry, entry_document
-from memory_sidecar.sessions.mv2 import Memvid
-from tests.sessions.conftest import NOW
+from memory_sidecar.sessions.documents import read_session
+from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
+from tests.sessions.conftest import DAY_MS, NOW
 
 
 def test_no_memvid_on_the_path_is_none(tmp_path):
@@ -48,3 +48,25 @@ def test_what_is_no_mv2_file_is_told_in_one_line(memvid, tmp_path):
         list(memvid.entries(tmp_path / "a.mv2"))
     assert "a.mv2 failed: " in caught.value.message
     assert "\n" not in caught.value.message
+
+
+def entry(text="Use one lock", *, title="Locks", at=NOW, **tags):
+    return Entry(text, title, tags, at)
+
+
+def test_an_entry_is_a_session_of_one_message():
+    session = read_session(entry_document(entry(topic="Auth", project="shop", x="y")))
+    (message,) = session.messages
+    assert (message.role, message.content) == ("assistant", "Use one lock")
+    assert session.title == "Locks"
+    assert session.topics == ("auth",)
+    assert session.project == "shop"
+    assert session.metadata["tags"] == {"topic": "Auth", "project": "shop", "x": "y"}
+
+
+def test_the_same_text_on_the_same_day_is_the_same_session():
+    first = entry_document(entry())["session_id"]
+    assert entry_document(entry(at=NOW + 5000))["session_id"] == first
+    assert entry_document(entry("Use  one\n\nlock"))["session_id"] == first
+    assert entry_document(entry(at=NOW + DAY_MS))["session_id"] != first
+    assert entry_document(entry(title=""))["session_id"] != first
