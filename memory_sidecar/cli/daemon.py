@@ -28,7 +28,7 @@ from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
-from memory_sidecar.daemon.exchange import Exchange, Request
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Request
 from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import FileLock, holder
 from memory_sidecar.daemon.server import Kind
@@ -37,7 +37,6 @@ from memory_sidecar.daemon.start import EXIT_NO_PLACE
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
     from memory_sidecar.cli.call import Call
-    from memory_sidecar.daemon.conversation import Conversation
 
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 EMBEDDING = frozenset({"embed", "store"})  # as long as their text is
@@ -146,10 +145,7 @@ class Commands:
         except (SidecarError, OSError):
             return False  # it cannot be read, and so may hold something
 
-    def answer(self, exchange: Exchange) -> int:
-        return self._run(self._call(exchange), exchange)
-
-    def agree(self, exchange: Exchange) -> Conversation | int:
+    def answer(self, exchange: Exchange) -> Conversation | int:
         granted: list[Conversation] = []
         call = self._call(exchange)
         call.hold = granted.append

@@ -10,12 +10,11 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.link import Link, find
-from memory_sidecar.daemon.lock import FileLock, holder
+from memory_sidecar.daemon.lock import holder, is_locked
 
 ENDS_WITHIN_S = 8.0  # of being asked to
 END_TIMEOUT_S = 9.0  # until it is killed
@@ -52,19 +51,6 @@ def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
         return Ended(running.pid, was_killed=True)
     which = f"process {running.pid}" if running else f"the process that holds {lock}"
     raise DaemonUnreachable(f"the daemon of {data_dir} still runs", hint=f"end {which}")
-
-
-def is_locked(path: str) -> bool:
-    """Whether any process holds the lock `path`. Makes none."""
-    lock = FileLock(path)
-    if not Path(path).exists():
-        return False
-    try:
-        return not lock.acquire()
-    except OSError:  # there is no such folder
-        return False
-    finally:
-        lock.release()
 
 
 def _ends(link: Link, deadline: float) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import json
 import queue
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from memory_sidecar.daemon.protocol import ProtocolError, encode
 
@@ -32,6 +33,14 @@ class Request:
     is_terminal: bool
     shows_progress: bool
     columns: int
+
+    @property
+    def key(self) -> str:
+        """The same for the same command line in the same folder: what a crash log goes by."""
+        return json.dumps([self.cwd, self.arguments])
+
+    def __str__(self) -> str:
+        return " ".join(self.arguments)
 
     @classmethod
     def of(cls, frame: Frame) -> Request:
@@ -66,18 +75,21 @@ class Exchange:
     """
 
     def __init__(
-        self, request: Request, loop: asyncio.AbstractEventLoop, writer: asyncio.StreamWriter
+        self,
+        request: Request,
+        loop: asyncio.AbstractEventLoop,
+        writer: asyncio.StreamWriter,
+        turns: asyncio.Semaphore,
     ) -> None:
+        """`turns` is what the event loop took a turn of, for the thread that answers."""
         self.request = request
         self.cancelled = threading.Event()
         self.stdin = io.BufferedReader(_Input(self))
-        self.stdout = cast(
-            "TextIO", _Output(self, "out", request.is_terminal, by_line=request.is_terminal)
-        )
+        self.stdout = cast("TextIO", _Output(self, "out", request.is_terminal))
         self.stderr = cast("TextIO", _Output(self, "err", request.shows_progress, by_line=True))
-        self.turn: Turn | None = None
         self._loop = loop
         self._writer = writer
+        self._turns = turns
         self._input: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._is_gone = False
         self._sent_ahead = 0
@@ -108,7 +120,7 @@ class Exchange:
         if self._sent_ahead <= BYTES_AHEAD:
             self._loop.call_soon_threadsafe(self._writer.write, data)
             return
-        with self._waiting():
+        with self._turn_given_up():
             asyncio.run_coroutine_threadsafe(self._send(data), self._loop).result()
         self._sent_ahead = 0
 
@@ -116,7 +128,7 @@ class Exchange:
         """Some of the client's standard input; nothing at its end."""
         self.stdout.flush()
         self.send({"type": "need_stdin"})
-        with self._waiting():
+        with self._turn_given_up():
             data = None if self.cancelled.is_set() else self._input.get()
         if data is None or self.cancelled.is_set():
             raise KeyboardInterrupt
@@ -129,19 +141,8 @@ class Exchange:
         except ConnectionError:
             self.cancel(is_gone=True)
 
-    def _waiting(self) -> AbstractContextManager[None]:
-        return self.turn.given_up() if self.turn else _nothing()
-
-
-class Turn:
-    """Permission to compute, which the event loop gave to the thread of a request."""
-
-    def __init__(self, turns: asyncio.Semaphore, loop: asyncio.AbstractEventLoop) -> None:
-        self._turns = turns
-        self._loop = loop
-
     @contextmanager
-    def given_up(self) -> Iterator[None]:
+    def _turn_given_up(self) -> Iterator[None]:
         """Let another request go on during the block, which waits for a client."""
         self._loop.call_soon_threadsafe(self._turns.release)
         try:
@@ -150,9 +151,19 @@ class Turn:
             asyncio.run_coroutine_threadsafe(self._turns.acquire(), self._loop).result()
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+class Conversation(Protocol):
+    """What the application says to one client on a connection that the two keep.
+
+    The daemon only finds out whether there is to be one; it understands nothing of what is said.
+    """
+
+    async def hold(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stopping: asyncio.Event
+    ) -> None:
+        """Talk until the client hangs up, or, once `stopping` is set, until nothing is under way.
+
+        Raises nothing of its own: what goes wrong is said to the client or logged.
+        """
 
 
 class _Input(io.RawIOBase):
@@ -180,11 +191,13 @@ class _Output(io.TextIOBase):
     encoding = "utf-8"
     errors = "backslashreplace"
 
-    def __init__(self, exchange: Exchange, kind: str, is_terminal: bool, *, by_line: bool) -> None:
+    def __init__(
+        self, exchange: Exchange, kind: str, is_terminal: bool, *, by_line: bool = False
+    ) -> None:
         self._exchange = exchange
         self._kind = kind
         self._is_terminal = is_terminal
-        self._by_line = by_line
+        self._by_line = by_line or is_terminal
         self._lock = threading.RLock()  # a progress bar is drawn by a thread of its own
         self._parts: list[str] = []
         self._gathered = 0

@@ -56,11 +56,11 @@ def host(
     """Serve `application` until a signal, or a client, asks to stop."""
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
-    journal = CrashLog(Path(data_dir, "state"), "requests")
+    crashes = CrashLog(Path(data_dir, "state"), "requests")
     listener.announce(data_dir)
     _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
-    if journal.suspects:
-        _log.warning("the last daemon died while it answered %d requests", journal.suspects)
+    if crashes.suspects:
+        _log.warning("the last daemon died while it answered %d requests", crashes.suspects)
     starting = threading.Thread(target=application.start, name="start", daemon=True)
 
     def give_up() -> None:
@@ -78,7 +78,7 @@ def host(
         limit.name, limit.daemon = "end", True
         limit.start()
 
-    server = Server(listener, application, data_dir=data_dir, journal=journal, on_stop=limit_end)
+    server = Server(listener, application, data_dir=data_dir, crashes=crashes, on_stop=limit_end)
 
     async def live() -> None:
         _stop_on_signals(server)
@@ -92,8 +92,8 @@ def host(
         await server.run()
         for task in tending:
             task.cancel()
-        # Before the loop ends and hangs up on whoever asked for it: that tells them it is done.
         await asyncio.to_thread(finish)
+        server.hang_up()
 
     def finish() -> None:
         systemd.notify("STOPPING=1", environ)
@@ -103,7 +103,7 @@ def host(
         lock.release()
 
     def let_go() -> None:
-        journal.close()
+        crashes.close()
         if lock.is_in_place:
             listener.retract(data_dir)
 

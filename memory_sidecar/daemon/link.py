@@ -115,7 +115,7 @@ def find(
         except (OSError, ProtocolError, ValueError, TypeError):
             connected.close()
             continue
-        if _same(link.data_dir, data_dir):
+        if os.path.realpath(link.data_dir) == os.path.realpath(data_dir):
             return link
         link.close()
     return None
@@ -125,7 +125,9 @@ def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
     """A connection, and the token to show. Raises OSError, and ValueError for no address."""
     kind, _, where = address.partition(":")
     if kind == "unix":
-        _check_owner(os.lstat(where), where)
+        found = os.lstat(where)
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
+            raise PermissionError(f"{where} is no socket of this user")
         connected = socket.socket(socket.AF_UNIX)
         token = ""
         target: str | tuple[str, int] = where
@@ -144,22 +146,12 @@ def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
     return connected, token
 
 
-def _check_owner(found: os.stat_result, path: str) -> None:
-    """Raises PermissionError."""
-    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(f"{path} is no socket of this user")
-
-
 def _check_peer(connected: socket.socket) -> None:
     """Raises PermissionError where another user listens; the folder has kept them out already."""
     if hasattr(socket, "SO_PEERCRED"):
         credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         if int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid():  # pid, uid, gid
             raise PermissionError("another user listens there")
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _unreachable(message: str, hint: str) -> Exception:

@@ -37,15 +37,12 @@ class FileLock:
         try:
             if not is_own_file(fd):
                 raise PermissionError(f"{self.path} is no file of this user")
-            is_held = _lock(fd)
-        except OSError:
-            os.close(fd)
-            raise
-        if not is_held:
-            os.close(fd)
-            return False
-        self._fd = fd
-        return True
+            if _lock(fd):
+                self._fd, fd = fd, -1
+        finally:
+            if fd >= 0:
+                os.close(fd)
+        return self._fd is not None
 
     def sign(self) -> None:
         """Write into the locked file who holds it, for `holder`. Raises OSError."""
@@ -93,6 +90,19 @@ class Holder:
                 process.kill()
                 process.wait(wait_s)
         return not self.is_alive
+
+
+def is_locked(path: str) -> bool:
+    """Whether any process holds the lock `path`. Makes none."""
+    if not os.path.exists(path):
+        return False
+    lock = FileLock(path)
+    try:
+        return not lock.acquire()
+    except OSError:  # it went meanwhile
+        return False
+    finally:
+        lock.release()
 
 
 def holder(path: str) -> Holder | None:

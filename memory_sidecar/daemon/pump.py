@@ -41,7 +41,7 @@ class Ended(Exception):
     """The daemon will hold no such conversation, and has said why."""
 
     def __init__(self, status: int) -> None:
-        super().__init__(status)
+        super().__init__("it does not accept its own options any more: start it again")
         self.status = status
 
 
@@ -108,7 +108,8 @@ class Pump:
                 self._forward(message, asked, line)
             except Exception as error:  # a named one, or a disk that refuses
                 if asked is not None:
-                    self._fail(asked, INTERNAL_ERROR, _words(error))
+                    words = (str(error), getattr(error, "hint", ""))
+                    self._fail(asked, INTERNAL_ERROR, "; ".join(filter(None, words)))
 
     def _forward(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
         """Say `line` to the daemon, or to the next one where it hears no more."""
@@ -270,11 +271,3 @@ def _read(fd: int) -> bytes:
         return os.read(fd, INPUT_BYTES)
     except OSError:
         return b""
-
-
-def _words(error: Exception) -> str:
-    """What `error` says, in one line."""
-    if isinstance(error, Ended):
-        return "it does not accept its own options any more: start it again"
-    hint = getattr(error, "hint", "")
-    return f"{error}; {hint}" if hint else str(error)

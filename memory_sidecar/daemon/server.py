@@ -15,15 +15,14 @@ import hmac
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.daemon import log
-from memory_sidecar.daemon.conversation import Conversation
-from memory_sidecar.daemon.exchange import Exchange, Request, Turn
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Request
 from memory_sidecar.daemon.listener import BACKLOG, Listener
 from memory_sidecar.daemon.protocol import (
     MAX_FRAME_BYTES,
@@ -33,7 +32,6 @@ from memory_sidecar.daemon.protocol import (
     greeted,
     greeting,
 )
-from memory_sidecar.daemon.requests import key_of
 from memory_sidecar.daemon.streams import routed_to
 
 if TYPE_CHECKING:
@@ -83,11 +81,11 @@ class Application(Protocol):
     def may_end(self, *, idle_s: float) -> bool:
         """Whether nobody misses a daemon that had no client for so long."""
 
-    def answer(self, exchange: Exchange) -> int:
-        """Run one request to its end, in a thread of its own; returns its exit status."""
+    def answer(self, exchange: Exchange) -> Conversation | int:
+        """Run one request to its end, in a thread of its own; returns its exit status.
 
-    def agree(self, exchange: Exchange) -> Conversation | int:
-        """What to say to a client that asks for a conversation; an exit status for a no."""
+        Or what to say to a client that asks for a conversation, and is granted one.
+        """
 
     def close(self) -> None:
         """Finish, once nothing is being answered any more."""
@@ -102,26 +100,30 @@ class Server:
         application: Application,
         *,
         data_dir: str,
-        journal: CrashLog,
+        crashes: CrashLog,
         on_stop: Callable[[], None],
     ) -> None:
         self._listener = listener
         self._application = application
         self._data_dir = data_dir
-        self._journal = journal
+        self._crashes = crashes
         self._on_stop = on_stop
         self._turns = {kind: asyncio.Semaphore(count) for kind, count in TURNS.items()}
         self._running: set[Exchange] = set()
         self._clients: set[asyncio.Task[None]] = set()
-        self._conversing: set[asyncio.Task[None]] = set()
+        self._owed: set[asyncio.Task[None]] = set()  # clients that were greeted get an answer
+        self._conversing: set[asyncio.Task[None]] = set()  # of these
+        self._kept_open: set[asyncio.StreamWriter] = set()  # to those who asked for the end
         self._stopping = asyncio.Event()
-        self._owed = 0  # answers to clients that were greeted
-        self._idle = asyncio.Event()
-        self._idle.set()
 
     def stop(self) -> None:
         """Refuse what is new and finish what runs; `run` returns after that."""
         self._stopping.set()
+
+    def hang_up(self) -> None:
+        """Tell those who asked for the end that all of it is done."""
+        for writer in self._kept_open:
+            writer.close()
 
     @property
     def is_stopping(self) -> bool:
@@ -147,26 +149,33 @@ class Server:
         for exchange in self._running:
             if self._application.kind_of(exchange.request) is Kind.ENDLESS:
                 exchange.cancel()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FINISH_TIMEOUT_S):
-                await self._idle.wait()
-                if self._conversing:
-                    await asyncio.wait(self._conversing)
+        await self._all_answered(FINISH_TIMEOUT_S)
         for task in self._conversing:
             task.cancel()
         for exchange in self._running:
-            _log.warning("cancelled to stop: %s", " ".join(exchange.request.arguments))
+            _log.warning("cancelled to stop: %s", exchange.request)
             exchange.cancel()
+        await self._all_answered(CANCEL_TIMEOUT_S)
+
+    async def _all_answered(self, timeout_s: float) -> None:
+        """Wait for those who are owed an answer, or converse, no longer than that."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), CANCEL_TIMEOUT_S)
+            async with asyncio.timeout(timeout_s):
+                while self._owed:
+                    await asyncio.wait(self._owed, return_when=asyncio.FIRST_COMPLETED)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._clients.add(task)
         try:
-            if len(self._clients) <= MAX_CLIENTS:
-                await self._serve(reader, writer)
+            if len(self._clients) <= MAX_CLIENTS and await self._is_ours(reader):
+                self._owed.add(task)
+                await _send(writer, greeting(pid=os.getpid(), data_dir=self._data_dir))
+                async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
+                    frame = await _receive(reader)
+                if frame is not None:
+                    await self._answer(frame, reader, writer)
         except (ProtocolError, TimeoutError, ValueError) as error:
             # ValueError: the stream's word for a line that is too long.
             _log.info("a client was refused: %s", str(error) or type(error).__name__)
@@ -175,74 +184,58 @@ class Server:
         except asyncio.CancelledError:
             pass  # the end of the daemon, which this client waited for; asyncio would log it
         finally:
-            self._clients.discard(task)
-            writer.close()
+            for tasks in (self._clients, self._owed, self._conversing):
+                tasks.discard(task)
+            if writer not in self._kept_open:
+                writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _is_ours(self, reader: asyncio.StreamReader) -> bool:
+        """Whether a client greets, and not only knocks. Raises ProtocolError for a stranger."""
         async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
             hello = await _receive(reader)
-            if hello is None:
-                return
-            greeted(hello)
-            if not hmac.compare_digest(
-                str(hello.get("token", "")).encode(), self._listener.token.encode()
-            ):
-                raise ProtocolError("wrong token")
-        with self._owing():
-            await _send(writer, greeting(pid=os.getpid(), data_dir=self._data_dir))
-            async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
-                frame = await _receive(reader)
-            lasting = await self._answer(frame, reader, writer) if frame else None
-        if lasting is not None:
-            await lasting
-
-    @contextlib.contextmanager
-    def _owing(self) -> Iterator[None]:
-        """Around what the daemon does not end without: a client that was greeted gets an answer."""
-        self._owed += 1
-        self._idle.clear()
-        try:
-            yield
-        finally:
-            self._owed -= 1
-            if not self._owed:
-                self._idle.set()
+        if hello is None:
+            return False
+        greeted(hello)
+        token = str(hello.get("token", "")).encode()
+        if not hmac.compare_digest(token, self._listener.token.encode()):
+            raise ProtocolError("wrong token")
+        return True
 
     async def _answer(
         self, frame: Frame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> Awaitable[object] | None:
-        """Do what `frame` asks for; returns what the connection is kept for after that."""
+    ) -> None:
         match frame.get("type"):
             case "run" | "converse" if self.is_stopping:
                 await _send(writer, {"type": "refused"})
-            case "run":
+            case "run" | "converse":
                 await self._run(Request.of(frame), reader, writer)
-            case "converse":
-                return await self._converse(Request.of(frame), reader, writer)
             case "stop":
                 _log.info("asked to stop")
                 await _send(writer, {"type": "done"})
+                self._kept_open.add(writer)
                 self.stop()
-                return reader.read()  # it waits for us to hang up, when everything is done
             case "log_level" if frame.get("level") in log.LEVELS:
                 log.set_level(frame["level"])
                 await _send(writer, {"type": "done"})
             case other:
                 raise ProtocolError(f"unknown request {other!r}")
-        return None
 
     async def _run(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if self._journal.is_barred(key_of(request)):
-            _log.warning("killed the daemon before, not run here: %s", " ".join(request.arguments))
+        if self._crashes.is_barred(request.key):
+            _log.warning("killed the daemon before, not run here: %s", request)
             await _send(writer, {"type": "alone"})
             return
-        exchange = Exchange(request, asyncio.get_running_loop(), writer)
+        kind = self._application.kind_of(request)
+        exchange = Exchange(request, asyncio.get_running_loop(), writer, self._turns[kind])
         self._running.add(exchange)
         listening = asyncio.create_task(_listen(reader, exchange))
+        answer: Conversation | int = EXIT_INTERRUPTED
         try:
-            status = await self._in_turn(exchange, self._run_command)
+            async with self._turns[kind]:
+                if not exchange.cancelled.is_set():
+                    answer = await _in_thread(lambda: self._in_turn(exchange, kind))
         except RuntimeError as error:
             _log.warning("not run here: %s", error)
             await _send(writer, {"type": "alone"})
@@ -250,52 +243,27 @@ class Server:
         finally:
             listening.cancel()
             self._running.discard(exchange)
-        async with asyncio.timeout(LINGER_S):
-            await _send(writer, {"type": "exit", "status": status})
-
-    async def _converse(
-        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> Awaitable[object] | None:
-        exchange = Exchange(request, asyncio.get_running_loop(), writer)
-        agreed = await self._in_turn(exchange, self._agree)
-        if isinstance(agreed, int):
-            await _send(writer, {"type": "exit", "status": agreed})
-            return None
+        if isinstance(answer, int):
+            async with asyncio.timeout(LINGER_S):
+                await _send(writer, {"type": "exit", "status": answer})
+            return
+        await asyncio.wait([listening])  # else two would read
         await _send(writer, {"type": "conversing"})
-        holding = asyncio.create_task(agreed.hold(reader, writer, self._stopping))
-        self._conversing.add(holding)
-        holding.add_done_callback(self._conversing.discard)
-        return holding
+        if (task := asyncio.current_task()) is not None:
+            self._conversing.add(task)
+        await answer.hold(reader, writer, self._stopping)
 
-    async def _in_turn(self, exchange: Exchange, work: Callable[[Exchange], T]) -> T | int:
-        """What `work` returns in a thread of its own; 130 if cancelled before it had its turn."""
-        turns = self._turns[self._application.kind_of(exchange.request)]
-        async with turns:
-            if exchange.cancelled.is_set():
-                return EXIT_INTERRUPTED
-            exchange.turn = Turn(turns, asyncio.get_running_loop())
-            return await _in_thread(lambda: work(exchange))
-
-    def _agree(self, exchange: Exchange) -> Conversation | int:
-        try:
-            with routed_to(exchange.stdout, exchange.stderr):
-                return self._application.agree(exchange)
-        except Exception as error:
-            _log.exception("failed: %s", " ".join(exchange.request.arguments))
-            exchange.stderr.write(f"memory-sidecar: internal error: {error!r}\n")
-            return EXIT_FAILED
-
-    def _run_command(self, exchange: Exchange) -> int:
+    def _in_turn(self, exchange: Exchange, kind: Kind) -> Conversation | int:
         request = exchange.request
-        is_quick = self._application.kind_of(request) is Kind.QUICK
+        is_quick = kind is Kind.QUICK
         try:
             with (
                 routed_to(exchange.stdout, exchange.stderr),
-                self._journal.under_way(key_of(request)) if is_quick else contextlib.nullcontext(),
+                self._crashes.under_way(request.key) if is_quick else contextlib.nullcontext(),
             ):
                 return self._application.answer(exchange)
         except Exception:
-            _log.exception("failed: %s", " ".join(request.arguments))
+            _log.exception("failed: %s", request)
             return EXIT_FAILED
 
 

@@ -6,21 +6,46 @@ no request goes to the log.
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO, cast
 
-_streams: ContextVar[tuple[TextIO, TextIO] | None] = ContextVar("streams", default=None)
+
+class _Logged(io.TextIOBase):
+    """A stream whose lines are log records."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError("text is written here, not bytes")
+        if line := text.strip():
+            logging.getLogger("printed").info("%s", line)
+        return len(text)
+
+
+_printed = cast("TextIO", _Logged())
+_streams: ContextVar[tuple[TextIO, TextIO]] = ContextVar("streams", default=(_printed, _printed))
+
+
+class _Routed:
+    """Output (0) or errors (1) of whichever request the running thread answers."""
+
+    def __init__(self, which: int) -> None:
+        self._which = which
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever a stream has
+        return getattr(_streams.get()[self._which], name)
 
 
 def route_standard_streams() -> None:
     """Install the routing, for the rest of the process."""
-    printed = cast("TextIO", _Logged())
-    sys.stdout = cast("TextIO", _Routed(lambda: (_streams.get() or (printed, printed))[0]))
-    sys.stderr = cast("TextIO", _Routed(lambda: (_streams.get() or (printed, printed))[1]))
+    sys.stdout, sys.stderr = (cast("TextIO", _Routed(which)) for which in (0, 1))
 
 
 @contextmanager
@@ -31,31 +56,3 @@ def routed_to(stdout: TextIO, stderr: TextIO) -> Iterator[None]:
         yield
     finally:
         _streams.reset(token)
-
-
-class _Routed:
-    def __init__(self, target: Callable[[], TextIO]) -> None:
-        self._target = target
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever a stream has
-        return getattr(self._target(), name)
-
-
-class _Logged:
-    """A stream whose lines are log records."""
-
-    encoding = "utf-8"
-    errors = "backslashreplace"
-    _log = logging.getLogger("printed")
-
-    def write(self, text: str) -> int:
-        if not isinstance(text, str):
-            raise TypeError("text is written here, not bytes")
-        if line := text.strip():
-            self._log.info("%s", line)
-        return len(text)
-
-    def flush(self) -> None: ...
-
-    def isatty(self) -> bool:
-        return False

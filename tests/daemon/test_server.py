@@ -1,0 +1,228 @@
+"""One server for runs and conversations: what each client hears, and when the server ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
+from memory_sidecar.daemon import server as server_module
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Request
+from memory_sidecar.daemon.listener import Listener
+from memory_sidecar.daemon.protocol import encode, greeting
+from memory_sidecar.daemon.server import Kind, Server
+
+PATIENCE_S = 20.0
+
+
+class Echo:
+    """Says every line back."""
+
+    async def hold(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stopping: asyncio.Event
+    ) -> None:
+        ended = asyncio.create_task(stopping.wait())
+        while True:
+            heard = asyncio.create_task(reader.readline())
+            await asyncio.wait({heard, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not heard.done() or not heard.result():
+                break
+            writer.write(heard.result())
+        heard.cancel()
+        ended.cancel()
+
+
+class Application:
+    """`say WORD` prints it, `read` prints its input, `wait` waits until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+
+    def start(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def kind_of(self, request: Request) -> Kind:
+        return Kind.ENDLESS if request.arguments == ("wait",) else Kind.QUICK
+
+    def may_end(self, *, idle_s: float) -> bool:
+        return idle_s < 0
+
+    def answer(self, exchange: Exchange) -> Conversation | int:
+        match exchange.request.arguments:
+            case ("say", word):
+                exchange.stdout.write(word)
+            case ("read",):
+                exchange.stdout.write(exchange.stdin.read().decode())
+            case ("wait",):
+                self.begun.set()
+                exchange.cancelled.wait(PATIENCE_S)
+            case ("talk",):
+                return Echo()
+            case _:
+                raise RuntimeError("no such command")
+        exchange.stdout.flush()
+        return 0
+
+
+class Client:
+    """A greeted connection."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(PATIENCE_S)
+        try:
+            self._socket.connect(str(path))
+        except OSError:
+            self._socket.close()
+            raise
+        self._file = self._socket.makefile("rwb")
+        self.send(greeting())
+        assert self.hear()["memory_sidecar"] == 1
+
+    def send(self, frame: dict[str, object]) -> None:
+        self._file.write(encode(frame))
+        self._file.flush()
+
+    def ask(self, *arguments: str, kind: str = "run") -> None:
+        self.send({"type": kind, "arguments": list(arguments), "cwd": "/", "environ": {}})
+
+    def hear(self) -> dict[str, object]:
+        """The next frame; empty once the server hung up."""
+        line = self._file.readline()
+        return json.loads(line) if line else {}
+
+    def close(self) -> None:
+        self._file.close()
+        self._socket.close()
+
+
+@pytest.fixture
+def crashes(tmp_path: Path) -> Iterator[CrashLog]:
+    crashes = CrashLog(tmp_path, "requests")
+    yield crashes
+    crashes.close()
+
+
+@pytest.fixture
+def application() -> Application:
+    return Application()
+
+
+@pytest.fixture
+def connect(
+    tmp_path: Path, application: Application, crashes: CrashLog
+) -> Iterator[Callable[[], Client]]:
+    path = tmp_path / "s"
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen()
+    made: list[Server] = []
+    ready = threading.Event()
+
+    async def serve() -> None:
+        made.append(
+            Server(
+                Listener(listening, f"unix:{path}", path=path),
+                application,
+                data_dir=str(tmp_path),
+                crashes=crashes,
+                on_stop=lambda: None,
+            )
+        )
+        ready.set()
+        await made[0].run()
+        made[0].hang_up()
+        await asyncio.sleep(0)
+
+    serving = threading.Thread(target=lambda: asyncio.run(serve()))
+    serving.start()
+    ready.wait()
+    clients: list[Client] = []
+
+    def connect() -> Client:
+        clients.append(Client(path))
+        return clients[-1]
+
+    yield connect
+    with suppress(OSError):  # the test stopped it
+        connect().send({"type": "stop"})
+    serving.join(PATIENCE_S)
+    assert not serving.is_alive()
+    for client in clients:
+        client.close()
+
+
+def test_a_run_ends_with_its_status_and_what_it_read_comes_back(
+    connect: Callable[[], Client],
+) -> None:
+    client = connect()
+    client.ask("read")
+    assert client.hear() == {"type": "need_stdin"}
+    client.send({"type": "stdin", "data": "aGVsbG8="})
+    assert client.hear() == {"type": "need_stdin"}
+    client.send({"type": "stdin", "data": ""})
+    assert client.hear() == {"type": "out", "text": "hello"}
+    assert client.hear() == {"type": "exit", "status": 0}
+    assert client.hear() == {}
+
+
+def test_a_conversation_keeps_the_connection_and_a_refusal_ends_it(
+    connect: Callable[[], Client],
+) -> None:
+    client = connect()
+    client.ask("talk", kind="converse")
+    assert client.hear() == {"type": "conversing"}
+    for word in ("one", "two"):
+        client.send({"said": word})
+        assert client.hear() == {"said": word}
+    refused = connect()
+    refused.ask("nonsense", kind="converse")
+    assert refused.hear() == {"type": "exit", "status": 1}
+
+
+def test_what_killed_it_three_times_is_left_to_the_client(
+    connect: Callable[[], Client], crashes: CrashLog
+) -> None:
+    for _ in range(MAX_CRASHES):
+        crashes.count_crash(Request(("say", "x"), "/", {}, False, False, 80).key)
+    client = connect()
+    client.ask("say", "x")
+    assert client.hear() == {"type": "alone"}
+
+
+def test_all_who_ask_for_the_end_hear_of_it_at_once_and_nothing_endless_delays_it(
+    connect: Callable[[], Client], application: Application
+) -> None:
+    endless, talking, *ending = (connect() for _ in range(4))
+    endless.ask("wait")
+    assert application.begun.wait(PATIENCE_S)
+    talking.ask("talk", kind="converse")
+    assert talking.hear() == {"type": "conversing"}
+    began_s = time.monotonic()
+    for client in ending:
+        client.send({"type": "stop"})
+    for client in ending:
+        assert client.hear() == {"type": "done"}
+    assert endless.hear() == {"type": "exit", "status": 0}
+    assert talking.hear() == {}
+    assert time.monotonic() - began_s < server_module.FINISH_TIMEOUT_S
+
+
+def test_a_greeted_client_gets_an_answer_while_the_server_stops(
+    connect: Callable[[], Client], application: Application
+) -> None:
+    early, late = connect(), connect()
+    early.ask("wait")
+    assert application.begun.wait(PATIENCE_S)
+    connect().send({"type": "stop"})
+    late.ask("say", "x")
+    assert late.hear()["type"] in ("refused", "exit", "out")
