@@ -15,7 +15,7 @@ import click
 import pytest
 
 from memory_sidecar.cli.main import every_command
-from memory_sidecar.outputs.schema import all_schemas
+from memory_sidecar.cli.schemas import all_schemas
 from tests.conftest import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]

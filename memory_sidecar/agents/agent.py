@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from memory_sidecar.agents.store import AgentStore
@@ -165,7 +166,7 @@ class Agent:
         report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
         self.reads.catch_up()
         self.on_use()
-        return report
+        return replace(report, agent=self.name)
 
     def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
         """Have the folder `root` as one more knowledge directory.

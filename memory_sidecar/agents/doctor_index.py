@@ -97,13 +97,13 @@ def _under_way(data: Database[Any]) -> dict[str, str]:
         is_elsewhere = data.owner.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
     return {
-        state.name: (
-            f", {100 * state.indexing.done // state.indexing.total} % done"
-            if state.indexing
+        name: (
+            f", {100 * live.indexing.files_done // live.indexing.files_total} % done"
+            if live.indexing
             else ""
         )
-        for state in data.states()
-        if not (state.is_current or state.error)
+        for name, live in data.states().items()
+        if not (live.is_current or live.error)
     }
 
 

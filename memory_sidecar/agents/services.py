@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.clock import Clock, system_clock
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.paths import (
     KNOWLEDGE,
     SHARED,
@@ -20,6 +21,7 @@ from memory_sidecar.core.paths import (
     find_data_dir,
 )
 from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.index.indexing import AgentReports, IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.names import check_agent
@@ -111,6 +113,35 @@ class Services:
         names = {path.stem for path in knowledge.glob("*.sqlite")}
         names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}
         return sorted(name for name in names if _is_agent(name))
+
+    def rebuild(self, *, reporter: Reporter) -> IndexReport | AgentReports:
+        """Derive everything again from the files: the code's index, and each agent's.
+
+        Rebuilds each, whatever becomes of the others, and then raises the first of what went wrong;
+        the rest is told by notices. Raises NoIndex where there is nothing, not even files.
+        """
+        code: IndexReport | None = None
+        agents: list[IndexReport] = []
+        problems: list[SidecarError] = []
+        for name in ("", *self.agent_names()):
+            try:
+                if name:
+                    agents.append(self.agent(name).rebuild(reporter=reporter))
+                else:
+                    code = self.codebase().rebuild((), reporter=reporter)
+            except NoIndex:
+                continue
+            except SidecarError as error:
+                problems.append(error)
+        if problems:
+            for problem in problems[1:]:
+                reporter.notice(f"{problem.message}; {problem.hint}")
+            raise problems[0]
+        if code is not None:
+            return replace(code, agents=tuple(agents))
+        if not agents:
+            raise NoIndex("nothing is indexed here", hint="run `memory-sidecar index PATH`")
+        return AgentReports(tuple(agents))
 
     def _place(self, db: Path) -> Path:
         """The one name of a database, whatever links lead to its folder: each has one owner.

@@ -1,41 +1,133 @@
-"""How much is remembered of each agent, for `status`. Reads databases as they are; makes none."""
+"""What is indexed and remembered, and how fresh that is, of a whole data directory.
+
+The agents' databases are read as they are; none is made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import UNSET, UnsetType
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.store import AgentStore, count_contents
-from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.code.results import CodebaseStatus, SourceStatus
+from memory_sidecar.core.errors import NoIndex, SidecarError
+from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.results import Problem, Time, about
 from memory_sidecar.core.sqlite import connect, snapshot
-from memory_sidecar.index.activity import Failure
-from memory_sidecar.index.report import count_pending, count_rows
+from memory_sidecar.index.activity import Failure, seconds_left
+from memory_sidecar.index.report import ListedFile, count_pending, count_rows
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent in numbers, all 0 where its database is not there or cannot be read."""
+    """What is remembered of an agent; all 0 where its database is not there or cannot be read."""
 
     name: str
     memories: int
     sessions: int
-    texts: int  # passages of memories, summaries, messages: what has a vector
+    texts: Annotated[
+        int, about("passages of memories and parts of sessions, each of which gets a vector")
+    ]
     vectors_pending: int
-    is_current: bool | None  # every change that was heard of is indexed; `None`: nobody watches
-    problem: str  # "" where there is none
-    last_failure: Failure | None
+    is_current: Annotated[
+        bool | None, about("nothing saved up to now waits to be indexed; null where nobody watches")
+    ]
+    problem: Annotated[str, about("why it cannot be read or followed, or empty")]
 
 
-def agent_states(services: Services) -> list[AgentStatus]:
-    """Every agent of the data directory, by name."""
-    return [_state_of(services.agent(name)) for name in services.agent_names()]
+@dataclass(frozen=True, slots=True)
+class DaemonStatus:
+    """The process that answered."""
+
+    pid: int
+    version: str
+    started_at: Time
+    uptime_seconds: float
+    resident_bytes: Annotated[int | None, about("its memory; null where the system does not tell")]
+    log: Annotated[str, about("its file")]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is indexed, and how fresh it is."""
+
+    data_dir: str
+    db: str
+    db_bytes: int
+    sources: tuple[SourceStatus, ...]
+    agents: Annotated[
+        tuple[AgentStatus, ...], about("of the data directory; none of them with --db")
+    ]
+    chunks: Annotated[int, about("of all sources")]
+    vectors: int
+    vectors_pending: int
+    vectors_per_second: Annotated[float, about("embedded lately")]
+    vectors_seconds_left: float | None
+    model: str | None
+    model_loaded: bool
+    model_problem: Problem | None
+    last_error: Annotated[
+        Failure | None, about("of what works in the background, until that goes well")
+    ]
+    daemon: Annotated[DaemonStatus | None, about("null where the command ran in its own process")]
+    files: Annotated[tuple[ListedFile, ...], about("with --skipped or --failed")] | UnsetType = (
+        UNSET
+    )
+
+
+def status_of(
+    services: Services,
+    db: Path | None,
+    *,
+    daemon: DaemonStatus | None,
+    listed: Sequence[FileStatus] = (),
+) -> Status:
+    """The data directory's, or that of the database `db` alone; with the files `listed`.
+
+    Raises NoIndex where nothing was indexed, and nothing is remembered.
+    """
+    agents = [services.agent(name) for name in services.agent_names()] if db is None else []
+    codebase = services.codebase(db)
+    try:
+        code = codebase.status()
+    except NoIndex:
+        if not agents:
+            raise
+        code = CodebaseStatus(codebase.paths.db, 0, (), 0, 0, 0.0, None)
+    failures = [code.last_failure, *(agent.data.activity.last_failure for agent in agents)]
+    pace = round(code.vectors_per_second, 1)
+    models = services.models
+    problem = models.problem
+    return Status(
+        data_dir=services.data_dir.root.as_posix(),
+        db=code.db.as_posix(),
+        db_bytes=code.db_bytes,
+        sources=code.sources,
+        agents=tuple(map(_state_of, agents)),
+        chunks=code.chunks,
+        vectors=code.chunks - code.vectors_pending,
+        vectors_pending=code.vectors_pending,
+        vectors_per_second=pace,
+        vectors_seconds_left=seconds_left(code.vectors_pending, code.vectors_per_second),
+        model=None if problem else models.files.name,
+        model_loaded=models.is_loaded,
+        model_problem=Problem(problem.code, problem.message, problem.hint) if problem else None,
+        last_error=max(filter(None, failures), key=lambda each: each.at, default=None),
+        daemon=daemon,
+        files=tuple(file for each in listed for file in codebase.files(each)) if listed else UNSET,
+    )
 
 
 def _state_of(agent: Agent) -> AgentStatus:
     live = agent.data.states()
     memories = sessions = texts = pending = 0
-    problem = next((f"{each.name}: {each.error}" for each in live if each.error), "")
+    problem = next((f"{name}: {each.error}" for name, each in live.items() if each.error), "")
     if not agent.paths.db.exists():
         problem = "not indexed yet, the next access does it"
     else:
@@ -49,9 +141,8 @@ def _state_of(agent: Agent) -> AgentStatus:
         sessions=sessions,
         texts=texts,
         vectors_pending=pending,
-        is_current=all(each.is_current for each in live) if live else None,
+        is_current=all(each.is_current for each in live.values()) if live else None,
         problem=problem,
-        last_failure=agent.data.activity.last_failure,
     )
 
 

@@ -24,6 +24,7 @@ from memory_sidecar.cli.progress import Progress
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.results import plain
 from memory_sidecar.core.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _INPUT_PART_BYTES = 1 << 16
 MAX_PATH_BYTES = 4095  # what Linux takes; others take less, and say so
 MAX_NAME_BYTES = 255
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
@@ -226,9 +228,18 @@ class Call:
         text = visible(part.text)
         return click.style(text, **part.style) if self.uses_colour else text
 
+    def show(self, result: R, print_result: Callable[[Call, R], None]) -> R:
+        """Print `result`, as JSON where that is wanted, else by `print_result`, and return it."""
+        self.reporter.close()
+        if self.wants_json:
+            self.print_json(result)
+        else:
+            print_result(self, result)
+        return result
+
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""
-        document = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        document = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
         self.stdout.write(visible_json(document) + "\n")
 
     def print_error(self, error: SidecarError) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import force_option, with_call
 from memory_sidecar.index.indexing import IndexReport
-from memory_sidecar.index.report import ListedFile
 
 
 @click.command()
@@ -38,7 +35,7 @@ def index(
     wait: str | None,
     excludes: tuple[str, ...],
     force: bool,
-) -> None:
+) -> IndexReport:
     """Register folders and index what changed in them.
 
     Without a PATH, every registered source. Files are never written to; ignored, binary,
@@ -52,15 +49,11 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
-    print_report(call, report)
+    return call.show(report, print_report)
 
 
 def print_report(call: Call, report: IndexReport) -> None:
-    """The result of `index` and `reindex`."""
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(report_json(report))
-        return
+    """For a person, what `index` and `reindex` did."""
     call.print(
         f"{', '.join(report.sources)}: {report.files_total:,} files, "
         f"{report.files_processed:,} indexed now, {report.files_deleted:,} gone, "
@@ -72,26 +65,3 @@ def print_report(call: Call, report: IndexReport) -> None:
         call.print(f"failed: {file.path}: {file.reason}")
     for folder in report.folders_unreadable:
         call.print(f"unreadable, left as it was: {folder}")
-
-
-def report_json(report: IndexReport) -> dict[str, Any]:
-    return {
-        "sources": list(report.sources),
-        "sources_absent": list(report.sources_absent),
-        "files_total": report.files_total,
-        "files_processed": report.files_processed,
-        "files_deleted": report.files_deleted,
-        "files_skipped": [_file_json(file) for file in report.files_skipped],
-        "files_failed": [_file_json(file) for file in report.files_failed],
-        "folders_unreadable": list(report.folders_unreadable),
-        "chunks_indexed": report.chunks_indexed,
-        "chunks_deleted": report.chunks_deleted,
-        "chunks_total": report.chunks_total,
-        "vectors_embedded": report.vectors_embedded,
-        "vectors_pending": report.vectors_pending,
-        "seconds": round(report.seconds, 3),
-    }
-
-
-def _file_json(file: ListedFile) -> dict[str, str]:
-    return {"source": file.source, "path": file.path, "reason": file.reason}

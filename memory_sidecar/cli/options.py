@@ -13,7 +13,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.hints import Hints
 from memory_sidecar.core.errors import UsageError
 
-Command = Callable[..., None]
+Command = Callable[..., object]
 
 DEFAULT_AGENT = "default"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_json, explanation_line
+from memory_sidecar.cli.explain import explanation_line
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
@@ -15,10 +15,9 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_call,
 )
-from memory_sidecar.code.handlers import Freshness, narrowed
-from memory_sidecar.core.clock import iso_utc
-from memory_sidecar.core.model import CodeFilter, CodeHit, CodeQuery, SearchMode
-from memory_sidecar.outputs import code as out
+from memory_sidecar.code.handlers import narrowed
+from memory_sidecar.code.results import CodeHit, Freshness
+from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 
 MAX_TOP_K = 1000
 SHOWN_LINES = 12
@@ -58,7 +57,7 @@ def search(
     explain: bool,
     max_tokens: int | None,
     wait_fresh_ms: int | None,
-) -> None:
+) -> list[CodeHit]:
     """Find code by what it does or what it is called.
 
     Searches the source that the working directory lies in, or every source outside of all.
@@ -73,60 +72,34 @@ def search(
             path_globs=globs,
         ),
         max_tokens=max_tokens,
+        explain=explain,
     )
     codebase = call.codebase
     if call.db is None:
         asked = narrowed(asked, codebase.source_around(call.cwd))
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
-    hits = call.masked(codebase.search(asked, reporter=call.reporter))
-    call.reporter.close()
-    freshness = codebase.freshness() if explain else {}
-    if call.wants_json:
-        call.print_json([hit_json(hit, freshness.get(hit.source)) for hit in hits])
-        return
+    return call.show(call.masked(codebase.search(asked, reporter=call.reporter)), _print_hits)
+
+
+def _print_hits(call: Call, hits: list[CodeHit]) -> None:
     for hit in hits:
-        _print_hit(call, hit, explain=explain)
-    for name in dict.fromkeys(hit.source for hit in hits if hit.source in freshness):
-        call.reporter.notice(f"{name}: {_told(freshness[name])}")
+        _print_hit(call, hit)
+    fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
+    for name, freshness in fresh.items():
+        call.reporter.notice(f"{name}: {_told(freshness)}")
     if not hits:
         call.reporter.notice("no hits")
 
 
-def hit_json(hit: CodeHit, freshness: Freshness | None) -> out.CodeHit:
-    """A hit as the contract has it; explained where its freshness is given."""
-    shown: out.CodeHit = {
-        "filename": hit.filename,
-        "location": hit.chunk.location,
-        "language": hit.language,
-        "code": hit.chunk.code,
-        "score": round(hit.score, 6),
-        "source": hit.source,
-        "start_line": hit.chunk.start_line,
-        "end_line": hit.chunk.end_line,
-        "symbols": list(hit.chunk.symbols),
-        "scope": hit.chunk.scope,
-        "signature": hit.chunk.signature,
-    }
-    if freshness is not None:
-        shown["explain"] = explanation_json(hit.explanation)
-        scanned_at = freshness.scanned_at
-        shown["freshness"] = {
-            "is_current": freshness.is_current,
-            "scanned_at": iso_utc(scanned_at) if scanned_at is not None else None,
-            "vectors_pending": freshness.vectors_pending,
-        }
-    return shown
-
-
-def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
-    where = f"{hit.filename}:{hit.chunk.location}"
-    what = hit.chunk.signature or hit.chunk.scope or ", ".join(hit.chunk.symbols[:3])
+def _print_hit(call: Call, hit: CodeHit) -> None:
+    where = f"{hit.filename}:{hit.location}"
+    what = hit.signature or hit.scope or ", ".join(hit.symbols[:3])
     call.print(title(where), f"  {hit.score:.3f}", *([Styled(f"  {what}", DIM)] if what else []))
-    if explain:
-        call.print(f"  {explanation_line(hit.explanation)}")
-    lines = hit.chunk.code.split("\n")
-    for number, line in enumerate(lines[:SHOWN_LINES], hit.chunk.start_line):
+    if hit.explain:
+        call.print(f"  {explanation_line(hit.explain)}")
+    lines = hit.code.split("\n")
+    for number, line in enumerate(lines[:SHOWN_LINES], hit.start_line):
         call.print(f"{number:>6}  {line}".rstrip())
     if len(lines) > SHOWN_LINES:
         call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
@@ -136,7 +109,7 @@ def _print_hit(call: Call, hit: CodeHit, *, explain: bool) -> None:
 def _told(freshness: Freshness) -> str:
     if freshness.is_current is None:
         at = freshness.scanned_at
-        state = f"as it was at {iso_utc(at)}" if at is not None else "its first scan goes on"
+        state = f"as it was at {at}" if at else "its first scan goes on"
     else:
         state = "up to date" if freshness.is_current else "being brought up to date"
     waiting = freshness.vectors_pending

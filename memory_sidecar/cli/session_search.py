@@ -43,7 +43,7 @@ def sessions_of(call: Call, agent: str) -> Sessions:
     return call.services.sessions(agent, call.db, reporter=call.reporter)
 
 
-def filter_options(command: Callable[..., None]) -> Callable[..., None]:
+def filter_options(command: Callable[..., object]) -> Callable[..., object]:
     """The options by which sessions are chosen."""
     for option in (
         click.option("--before", metavar="TIME", help="Began before then."),

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 import click
 
 from memory_sidecar import __version__
-from memory_sidecar.agents.status import AgentStatus, agent_states
+from memory_sidecar.agents.status import AgentStatus, DaemonStatus, Status, status_of
 from memory_sidecar.cli.call import Call, Host
 from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import with_call
+from memory_sidecar.code.results import SourceStatus
 from memory_sidecar.core.clock import iso_utc, system_clock
-from memory_sidecar.core.errors import ModelError, NoIndex, UsageError
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.index.activity import Failure, FilesUnderWay, seconds_left
-from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.resident import resident_bytes
-from memory_sidecar.outputs import code as out
-from memory_sidecar.outputs.common import ErrorText
 
 EXIT_INTERRUPTED = 130
 REDRAW_S = 1.0
@@ -31,7 +29,7 @@ REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands
 @click.option("--failed", is_flag=True, help="List the files that could not be indexed, and why.")
 @click.option("--watch", is_flag=True, help="Show it anew every second, until interrupted.")
 @with_call
-def status(call: Call, skipped: bool, failed: bool, watch: bool) -> None:
+def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
     """Show what is indexed and remembered, how fresh it is, and what is missing."""
     if watch:
         if call.wants_json or skipped or failed:
@@ -39,29 +37,21 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> None:
                 "--watch goes with no other option", hint="ask again instead, with --json"
             )
         _watch(call)
-        return
     listed = (
         *([FileStatus.SKIPPED] if skipped else []),
         *([FileStatus.FAILED] if failed else []),
     )
-    found = _status(call)
-    files: list[out.File] = [
-        {"source": file.source, "path": file.path, "reason": file.reason}
-        for status in listed
-        for file in call.codebase.files(status)
-    ]
-    if call.wants_json:
-        if listed:
-            found["files"] = files
-        call.print_json(found)
-        return
+    return call.show(_status(call, listed), _print)
+
+
+def _print(call: Call, found: Status) -> None:
     for line in _lines(found):
         call.print(call.hint(line))
-    for file in files:
-        call.print(f"{file['source']}: {file['path']}: {file['reason']}")
+    for file in found.files or ():
+        call.print(f"{file.source}: {file.path}: {file.reason}")
 
 
-def _watch(call: Call) -> None:
+def _watch(call: Call) -> NoReturn:
     """In place on a terminal; elsewhere one below the other, an empty line between them."""
     shown = 0
     while True:
@@ -82,166 +72,80 @@ def _watch(call: Call) -> None:
             raise click.exceptions.Exit(EXIT_INTERRUPTED)
 
 
-def _status(call: Call) -> out.Status:
-    # The agents are the data directory's, and a --db is one database.
-    agents = agent_states(call.services) if call.db is None else []
-    try:
-        found = call.codebase.status()
-    except NoIndex:
-        if not agents:
-            raise
-        found = call.codebase.status_of_nothing()
-    failures = [found.last_failure, *(agent.last_failure for agent in agents)]
-    last_failure = max(filter(None, failures), key=lambda each: each.at_ms, default=None)
-    models = call.services.models
-    problem = models.problem
-    counted = {source.name: source for source in found.sources}
-    live = {state.name: state for state in found.live}
-    sources: list[out.SourceStatus] = []
-    for source in found.registered:
-        counts = counted.get(source.name)
-        scanned_at = counts.scanned_at if counts else None
-        sources.append(
-            {
-                "name": source.name,
-                "root": source.root.as_posix(),
-                "files_indexed": counts.indexed if counts else 0,
-                "files_skipped": counts.skipped if counts else 0,
-                "files_failed": counts.failed if counts else 0,
-                "chunks": counts.chunks if counts else 0,
-                "scanned_at": iso_utc(scanned_at) if scanned_at else None,
-                "live": _live_json(live[source.name]) if source.name in live else None,
-            }
-        )
-    pace = found.vectors_per_second
-    return {
-        "data_dir": call.services.data_dir.root.as_posix(),
-        "db": found.db.as_posix(),
-        "db_bytes": found.db_bytes,
-        "sources": sources,
-        "agents": [_agent_json(agent) for agent in agents],
-        "chunks": found.chunks,
-        "vectors": found.chunks - found.vectors_pending,
-        "vectors_pending": found.vectors_pending,
-        "vectors_per_second": round(pace, 1),
-        "vectors_seconds_left": _rounded(seconds_left(found.vectors_pending, pace)),
-        "model": None if problem else models.files.name,
-        "model_loaded": models.is_loaded,
-        "model_problem": _problem_json(problem) if problem else None,
-        "last_error": _failure_json(last_failure) if last_failure else None,
-        "daemon": _host_json(call.host) if call.host else None,
-    }
+def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
+    return status_of(call.services, call.db, daemon=_daemon(call.host), listed=listed)
 
 
-def _live_json(state: LiveState) -> out.LiveState:
-    return {
-        "is_current": state.is_current,
-        "waiting": state.waiting,
-        "indexing": _under_way_json(state.indexing) if state.indexing else None,
-        "refreshed_at": iso_utc(state.refreshed_at) if state.refreshed_at else None,
-        "error": state.error,
-        "polled": list(state.polled),
-        "notice": state.notice,
-    }
+def _daemon(host: Host | None) -> DaemonStatus | None:
+    if host is None:
+        return None
+    return DaemonStatus(
+        pid=os.getpid(),
+        version=__version__,
+        started_at=iso_utc(host.started_at_ms),
+        uptime_seconds=(system_clock() - host.started_at_ms) / 1000,
+        resident_bytes=resident_bytes(),
+        log=host.log,
+    )
 
 
-def _agent_json(agent: AgentStatus) -> out.AgentStatus:
-    return {
-        "name": agent.name,
-        "memories": agent.memories,
-        "sessions": agent.sessions,
-        "texts": agent.texts,
-        "vectors_pending": agent.vectors_pending,
-        "is_current": agent.is_current,
-        "problem": agent.problem,
-    }
-
-
-def _under_way_json(files: FilesUnderWay) -> out.FilesUnderWay:
-    return {
-        "files_done": files.done,
-        "files_total": files.total,
-        "files_per_second": round(files.per_second, 1),
-        "seconds_left": _rounded(files.seconds_left),
-    }
-
-
-def _problem_json(problem: ModelError) -> ErrorText:
-    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
-
-
-def _failure_json(failure: Failure) -> out.Failure:
-    return {"at": iso_utc(failure.at_ms), "message": failure.message}
-
-
-def _host_json(host: Host) -> out.Daemon:
-    return {
-        "pid": os.getpid(),
-        "version": __version__,
-        "started_at": iso_utc(host.started_at_ms),
-        "uptime_seconds": (system_clock() - host.started_at_ms) / 1000,
-        "resident_bytes": resident_bytes(),
-        "log": host.log,
-    }
-
-
-def _lines(found: out.Status) -> Iterator[str]:
-    for source in found["sources"]:
+def _lines(found: Status) -> Iterator[str]:
+    for source in found.sources:
         yield (
-            f"{source['name']}: {counted(source['files_indexed'], 'file')}, "
-            f"{counted(source['chunks'], 'chunk')}, {source['files_skipped']:,} skipped, "
-            f"{source['files_failed']:,} failed, {_freshness(source)}  ({source['root']})"
+            f"{source.name}: {counted(source.files_indexed, 'file')}, "
+            f"{counted(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
+            f"{source.files_failed:,} failed, {_freshness(source)}  ({source.root})"
         )
-        if source["live"] and source["live"]["notice"]:
-            yield f"  {source['live']['notice']}"
-    if found["sources"]:
-        pace = _pace(found["vectors_per_second"], found["vectors_seconds_left"])
-        yield f"vectors: {found['vectors']:,} of {found['chunks']:,}{pace}"
+        if source.live and source.live.notice:
+            yield f"  {source.live.notice}"
+    if found.sources:
+        pace = _pace(found.vectors_per_second, found.vectors_seconds_left)
+        yield f"vectors: {found.vectors:,} of {found.chunks:,}{pace}"
     else:
         yield "no source is indexed: `memory-sidecar index PATH`"
-    for agent in found["agents"]:
-        yield f"agent {agent['name']}: {_remembered(agent)}"
-    if found["model_problem"]:
-        yield f"model: {found['model_problem']['message']}"
+    for agent in found.agents:
+        yield f"agent {agent.name}: {_remembered(agent)}"
+    if found.model_problem:
+        yield f"model: {found.model_problem.message}"
     else:
-        yield f"model: {found['model']}{', loaded' if found['model_loaded'] else ''}"
-    yield f"database: {found['db']} ({found['db_bytes'] / 1e6:.1f} MB)"
-    if daemon := found["daemon"]:
-        resident = daemon["resident_bytes"]
+        yield f"model: {found.model}{', loaded' if found.model_loaded else ''}"
+    yield f"database: {found.db} ({found.db_bytes / 1e6:.1f} MB)"
+    if daemon := found.daemon:
+        resident = daemon.resident_bytes
         memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""
-        up = _duration(daemon["uptime_seconds"])
-        yield f"daemon: process {daemon['pid']}, up {up}{memory}, log {daemon['log']}"
-    if last := found["last_error"]:
-        yield f"last error: {last['at']} {last['message']}"
+        up = _duration(daemon.uptime_seconds)
+        yield f"daemon: process {daemon.pid}, up {up}{memory}, log {daemon.log}"
+    if last := found.last_error:
+        yield f"last error: {last.at} {last.message}"
 
 
-def _remembered(agent: out.AgentStatus) -> str:
-    embedded = agent["texts"] - agent["vectors_pending"]
+def _remembered(agent: AgentStatus) -> str:
+    embedded = agent.texts - agent.vectors_pending
     told = [
-        counted(agent["memories"], "memory", "memories"),
-        counted(agent["sessions"], "session"),
-        f"vectors {embedded:,} of {agent['texts']:,}",
+        counted(agent.memories, "memory", "memories"),
+        counted(agent.sessions, "session"),
+        f"vectors {embedded:,} of {agent.texts:,}",
     ]
-    if agent["problem"]:
-        told.append(agent["problem"])
-    elif agent["is_current"] is not None:
-        told.append(f"watched, {'up to date' if agent['is_current'] else 'looking for changes'}")
+    if agent.problem:
+        told.append(agent.problem)
+    elif agent.is_current is not None:
+        told.append(f"watched, {'up to date' if agent.is_current else 'looking for changes'}")
     return ", ".join(told)
 
 
-def _freshness(source: out.SourceStatus) -> str:
-    live = source["live"]
+def _freshness(source: SourceStatus) -> str:
+    live = source.live
     if live is None:
-        return f"scanned {source['scanned_at'] or 'not yet'}"
-    if live["error"]:
-        return f"watched, but {live['error']}"
-    if under_way := live["indexing"]:
-        pace = _pace(under_way["files_per_second"], under_way["seconds_left"])
-        done = f"{under_way['files_done']:,} of {under_way['files_total']:,}"
+        return f"scanned {source.scanned_at or 'not yet'}"
+    if live.error:
+        return f"watched, but {live.error}"
+    if under_way := live.indexing:
+        pace = _pace(under_way.files_per_second, under_way.seconds_left)
+        done = f"{under_way.files_done:,} of {under_way.files_total:,}"
         return f"watched, indexing {done} files{pace}"
-    if live["is_current"]:
+    if live.is_current:
         return "watched, up to date"
-    waiting = live["waiting"]
+    waiting = live.waiting
     return f"watched, {counted(waiting, 'change') + ' wait' if waiting else 'looking for changes'}"
 
 
@@ -256,7 +160,3 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {left} s" if minutes else f"{left} s"
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.lookup import count_chunk_vectors
+from memory_sidecar.code.results import CodebaseStatus, CodeHit, Freshness, SourceStatus
 from memory_sidecar.code.search import search_code
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
-from memory_sidecar.core.model import CodeHit, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection, database_bytes
 from memory_sidecar.disk.registry import Registry, Source
-from memory_sidecar.index.activity import Failure
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport
@@ -37,30 +37,6 @@ from memory_sidecar.index.report import (
 from memory_sidecar.index.reporter import Reporter
 
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
-
-
-@dataclass(frozen=True, slots=True)
-class CodebaseStatus:
-    """What a database holds."""
-
-    db: Path
-    db_bytes: int
-    registered: tuple[Source, ...]
-    sources: tuple[SourceCounts, ...]
-    chunks: int
-    vectors_pending: int
-    vectors_per_second: float  # embedded lately, by this process
-    last_failure: Failure | None  # of what goes on in the background
-    live: tuple[LiveState, ...]  # empty where nothing watches
-
-
-@dataclass(frozen=True, slots=True)
-class Freshness:
-    """How new what is found in a source is."""
-
-    is_current: bool | None  # every change that was heard of is indexed; `None`: nobody watches
-    scanned_at: int | None  # epoch ms; end of the last complete scan
-    vectors_pending: int  # of the whole database
 
 
 class Codebase:
@@ -211,9 +187,10 @@ class Codebase:
                     f"no source {name!r} is indexed here",
                     hint=f"there are: {', '.join(sorted(known)) or 'none'}",
                 )
-        for state in self.data.states():
-            if state.error and state.name in asked:
-                reporter.notice(f"{state.error}: answering from what was indexed of {state.name}")
+        live = self.data.states()
+        for name, state in live.items():
+            if state.error and name in asked:
+                reporter.notice(f"{state.error}: answering from what was indexed of {name}")
         for name in self.data.unseen(sources).intersection(asked):
             if known[name] is not None:
                 reporter.notice(f"{name} is being compared with its files: answering from before")
@@ -231,7 +208,13 @@ class Codebase:
                 f"not indexed yet: {', '.join(asked)}",
                 hint="`memory-sidecar status` tells how far it is; ask again then",
             )
-        return hits
+        if not query.explain:
+            return hits
+        pending = count_pending(connection, [CHUNKS])
+        return [
+            replace(hit, freshness=_freshness(live.get(hit.source), known[hit.source], pending))
+            for hit in hits
+        ]
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.
@@ -251,47 +234,26 @@ class Codebase:
 
     def status(self) -> CodebaseStatus:
         """Raises NoIndex where nothing was indexed."""
-        registered = tuple(self.registry.all())
+        registered = self.registry.all()
         if not self.paths.db.exists() and not registered:
             raise NoIndex(
                 f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
             )
+        live = self.data.states()
         with self.data.open().reading() as connection:
+            counted = {counts.name: counts for counts in count_sources(connection)}
             return CodebaseStatus(
                 db=self.paths.db,
                 db_bytes=database_bytes(self.paths.db),
-                registered=registered,
-                sources=tuple(count_sources(connection)),
+                sources=tuple(
+                    _status(source, counted.get(source.name), live.get(source.name))
+                    for source in registered
+                ),
                 chunks=count_rows(connection, [CHUNKS]),
                 vectors_pending=count_pending(connection, [CHUNKS]),
                 vectors_per_second=self.data.activity.vectors.per_second,
                 last_failure=self.data.activity.last_failure,
-                live=tuple(self.data.states()),
             )
-
-    def status_of_nothing(self) -> CodebaseStatus:
-        """The status of a data directory that is used for something else than code."""
-        return CodebaseStatus(
-            db=self.paths.db,
-            db_bytes=0,
-            registered=(),
-            sources=(),
-            chunks=0,
-            vectors_pending=0,
-            vectors_per_second=0.0,
-            last_failure=None,
-            live=(),
-        )
-
-    def freshness(self) -> dict[str, Freshness]:
-        """Of every source that has rows, by name."""
-        live = {state.name: state for state in self.data.states()}
-        with self.data.open().reading() as connection:
-            pending = count_pending(connection, [CHUNKS])
-            return {
-                name: Freshness(live[name].is_current if name in live else None, at, pending)
-                for name, at in scan_times(connection).items()
-            }
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the last scan of `source` took the file at `path` for one worth indexing."""
@@ -302,6 +264,27 @@ class Codebase:
         """The files with that status, and why."""
         with self.data.open().reading() as connection:
             return list_files(connection, status, source=source)
+
+
+def _status(source: Source, counts: SourceCounts | None, live: LiveState | None) -> SourceStatus:
+    return SourceStatus(
+        name=source.name,
+        root=source.root.as_posix(),
+        files_indexed=counts.indexed if counts else 0,
+        files_skipped=counts.skipped if counts else 0,
+        files_failed=counts.failed if counts else 0,
+        chunks=counts.chunks if counts else 0,
+        scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
+        live=live,
+    )
+
+
+def _freshness(live: LiveState | None, scanned_at: int | None, pending: int) -> Freshness:
+    return Freshness(
+        is_current=live.is_current if live else None,
+        scanned_at=None if scanned_at is None else iso_utc(scanned_at),
+        vectors_pending=pending,
+    )
 
 
 def _names_of(db: Path) -> list[str]:

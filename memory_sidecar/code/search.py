@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from memory_sidecar.code.directory import Mask
 from memory_sidecar.code.filters import allowed_chunks
@@ -23,8 +24,10 @@ from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.lookup import StoredChunk, read_chunks, read_symbols
 from memory_sidecar.code.named import Names, named_chunks, names_in
 from memory_sidecar.code.ranking import Candidates, Ranked, rank_by, rank_hybrid
+from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.model import Chunk, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
+from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, among
 from memory_sidecar.index.beside import BESIDE
@@ -107,8 +110,7 @@ def search_code(
         has_vectors = scanning is not None
         arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
         ranked = rank_by(*arm)
-    hits = _read_hits(connection, candidates, ranked, query.top_k)
-    return _within_budget(hits, query.max_tokens)
+    return _within_budget(_read_hits(connection, candidates, ranked, query), query.max_tokens)
 
 
 def _start_scan(
@@ -163,25 +165,37 @@ def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
 
 
 def _read_hits(
-    connection: Connection, candidates: Candidates, ranked: Ranked, top_k: int
+    connection: Connection, candidates: Candidates, ranked: Ranked, query: CodeQuery
 ) -> list[CodeHit]:
     """The best of `candidates` that the snapshot of `connection` has."""
-    rows = candidates.best(ranked.scores, top_k)
-    stored = {c.chunk_id: c for c in read_chunks(connection, candidates.ids[rows].tolist())}
+    rows = candidates.best(ranked.scores, query.top_k)
+    ids = candidates.ids[rows].tolist()
+    stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, ids)}
     return [
-        _hit(stored[chunk_id], candidates, ranked, row)
-        for row, chunk_id in zip(rows, candidates.ids[rows].tolist(), strict=True)
+        _hit(
+            stored[chunk_id],
+            ranked.scores[row],
+            ranked.explain(row, candidates) if query.explain else UNSET,
+        )
+        for row, chunk_id in zip(rows, ids, strict=True)
     ]
 
 
-def _hit(stored: StoredChunk, candidates: Candidates, ranked: Ranked, row: int) -> CodeHit:
+def _hit(stored: StoredChunk, score: float, why: Explanation | UnsetType) -> CodeHit:
+    chunk = stored.chunk
     return CodeHit(
-        source=stored.source,
         filename=stored.filename,
+        location=chunk.location,
         language=stored.language,
-        chunk=stored.chunk,
-        score=float(ranked.scores[row]),
-        explanation=ranked.explain(row, candidates),
+        code=chunk.code,
+        score=rounded(score),
+        source=stored.source,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        symbols=chunk.symbols,
+        scope=chunk.scope,
+        signature=chunk.signature,
+        explain=why,
     )
 
 
@@ -192,19 +206,20 @@ def _within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[Code
     left = max_tokens * CHARACTERS_PER_TOKEN
     kept = []
     for hit in hits:
-        chunk = _cut(hit.chunk, left)
-        if chunk is None:
+        cut = _cut(hit, left)
+        if cut is None:
             break
-        kept.append(replace(hit, chunk=chunk))
-        left -= len(chunk.code)
+        kept.append(cut)
+        left -= len(cut.code)
     return kept
 
 
-def _cut(chunk: Chunk, characters: int) -> Chunk | None:
-    if len(chunk.code) <= characters:
-        return chunk
-    end = chunk.code.rfind("\n", 0, characters + 1)
+def _cut(hit: CodeHit, characters: int) -> CodeHit | None:
+    if len(hit.code) <= characters:
+        return hit
+    end = hit.code.rfind("\n", 0, characters + 1)
     if end <= 0:
         return None
-    code = chunk.code[:end]
-    return replace(chunk, code=code, end_line=chunk.start_line + code.count("\n"))
+    code = hit.code[:end]
+    end_line = hit.start_line + code.count("\n")
+    return replace(hit, code=code, end_line=end_line, location=f"{hit.start_line}-{end_line}")

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Annotated
+
+from memory_sidecar.core.results import about, rounded
 
 
 class FileStatus(StrEnum):
@@ -113,30 +116,23 @@ class CodeQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: CodeFilter = field(default_factory=CodeFilter)
     max_tokens: int | None = None  # budget over the code of all hits, about 4 characters each
+    explain: bool = False  # what each score is made of, and how fresh what it was found in is
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a hit stands where it stands. `None`: that arm had no opinion."""
+    """What a score is made of."""
 
-    cosine: float | None
-    keyword: float | None  # 0…1, share of the query's weight that the chunk matches
-    boosts: dict[str, float]  # by name: exact_symbol, exact_path, tests, prose, neighbours
-    terms: dict[str, float]  # by name, what each adds: together they are the score
+    cosine: Annotated[
+        float | None, about("likeness to the question; null where that arm had no opinion")
+    ]
+    keyword: Annotated[float | None, about("share of the question's weight that the words match")]
+    boosts: Annotated[dict[str, float], about("what lifted or lowered it, by name")]
+    terms: Annotated[
+        dict[str, float], about("what each adds, by name: together they are the score")
+    ]
 
     def reranked(self, change: float) -> Explanation:
         """The same after a cross-encoder moved the score."""
-        step = {"reranked": change}
+        step = {"reranked": rounded(change)}
         return replace(self, boosts=self.boosts | step, terms=self.terms | step)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeHit:
-    """A ranked chunk. `score` lies in 0…1 and falls with rank."""
-
-    source: str
-    filename: str
-    language: str
-    chunk: Chunk
-    score: float
-    explanation: Explanation

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from memory_sidecar.core.results import Time
+
 WINDOW_S = 10.0  # a pace is taken over so long
 VECTORS = "vectors of all sources"  # with blanks, as no source is called
 DATABASE = "the database as a whole"
@@ -18,20 +20,21 @@ DATABASE = "the database as a whole"
 class FilesUnderWay:
     """A pass over a source."""
 
-    done: int
-    total: int
-    per_second: float
+    files_done: int
+    files_total: int
+    files_per_second: float
+    seconds_left: float | None
 
-    @property
-    def seconds_left(self) -> float | None:
-        return seconds_left(self.total - self.done, self.per_second)
+    @classmethod
+    def of(cls, done: int, total: int, per_second: float) -> FilesUnderWay:
+        return cls(done, total, round(per_second, 1), seconds_left(total - done, per_second))
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What went wrong, and when."""
 
-    at_ms: int
+    at: Time
     message: str
 
 
@@ -84,7 +87,7 @@ class Activity:
     @property
     def last_failure(self) -> Failure | None:
         """The latest of those that are not over."""
-        return max(list(self._failures.values()), key=lambda each: each.at_ms, default=None)
+        return max(list(self._failures.values()), key=lambda each: each.at, default=None)
 
     @contextmanager
     def indexing(self, source: str) -> Iterator[Callable[[int, int], None]]:
@@ -100,7 +103,7 @@ class Activity:
         each = self._passes.get(source)
         if each is None or not each.total:
             return None
-        return FilesUnderWay(each.done, each.total, each.pace.per_second)
+        return FilesUnderWay.of(each.done, each.total, each.pace.per_second)
 
 
 class _Pass:
@@ -116,4 +119,4 @@ class _Pass:
 
 def seconds_left(count: int, per_second: float) -> float | None:
     """`None` where nothing moves."""
-    return count / per_second if per_second else None
+    return round(count / per_second, 1) if per_second else None

@@ -218,15 +218,15 @@ class Database(Readings[S]):
         """Watch `source` from now on, where this process watches."""
         self.owner.follow(source)
 
-    def states(self) -> list[LiveState]:
-        """Of every watched source."""
+    def states(self) -> dict[str, LiveState]:
+        """Of every watched source, by its name."""
         return self.owner.states()
 
     def unseen(self, sources: Sequence[Source] | None = None) -> set[str]:
         """Those of `sources`, or of all, that this process watches and has not looked at yet."""
         if not self.is_tended:
             return set()
-        seen = {state.name for state in self.states() if state.refreshed_at or state.error}
+        seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}
         return {each.name for each in (self.sources() if sources is None else sources)} - seen
 
     def wait_fresh(self, *, timeout_ms: int) -> bool:
@@ -273,9 +273,9 @@ class Database(Readings[S]):
             self.follow(source)
         has_rows = not set(known).isdisjoint(wanted or known)
         if self.is_tended and has_rows:
-            for state in self.states():
-                if state.error and state.name not in known:
-                    reporter.notice(f"{state.name} cannot be indexed: {state.error}")
+            for name, live in self.states().items():
+                if live.error and name not in known:
+                    reporter.notice(f"{name} cannot be indexed: {live.error}")
             return
 
         def work(said: Reporter) -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 
 from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.results import rounded
 
 
 def explained(
@@ -32,10 +33,10 @@ def explained(
     return Explanation(
         cosine=_opinion(cosine),
         keyword=_opinion(keyword),
-        boosts={name: value for name, value in boosts.items() if value},
-        terms={name: value for name, value in terms.items() if value},
+        boosts={name: rounded(value) for name, value in boosts.items() if value},
+        terms={name: rounded(value) for name, value in terms.items() if value},
     )
 
 
 def _opinion(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+    return None if math.isnan(value) else rounded(value)

@@ -10,9 +10,11 @@ import math
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Annotated
 
-from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import StoreCorrupt
+from memory_sidecar.core.results import Time, about
 from memory_sidecar.disk.debounce import Gathering, Settled
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.watch import Watch
@@ -27,16 +29,15 @@ RESCAN_S = 600.0  # events are hints: a whole scan looks for what they missed
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """How a watched source is doing."""
+    """How the watch of a source is doing."""
 
-    name: str
-    is_current: bool  # every change that was heard of is indexed
-    waiting: int  # files and folders that are heard to have changed, and not looked at yet
-    indexing: FilesUnderWay | None  # the pass that found changes, while it goes on
-    refreshed_at: int | None  # epoch ms; None: not looked at since this process began
-    error: str  # of the last refresh, "" when it went well
-    polled: tuple[str, ...]  # folders that are polled, because the system's watch limit is reached
-    notice: str  # what to do about that
+    is_current: Annotated[bool, about("nothing saved up to now waits to be indexed")]
+    waiting: Annotated[int, about("files and folders that changed and are still to be looked at")]
+    indexing: Annotated[FilesUnderWay | None, about("what is being indexed now")]
+    refreshed_at: Annotated[Time | None, about("null: not since this process began")]
+    error: Annotated[str, about("why it does not follow, or empty")]
+    polled: Annotated[tuple[str, ...], about("folders that the system does not watch")]
+    notice: Annotated[str, about("what to do about those")]
 
 
 class Followed:
@@ -74,11 +75,10 @@ class Followed:
             waiting = self._gathering.count
             has_to_look = waiting or self._is_looking or self.refreshed_at is None
             return LiveState(
-                name=self.source.name,
                 is_current=not has_to_look and not self.error,
                 waiting=waiting,
                 indexing=indexing,
-                refreshed_at=self.refreshed_at,
+                refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,
                 error=self.error,
                 polled=self._watch.unwatched,
                 notice=self._watch.limit_notice,

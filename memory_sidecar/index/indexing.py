@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore
@@ -21,24 +24,35 @@ from memory_sidecar.index.scan import Look
 from memory_sidecar.index.source import Refreshed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReport:
-    """What one `index` did."""
+    """What an index run did."""
 
-    sources: tuple[str, ...]
-    sources_absent: tuple[str, ...]  # of these, left as they were because they are not there
-    files_total: int
-    files_processed: int
+    agent: (
+        Annotated[str, about("whose memories and sessions, where it was not code")] | UnsetType
+    ) = UNSET
+    sources: Annotated[tuple[str, ...], about("those that were looked at")]
+    sources_absent: Annotated[tuple[str, ...], about("not there; what was indexed of them stays")]
+    files_total: Annotated[int, about("all that the sources have")]
+    files_processed: Annotated[int, about("those (re)indexed by this call")]
     files_deleted: int
+    files_skipped: tuple[ListedFile, ...]
+    files_failed: Annotated[tuple[ListedFile, ...], about("tried again next time")]
+    folders_unreadable: Annotated[tuple[str, ...], about("left as they were")]
     chunks_indexed: int
     chunks_deleted: int
-    chunks_total: int  # of the whole database
+    chunks_total: Annotated[int, about("of the whole database")]
     vectors_embedded: int
-    vectors_pending: int
-    files_skipped: tuple[ListedFile, ...]
-    files_failed: tuple[ListedFile, ...]
-    folders_unreadable: tuple[str, ...]
+    vectors_pending: Annotated[int, about("chunks that wait for their vector")]
     seconds: float
+    agents: Annotated[tuple[IndexReport, ...], about("with --all: of each")] | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReports:
+    """What was done for each agent where no source is registered."""
+
+    agents: tuple[IndexReport, ...]
 
 
 def index_sources(
@@ -115,7 +129,7 @@ def _report_of(
             files_skipped=tuple(f for f in skipped if f.source in names),
             files_failed=tuple(f for f in failed if f.source in names),
             folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
-            seconds=seconds,
+            seconds=round(seconds, 3),
         )
 
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.clock import Clock
+from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.disk.recheck import folders_of
@@ -120,9 +120,12 @@ class Owner(Generic[S]):
         with self._state:
             return list(self._followed.values())
 
-    def states(self) -> list[LiveState]:
-        """Of every watched source."""
-        return [each.state(self.activity.files(each.source.name)) for each in self.followed()]
+    def states(self) -> dict[str, LiveState]:
+        """Of every watched source, by its name."""
+        return {
+            each.source.name: each.state(self.activity.files(each.source.name))
+            for each in self.followed()
+        }
 
     def other_writer(self) -> str:
         """Which other process may change the database at this moment, "" for none."""
@@ -342,4 +345,4 @@ class Owner(Generic[S]):
         last = self.activity.last_failure
         if last is None or not last.message.endswith(message):
             _log.warning("%s: %s", self._file.path.stem, message, exc_info=error)
-        self.activity.failed(what, Failure(self._clock(), message))
+        self.activity.failed(what, Failure(iso_utc(self._clock()), message))

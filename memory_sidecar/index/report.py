@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.schema import Corpus
 
@@ -38,10 +39,10 @@ class VectorCounts:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file that is not in the index, and why."""
+    """A file that was left out or could not be indexed, and why."""
 
     source: str
-    path: str
+    path: Annotated[str, about("relative to its source")]
     reason: str
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.code.files import read_file as read_source_file
-from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.errors import NoIndex, UsageError
-from memory_sidecar.core.model import CodeFilter, CodeHit, CodeQuery, SearchMode
+from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.results import Time, about
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
-from memory_sidecar.mcp.tool import Arguments, Result
+from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import source_uri
 
 EVERY_SOURCE = "*"
@@ -44,21 +46,10 @@ class SearchCode(Arguments):
     cursor: str = Field(default="", description="next_cursor of the result before.")
 
 
-class Hit(BaseModel):
-    source: str
-    filename: str = Field(description="Relative to the source.")
-    location: str = Field(description="First and last line, 1-based.")
-    language: str
-    scope: str = Field(description="What the lines are part of.")
-    signature: str
-    code: str
-    score: float = Field(description="0…1")
-    uri: str
-
-
-class Hits(Result):
-    hits: list[Hit]
-    next_cursor: str = Field(default="", description="For further hits; empty when there are none.")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits(Answer):
+    hits: tuple[CodeHit, ...]
+    next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
 
     def text(self) -> str:
         shown = [
@@ -94,10 +85,10 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
             codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
         found = codebase.search(query, reporter=report)[offset:]
     shown = within_tokens(
-        found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.chunk.code)
+        found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.code)
     )
     return Hits(
-        hits=[_hit(hit) for hit in shown],
+        hits=tuple(replace(hit, uri=source_uri(hit.source, hit.filename)) for hit in shown),
         next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(found) else "",
     )
 
@@ -114,14 +105,15 @@ class ReadFile(Arguments):
     max_tokens: int = Field(default=6000, ge=1, description="What is longer is cut after a line.")
 
 
-class FileLines(Result):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileLines(Answer):
     source: str
     filename: str
     start_line: int
     end_line: int
     total_lines: int
     content: str
-    next_start_line: int = Field(default=0, description="Where to go on; 0 when nothing was cut.")
+    next_start_line: Annotated[int, about("Where to go on; 0 when nothing was cut.")] = 0
     uri: str
 
     def text(self) -> str:
@@ -164,18 +156,32 @@ class ListSources(Arguments):
     pass
 
 
-class SourceState(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
     name: str
     root: str
-    is_yours: bool = Field(description="The one you work in, which is searched by default.")
+    is_yours: Annotated[bool, about("The one you work in, which is searched by default.")]
     files: int
     chunks: int
-    state: str = Field(description="How fresh its index is.")
-    scanned_at: str | None = Field(description="When it was last compared with the disk.")
+    state: Annotated[str, about("How fresh its index is.")]
+    scanned_at: Annotated[Time | None, about("When it was last compared with the disk.")]
+
+    @classmethod
+    def of(cls, source: SourceStatus, *, is_yours: bool) -> SourceState:
+        return cls(
+            name=source.name,
+            root=source.root,
+            is_yours=is_yours,
+            files=source.files_indexed,
+            chunks=source.chunks,
+            state=_state(source),
+            scanned_at=source.scanned_at,
+        )
 
 
-class Sources(Result):
-    sources: list[SourceState]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources(Answer):
+    sources: tuple[SourceState, ...]
 
     def text(self) -> str:
         return "\n".join(
@@ -191,37 +197,26 @@ def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sour
         return Sources(sources=source_states(caller))
 
 
-def source_states(caller: Caller) -> list[SourceState]:
+def source_states(caller: Caller) -> tuple[SourceState, ...]:
     """Every registered source. Raises NoIndex where there is none."""
-    found = caller.codebase.status()
-    if not found.registered:
+    sources = caller.codebase.status().sources
+    if not sources:
         raise NoIndex("no source is registered")
     yours = caller.source
-    counted = {source.name: source for source in found.sources}
-    live = {state.name: state for state in found.live}
-    states = []
-    for source in found.registered:
-        counts, watched = counted.get(source.name), live.get(source.name)
-        if counts is None or counts.scanned_at is None:
-            state = "not indexed yet" if watched is None else "being indexed"
-        elif watched is None:
-            state = f"as of {iso_utc(counts.scanned_at)}"
-        elif watched.error:
-            state = f"watched, but {watched.error}"
-        else:
-            state = "up to date" if watched.is_current else "indexing changes"
-        states.append(
-            SourceState(
-                name=source.name,
-                root=source.root.as_posix(),
-                is_yours=source == yours,
-                files=counts.indexed if counts else 0,
-                chunks=counts.chunks if counts else 0,
-                state=state,
-                scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
-            )
-        )
-    return states
+    return tuple(
+        SourceState.of(each, is_yours=yours is not None and each.name == yours.name)
+        for each in sources
+    )
+
+
+def _state(source: SourceStatus) -> str:
+    if source.scanned_at is None:
+        return "not indexed yet" if source.live is None else "being indexed"
+    if source.live is None:
+        return f"as of {source.scanned_at}"
+    if source.live.error:
+        return f"watched, but {source.live.error}"
+    return "up to date" if source.live.is_current else "indexing changes"
 
 
 @contextmanager
@@ -256,20 +251,6 @@ def _searched(caller: Caller, name: str) -> list[Source]:
         raise NoIndex("no source is registered")
     yours = caller.source
     return sorted(sources, key=lambda source: source != yours)
-
-
-def _hit(hit: CodeHit) -> Hit:
-    return Hit(
-        source=hit.source,
-        filename=hit.filename,
-        location=hit.chunk.location,
-        language=hit.language,
-        scope=hit.chunk.scope,
-        signature=hit.chunk.signature,
-        code=hit.chunk.code,
-        score=round(hit.score, 6),
-        uri=source_uri(hit.source, hit.filename),
-    )
 
 
 def _language(name: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 import mcp_types as types
@@ -21,13 +22,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from memory_sidecar import __version__
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import Conflict, SidecarError, one_line
+from memory_sidecar.core.results import plain
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.hints import for_agent
 from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
-from memory_sidecar.mcp.tool import Arguments, Result, Tool
+from memory_sidecar.mcp.tool import Answer, Arguments, Result, Tool
 from memory_sidecar.mcp.tools import TOOLS
 
 T = TypeVar("T")
@@ -83,7 +85,9 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
         return _failed(internal, [], caller)
     return types.CallToolResult(
         content=[types.TextContent(text=_with_notices(result.text(), result.notices))],
-        structured_content=result.model_dump(mode="json"),
+        structured_content=plain(result)
+        if isinstance(result, Answer)
+        else result.model_dump(mode="json"),
     )
 
 
@@ -115,13 +119,18 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
         raise MCPError(types.INVALID_PARAMS, _words(error, caller)) from error
 
 
-async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Result:
+async def _in_thread(
+    tool: Tool, caller: Caller, asked: Arguments, report: CallReport
+) -> Result | Answer:
     """Run `tool` in a thread. When the client cancels, it is told to stop, and not waited for."""
 
-    def work() -> Result:
+    def work() -> Result | Answer:
         report.begin()
         result = tool.run(caller, asked, report)
-        return masked(result.model_copy(update={"notices": [*result.notices, *report.notices]}))
+        notices = [*result.notices, *report.notices]
+        if isinstance(result, Answer):
+            return masked(replace(result, notices=tuple(notices)))
+        return masked(result.model_copy(update={"notices": notices}))
 
     working = asyncio.get_running_loop().run_in_executor(_threads, work)
     working.add_done_callback(_look_at)
@@ -132,7 +141,7 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         raise
 
 
-def _look_at(finished: asyncio.Future[Result]) -> None:
+def _look_at(finished: asyncio.Future[Result | Answer]) -> None:
     """Keep asyncio from logging what became of a call that nobody waits for any more."""
     if not finished.cancelled():
         finished.exception()
@@ -151,7 +160,7 @@ def _words(error: SidecarError, caller: Caller) -> str:
     return f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")
 
 
-def _with_notices(text: str, notices: list[str]) -> str:
+def _with_notices(text: str, notices: Sequence[str]) -> str:
     return "\n".join([*(f"note: {one_line(notice)}" for notice in notices), text])
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from dataclasses import dataclass
+from typing import Annotated
 
 from memory_sidecar import __version__
 from memory_sidecar.core.errors import NoIndex, SidecarError
+from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import SourceState, source_states
-from memory_sidecar.mcp.tool import Arguments, Result
+from memory_sidecar.mcp.tool import Answer, Arguments
 
 SHOWN_SOURCES = 8
 
@@ -18,13 +20,14 @@ class GetStatus(Arguments):
     pass
 
 
-class Status(Result):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status(Answer):
     version: str
     agent: str
     data_dir: str
-    sources: list[SourceState]
+    sources: tuple[SourceState, ...]
     chunks: int
-    vectors_pending: int = Field(description="Chunks that only keyword search finds yet.")
+    vectors_pending: Annotated[int, about("Chunks that only keyword search finds yet.")]
 
     def text(self) -> str:
         waiting = f", {self.vectors_pending} wait for a vector" if self.vectors_pending else ""
@@ -35,7 +38,7 @@ class Status(Result):
 
 def status(caller: Caller, _asked: GetStatus, report: Reporter) -> Status:
     """Tell what is indexed, how fresh it is, and what is missing."""
-    sources: list[SourceState] = []
+    sources: tuple[SourceState, ...] = ()
     chunks = pending = 0
     try:
         found = caller.codebase.status()

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import getdoc
-from typing import Any, cast, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.results import about, object_schema_of
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 
@@ -32,6 +33,17 @@ class Result(BaseModel):
     """Base of what tools give. What is stored nowhere else goes into `notices`."""
 
     notices: list[str] = Field(default=[], description="What was missing, and what to do.")
+
+    def text(self) -> str:
+        """For clients that show an agent text alone; without the notices."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What tools give, see `core.results`. What is stored nowhere else goes into `notices`."""
+
+    notices: Annotated[tuple[str, ...], about("What was missing, and what to do.")] = ()
 
     def text(self) -> str:
         """For clients that show an agent text alone; without the notices."""
@@ -57,7 +69,7 @@ class Effect(Enum):
 class Tool:
     """One tool. `run` works in a thread, and raises SidecarError."""
 
-    run: Callable[[Caller, Any, Reporter], Result]
+    run: Callable[[Caller, Any, Reporter], Result | Answer]
     title: str
     effect: Effect
     toolset: Toolset | None = None  # None: offered whatever is chosen
@@ -79,7 +91,7 @@ class Tool:
             title=self.title,
             description=" ".join((getdoc(self.run) or "").split()),
             input_schema=_without_nulls(_schema(self._arguments)),
-            output_schema=_schema(self._result),
+            output_schema=_output_schema(self._result),
             annotations=self.effect.value,
         )
 
@@ -100,8 +112,8 @@ class Tool:
         return cast("type[Arguments]", arguments)
 
     @cached_property
-    def _result(self) -> type[Result]:
-        return cast("type[Result]", get_type_hints(self.run)["return"])
+    def _result(self) -> type[Result | Answer]:
+        return cast("type[Result | Answer]", get_type_hints(self.run)["return"])
 
 
 def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
@@ -116,6 +128,12 @@ class _Plain(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002
         return False
+
+
+def _output_schema(result: type[Result | Answer]) -> dict[str, Any]:
+    if issubclass(result, Answer):
+        return _without_titles(object_schema_of(result))
+    return _schema(result)
 
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:

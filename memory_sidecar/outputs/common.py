@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-Time = Annotated[str, "ISO 8601 in UTC"]
-Score = Annotated[float, "0 to 1, falls with rank"]
+from memory_sidecar.core.results import about
+
+Time = Annotated[str, about("ISO 8601 in UTC")]
+Score = Annotated[float, about("0 to 1, falls with rank")]
 
 
 class Explanation(TypedDict):
     """What a score is made of."""
 
-    cosine: Annotated[float | None, "likeness to the question; null where that arm had no opinion"]
-    keyword: Annotated[float | None, "share of the question's weight that the words match"]
-    boosts: Annotated[dict[str, float], "what lifted or lowered it, by name"]
-    terms: Annotated[dict[str, float], "what each adds, by name: together they are the score"]
+    cosine: Annotated[
+        float | None,
+        about("likeness to the question; null where that arm had no opinion"),
+    ]
+    keyword: Annotated[float | None, about("share of the question's weight that the words match")]
+    boosts: Annotated[dict[str, float], about("what lifted or lowered it, by name")]
+    terms: Annotated[
+        dict[str, float], about("what each adds, by name: together they are the score")
+    ]
 
 
 class ErrorText(TypedDict):
     """What is wrong, and what would be right."""
 
-    code: Annotated[str, "stable, such as no_index"]
+    code: Annotated[str, about("stable, such as no_index")]
     message: str
-    hint: Annotated[str, "a next step, or empty"]
+    hint: Annotated[str, about("a next step, or empty")]
     current: NotRequired[
-        Annotated[dict[str, Any], "what is there, where another change came first"]
+        Annotated[dict[str, Any], about("what is there, where another change came first")]
     ]
 
 

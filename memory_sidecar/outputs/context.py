@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
+from memory_sidecar.core.results import about
+
 
 class Initialised(TypedDict):
     """A root or project that was made."""
 
     root: str
     project: str | None
-    created: Annotated[list[str], "relative to the root"]
+    created: Annotated[list[str], about("relative to the root")]
 
 
 class NewAtom(TypedDict):
     """A file that was made."""
 
-    id: Annotated[str, "such as EXP-042"]
+    id: Annotated[str, about("such as EXP-042")]
     kind: str
     project: str
     path: str
@@ -56,7 +58,7 @@ class ContextFinding(TypedDict):
     line: int
     text: str
     remedy: str
-    fixable: Annotated[bool, "by --fix"]
+    fixable: Annotated[bool, about("by --fix")]
 
 
 class Task(TypedDict):
@@ -77,7 +79,7 @@ class Access(TypedDict):
     project: str
     file: str
     tool: str
-    matches: Annotated[int | None, "of a search"]
+    matches: Annotated[int | None, about("of a search")]
 
 
 class Refs(TypedDict):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, NotRequired, TypedDict
 
+from memory_sidecar.core.results import about
 from memory_sidecar.outputs.common import Explanation, Score, Time
 
-Tags = Annotated[dict[str, str] | None, "`k:v` by key, others with an empty value; null for none"]
+Tags = Annotated[
+    dict[str, str] | None,
+    about("`k:v` by key, others with an empty value; null for none"),
+]
 
 
 class NearDuplicate(TypedDict):
@@ -20,13 +24,13 @@ class NearDuplicate(TypedDict):
 class Remembered(TypedDict):
     """A memory after a change."""
 
-    id: Annotated[int, "int32"]
+    id: Annotated[int, about("int32")]
     agent: str
     category: str
     path: str
-    created: Annotated[bool, "there was none like it before"]
+    created: Annotated[bool, about("there was none like it before")]
     changed: bool
-    hash: Annotated[str, "for --if-hash"]
+    hash: Annotated[str, about("for --if-hash")]
     tags: Tags
     tag_list: list[str]
     summary: str
@@ -42,17 +46,17 @@ class Moved(Remembered):
     """A memory after it was moved."""
 
     moved_from: str
-    relinked: Annotated[list[str], "memories that named it, and follow"]
+    relinked: Annotated[list[str], about("memories that named it, and follow")]
 
 
 class Facts(TypedDict):
     """What is known of a memory beside its content."""
 
-    id: Annotated[int, "int32"]
+    id: Annotated[int, about("int32")]
     agent: str
     shared: bool
     path: str
-    category: Annotated[str, "its folder; empty at the root"]
+    category: Annotated[str, about("its folder; empty at the root")]
     title: str
     summary: str
     tags: Tags
@@ -67,22 +71,22 @@ class Facts(TypedDict):
     superseded: bool
     pinned: bool
     tokens: int
-    strength: Annotated[float, "0 to 1, fades with time and grows with use"]
+    strength: Annotated[float, about("0 to 1, fades with time and grows with use")]
     uses: int
-    hash: Annotated[str, "for --if-hash"]
-    kind: Annotated[str, "of an atom, `page` for one around atoms, else empty"]
+    hash: Annotated[str, about("for --if-hash")]
+    kind: Annotated[str, about("of an atom, `page` for one around atoms, else empty")]
     atom_id: str
     project: str
     refs: int
     last_ref: str
-    relations: Annotated[dict[str, list[str]], "what it names, by relation"]
-    problem: Annotated[str, "what is wrong with its frontmatter, or empty"]
+    relations: Annotated[dict[str, list[str]], about("what it names, by relation")]
+    problem: Annotated[str, about("what is wrong with its frontmatter, or empty")]
 
 
 class Listed(Facts):
     """A memory in a list."""
 
-    content: NotRequired[Annotated[str, "with --content"]]
+    content: NotRequired[Annotated[str, about("with --content")]]
 
 
 class Memory(Facts):
@@ -94,13 +98,13 @@ class Memory(Facts):
 class MemoryHit(Facts):
     """A ranked memory."""
 
-    content: Annotated[str, "all of it, a passage or its summary: see `shown`"]
+    content: Annotated[str, about("all of it, a passage or its summary: see `shown`")]
     relevance: Score
-    shown: Annotated[str, "how much of it `content` is: content, passage or summary"]
+    shown: Annotated[str, about("how much of it `content` is: content, passage or summary")]
     start_line: int
     end_line: int
     heading: str
-    explain: NotRequired[Annotated[Explanation, "with --explain"]]
+    explain: NotRequired[Annotated[Explanation, about("with --explain")]]
 
 
 class Removed(TypedDict):
@@ -109,7 +113,7 @@ class Removed(TypedDict):
     agent: str
     path: str
     removed: bool
-    batch: Annotated[str | None, "for `restore --batch`; null where nothing is left of it"]
+    batch: Annotated[str | None, about("for `restore --batch`; null where nothing is left of it")]
 
 
 class Doomed(TypedDict):
@@ -169,5 +173,5 @@ class CategoryDeleted(TypedDict):
     """A category that was deleted."""
 
     category: str
-    archived: Annotated[int, "memories that were in it"]
+    archived: Annotated[int, about("memories that were in it")]
     batch: str | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from memory_sidecar.core.results import about
 from memory_sidecar.outputs.common import Explanation, Score, Time
 
 
@@ -16,9 +17,9 @@ class Candidate(TypedDict):
     evidence: list[str]
     fate: str
     agent: str
-    path: Annotated[str, "of the memory that says it, or empty"]
+    path: Annotated[str, about("of the memory that says it, or empty")]
     cosine: float | None
-    repeats: Annotated[str, "the text of the other candidate that it repeats, or empty"]
+    repeats: Annotated[str, about("the text of the other candidate that it repeats, or empty")]
 
 
 class Promotion(TypedDict):
@@ -40,7 +41,7 @@ class Saved(TypedDict):
     changed: bool
     created_at: Time
     message_count: int
-    promotion: NotRequired[Annotated[Promotion, "where sessions are promoted when saved"]]
+    promotion: NotRequired[Annotated[Promotion, about("where sessions are promoted when saved")]]
 
 
 class FailedImport(TypedDict):
@@ -94,18 +95,18 @@ class SessionHit(TypedDict):
     text: str
     score: Score
     heading: str
-    sequence: Annotated[int | None, "of the message"]
+    sequence: Annotated[int | None, about("of the message")]
     created_at: Time
     project_path: str
     topics: list[str]
     outcome: str | None
-    explain: NotRequired[Annotated[Explanation, "with --explain"]]
+    explain: NotRequired[Annotated[Explanation, about("with --explain")]]
 
 
 class Message(TypedDict):
     """What was said."""
 
-    role: Annotated[str, "user, assistant or system"]
+    role: Annotated[str, about("user, assistant or system")]
     content: str
     created_at: NotRequired[Time]
 
@@ -137,7 +138,7 @@ class Session(TypedDict):
     """A session as it was saved; properties that its author added are kept."""
 
     session_id: str
-    path: Annotated[str, "of its file"]
+    path: Annotated[str, about("of its file")]
     project_path: NotRequired[str | None]
     created_at: NotRequired[Time]
     updated_at: NotRequired[Time]
@@ -165,7 +166,7 @@ class Put(TypedDict):
     agent: str
     created: bool
     timestamp: Time
-    memvid: Annotated[str, "what became of the .mv2 file"]
+    memvid: Annotated[str, about("what became of the .mv2 file")]
 
 
 class JournalHit(TypedDict):

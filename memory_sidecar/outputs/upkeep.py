@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-Vector = Annotated[list[float], "384 numbers of length 1; with `-`, such an array a line"]
+from memory_sidecar.core.results import about
+
+Vector = Annotated[list[float], about("384 numbers of length 1; with `-`, such an array a line")]
 
 
 class Finding(TypedDict):
@@ -13,8 +15,8 @@ class Finding(TypedDict):
     check: str
     ok: bool
     text: str
-    hint: Annotated[str, "a next step, or empty"]
-    agent: Annotated[str, "whose database it is about, or empty"]
+    hint: Annotated[str, about("a next step, or empty")]
+    agent: Annotated[str, about("whose database it is about, or empty")]
 
 
 class Model(TypedDict):

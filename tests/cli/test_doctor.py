@@ -81,7 +81,9 @@ def test_a_first_index_is_no_fault(services, call, project):
     try:
         with gate.query():  # indexing waits for the end of this
             watching.start()
-            eventually(lambda: [state for state in codebase.data.states() if state.indexing])
+            eventually(
+                lambda: [state for state in codebase.data.states().values() if state.indexing]
+            )
             during = call("doctor", "--json")
         registered = "1 registered, all indexed"
         eventually(lambda: told(call("doctor", "--json"))["sources"] == registered)

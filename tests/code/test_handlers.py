@@ -279,13 +279,14 @@ def test_another_chunker_version_chunks_anew(
 def test_another_model_embeds_everything_again(make_codebase, codebase, project, notices):
     codebase.close()
     reopened = make_codebase(model="2")
-    hits = reopened.search(CodeQuery("total_price"), reporter=notices)
+    hits = reopened.search(CodeQuery("total_price", explain=True), reporter=notices)
     assert notices.has("vectors are of another model")
-    assert hits[0].explanation.cosine is None
+    assert hits[0].explain.cosine is None
     report = reopened.index([project], reporter=notices)
     assert (report.files_processed, report.vectors_pending) == (0, 0)
     assert report.vectors_embedded == report.chunks_total
-    assert reopened.search(CodeQuery("total_price"), reporter=notices)[0].explanation.cosine
+    hits = reopened.search(CodeQuery("total_price", explain=True), reporter=notices)
+    assert hits[0].explain.cosine
 
 
 def test_vectors_catch_up_once_there_is_a_model(make_codebase, project, notices):

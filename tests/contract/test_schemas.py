@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from jsonschema import Draft202012Validator
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.main import every_command
+from memory_sidecar.cli.schemas import (
+    FOLDER,
+    WITHOUT_JSON,
+    all_schemas,
+    commands,
+    outputs,
+    rendered,
+)
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.outputs.__main__ import FOLDER, rendered
-from memory_sidecar.outputs.commands import OUTPUTS, WITHOUT_JSON
-from memory_sidecar.outputs.schema import all_schemas
 from tests.conftest import Finished, run_here
 
 BEGAN = "2026-03-01T09:12:00Z"
@@ -164,20 +167,18 @@ def about_context(call: Recorder, root: Path) -> None:
     call("context check", "--root", root)
 
 
-@pytest.mark.parametrize("command", OUTPUTS)
+@pytest.mark.parametrize("command", outputs())
 def test_what_a_command_prints_is_what_its_schema_says(command, printed):
     schema = all_schemas()[command.replace(" ", "-")]
     Draft202012Validator.check_schema(schema)
     assert any(done.json for done in printed[command]), "nothing in it to look at"
     for done in printed[command]:
         for error in Draft202012Validator(forbidding_more(schema)).iter_errors(done.json):
-            pytest.fail(
-                f"{error.message}: declare it in memory_sidecar/outputs, see ./task schemas"
-            )
+            pytest.fail(f"{error.message}: see memory_sidecar/core/results.py, and ./task schemas")
 
 
 def test_every_command_says_what_it_prints():
-    assert set(commands(every_command())) == OUTPUTS.keys() | WITHOUT_JSON
+    assert {words for words, _ in commands(every_command())} == outputs().keys() | WITHOUT_JSON
 
 
 def test_an_error_is_what_its_schema_says(run):
@@ -189,14 +190,6 @@ def test_the_schemas_in_the_package_are_up_to_date():
     """`./task schemas` writes them."""
     committed = {file.stem: file.read_text("utf-8") for file in FOLDER.glob("*.json")}
     assert committed == {name: rendered(schema) for name, schema in all_schemas().items()}
-
-
-def commands(group: click.Group, *words: str) -> Iterator[str]:
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from commands(command, *words, name)
-        else:
-            yield " ".join((*words, name))
 
 
 def forbidding_more(schema: Any) -> Any:

@@ -52,7 +52,7 @@ def codebase(tmp_path):
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
     tending = tended(codebase)
-    eventually(lambda: [state.is_current for state in codebase.data.states()] == [True])
+    eventually(lambda: [state.is_current for state in codebase.data.states().values()] == [True])
     yield codebase.data
     end(tending)
 
@@ -149,7 +149,7 @@ def test_rules_that_cannot_be_followed_are_said_and_stop_no_other_source(
     os.mkfifo(second / ".gitignore")
     with pytest.raises(PathRefused):
         codebase.index([second], reporter=Silent())
-    eventually(lambda: live.states()[-1].error != "")
+    eventually(lambda: live.states()["second"].error != "")
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert notices.has("second cannot be indexed: ")
     (second / ".gitignore").unlink()
@@ -162,7 +162,7 @@ def test_a_root_that_goes_away_keeps_its_index_and_is_followed_again(
 ):
     away = root.with_name("away")
     root.rename(away)
-    eventually(lambda: live.states()[0].error != "")
+    eventually(lambda: live.states()["project"].error != "")
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert "is not there: answering from what was indexed of project" in notices.said[0]
     assert "project is not there" in caplog.text
@@ -208,7 +208,7 @@ def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_pa
     eventually(lambda: files_with(codebase, "heron") == {"a.py", "b.py"})
     codebase.remove("second", reporter=Silent())
     assert files_with(codebase, "heron") == set()
-    assert [state.name for state in live.states()] == ["project"]
+    assert list(live.states()) == ["project"]
 
 
 def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root: Path):
@@ -219,7 +219,7 @@ def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root
 
 
 def _count(codebase: Codebase) -> int:
-    return sum(source.indexed for source in codebase.status().sources)
+    return sum(source.files_indexed for source in codebase.status().sources)
 
 
 def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monkeypatch):
@@ -245,7 +245,7 @@ def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp
     codebase.close()
     damage(codebase.paths.db)
     tending = tended(codebase)
-    eventually(lambda: [state.is_current for state in codebase.data.states()] == [True])
+    eventually(lambda: [state.is_current for state in codebase.data.states().values()] == [True])
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert notices.said == []
     # And it is followed as before.
@@ -262,7 +262,7 @@ def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_pa
     codebase.data.rest()  # so that nothing of it is remembered
     damage(codebase.paths.db)
     codebase.index([second], reporter=Silent(), embed=False)
-    eventually(lambda: all(state.is_current for state in live.states()))
+    eventually(lambda: all(state.is_current for state in live.states().values()))
     assert files_with(codebase, "heron") == {"a.py"}
     assert files_with(codebase, "total") == {"pkg/cart.py"}
 
@@ -310,7 +310,7 @@ def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
         assert waiting.result(DEADLINE_S)
         report = indexing.result(DEADLINE_S)
     assert report.files_total >= 3 * SLICE_FILES
-    assert codebase.status().sources[0].indexed == 3 * SLICE_FILES + 2
+    assert codebase.status().sources[0].files_indexed == 3 * SLICE_FILES + 2
 
 
 def damage(db: Path) -> None:

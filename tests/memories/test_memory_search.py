@@ -219,7 +219,7 @@ def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folde
     )
     assert better[0].found == last.found
     assert [hit.score for hit in better] == [hit.score for hit in hits]
-    assert better[0].explanation.boosts["reranked"] == hits[0].score - last.score
+    assert better[0].explanation.boosts["reranked"] == round(hits[0].score - last.score, 6)
     indifferent = reranked("x", hits, lambda question, texts: [1.0] * len(texts))
     assert names(indifferent) == names(hits)
 

@@ -1,0 +1,72 @@
+"""Writes the JSON Schemas of what commands print: `python -m memory_sidecar.cli.schemas`.
+
+They are committed, so that a change of what callers see stands in its diff.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import click
+
+from memory_sidecar.cli.main import every_command
+from memory_sidecar.core.results import DRAFT, Schema, schema_of
+from memory_sidecar.outputs.commands import OUTPUTS
+from memory_sidecar.outputs.common import Error
+
+FOLDER = Path(__file__).parents[1] / "schemas"
+
+WITHOUT_JSON = frozenset({"mcp", "serve", "service install", "service status", "service uninstall"})
+"""One is a protocol, the others talk to whoever runs the machine."""
+
+
+def all_schemas() -> dict[str, Schema]:
+    """By file name without its ending: `source-list`."""
+    schemas = {
+        words.replace(" ", "-"): _schema(shape, f"memory-sidecar {words} --json")
+        for words, shape in outputs().items()
+    }
+    return schemas | {"error": _schema(Error, "memory-sidecar, when it fails")}
+
+
+def outputs() -> dict[str, Any]:
+    """The type of what each command gives back, by its words; none for those that give nothing."""
+    given = {words: _returned(command) for words, command in commands(every_command())}
+    return OUTPUTS | {words: shape for words, shape in given.items() if shape is not type(None)}
+
+
+def commands(group: click.Group, *words: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command below `group`, with its words: `source list`."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *words, name)
+        else:
+            yield " ".join((*words, name)), command
+
+
+def _returned(command: click.Command) -> Any:  # noqa: ANN401  types are values
+    assert command.callback is not None
+    return get_type_hints(inspect.unwrap(command.callback), include_extras=True)["return"]
+
+
+def _schema(shape: Any, title: str) -> Schema:  # noqa: ANN401
+    return schema_of(shape, **{"$schema": DRAFT, "title": title})
+
+
+def rendered(schema: Schema) -> str:
+    """A schema as its file has it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    schemas = all_schemas()
+    for file in FOLDER.glob("*.json"):
+        if file.stem not in schemas:
+            file.unlink()
+    FOLDER.mkdir(exist_ok=True)
+    for name, schema in schemas.items():
+        (FOLDER / f"{name}.json").write_text(rendered(schema), encoding="utf-8")

@@ -1,0 +1,74 @@
+"""What is told of code, and of the sources that hold it. See `core.results`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import UNSET, UnsetType
+
+from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.index.activity import Failure
+from memory_sidecar.index.followed import LiveState
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How new what a hit was found in is."""
+
+    is_current: Annotated[
+        bool | None, about("nothing saved waits to be indexed; null: nobody watches")
+    ]
+    scanned_at: Annotated[Time | None, about("end of the last complete scan of its source")]
+    vectors_pending: Annotated[int, about("chunks that only keywords find yet")]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeHit:
+    """A ranked chunk of code."""
+
+    filename: Annotated[str, about("relative to its source")]
+    location: Annotated[str, about("start-end in lines: filename:location opens in an editor")]
+    language: str
+    code: Annotated[str, about("those lines")]
+    score: Score
+    source: str
+    start_line: Annotated[int, about("from 1")]
+    end_line: Annotated[int, about("inclusive")]
+    symbols: Annotated[tuple[str, ...], about("names defined in it")]
+    scope: Annotated[str, about("what encloses its first line: Cart.add, or Setup > Linux")]
+    signature: Annotated[str, about("of the definition that it lies in or begins")]
+    explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
+    freshness: Annotated[Freshness, about("with --explain")] | UnsetType = UNSET
+    uri: (
+        Annotated[str, about("as a resource of the MCP server, which alone gives it")] | UnsetType
+    ) = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """What is indexed of a source."""
+
+    name: str
+    root: Annotated[str, about("absolute")]
+    files_indexed: int
+    files_skipped: int
+    files_failed: int
+    chunks: int
+    scanned_at: Time | None
+    live: Annotated[LiveState | None, about("null where nothing watches it")]
+
+
+@dataclass(frozen=True, slots=True)
+class CodebaseStatus:
+    """What a database of code holds: the part of `status` that is about it."""
+
+    db: Path
+    db_bytes: int
+    sources: tuple[SourceStatus, ...]
+    chunks: int
+    vectors_pending: int
+    vectors_per_second: float  # embedded lately, by this process
+    last_failure: Failure | None  # of what goes on in the background

@@ -1,0 +1,77 @@
+"""One shape for each result: a frozen dataclass, from the handler that makes it to its reader.
+
+    @dataclass(frozen=True, slots=True)
+    class Skill:
+        \"\"\"A skill for coding agents.\"\"\"  # what the schema says of it
+
+        name: str
+        path: Annotated[str, about("absolute")]  # what it says of a property
+        score: Score  # such as several results have: below
+        explain: Explanation | UnsetType = UNSET  # left out unless asked for
+
+Its fields are the properties of the JSON, in order, so a handler fills them as they are printed:
+scores `rounded`, moments by `iso_utc`, paths with `/`. A command returns it, by `Call.show`, which
+prints it, and its annotation is what `./task schemas` makes the committed schema of; a tool of MCP
+has it in its answer. A new property is a line there, its value in the handler, and the schema.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+Schema = dict[str, Any]
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_REF = "#/$defs/{name}"
+
+
+def about(text: str) -> Meta:
+    """What the schema says of a property of that type."""
+    return Meta(description=text)
+
+
+Time = Annotated[str, about("ISO 8601 in UTC")]
+Score = Annotated[float, about("0 to 1, falls with rank")]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, and what would be right."""
+
+    code: Annotated[str, about("stable, such as no_index")]
+    message: str
+    hint: Annotated[str, about("a next step, or empty")]
+
+
+def plain(result: object) -> Any:  # noqa: ANN401  whatever JSON has
+    """`result` as mappings, lists and values, without the properties that are unset."""
+    return msgspec.to_builtins(result)
+
+
+def rounded(value: float) -> float:
+    """A score, a likeness or a part of one, as results have them: to six decimals."""
+    return round(float(value), 6)
+
+
+def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are values
+    """The schema of results of that type, complete in itself, with `top` before it."""
+    alternatives = list(get_args(shape)) if _is_union(shape) else [shape]
+    bodies, definitions = msgspec.json.schema_components(alternatives, ref_template=_REF)
+    body: Schema = {"anyOf": list(bodies)} if len(bodies) > 1 else bodies[0]
+    return top | body | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
+
+
+def object_schema_of(shape: type) -> Schema:
+    """The same of a dataclass, with `"type": "object"` at its top as MCP demands."""
+    _, definitions = msgspec.json.schema_components([shape], ref_template=_REF)
+    top: Schema = definitions.pop(shape.__name__)
+    return top | ({"$defs": definitions} if definitions else {})
+
+
+def _is_union(shape: object) -> bool:
+    return get_origin(shape) in (Union, types.UnionType)
