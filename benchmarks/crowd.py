@@ -118,7 +118,7 @@ def _judged(data_dir: Path, kills: int, seconds: float) -> Told:
     for content in random.Random(4).sample(sorted(told), min(100, len(told))):
         query = MemoryQuery(text=content, mode=SearchMode.KEYWORD, top_k=PROCESSES + 1)
         hits = Memories(agent, Silent()).query(query)
-        not_found += content not in {hit.found.memory.content for hit in hits}
+        not_found += content not in {hit.content for hit in hits}
     services.close()
     return Told(
         stored=len(told),

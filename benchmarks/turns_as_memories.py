@@ -89,7 +89,7 @@ def run_questions(
         started = time.perf_counter()
         hits = Memories(agents[question.conversation], reporter).query(query)
         seconds += time.perf_counter() - started
-        ranking = [paths[f"{question.conversation}/{hit.found.memory.path}"] for hit in hits]
+        ranking = [paths[f"{question.conversation}/{hit.path}"] for hit in hits]
         judged.append(Judged(ranking, question.relevance))
     return mean_metrics(judged) | {"ms_per_query": 1000 * seconds / len(questions)}
 

@@ -26,8 +26,8 @@ from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.builder import MemoryBuilder
+from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.reads import ReadCounter
-from memory_sidecar.memories.store import OWN_DIRECTORY
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.sessions.store import SESSIONS
 

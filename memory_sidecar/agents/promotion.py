@@ -136,7 +136,7 @@ class Promoter:
             evidence=candidate.evidence,
         )
         remembered = Memories(target, self._reporter).store(draft)
-        fate = Fate.STORED if remembered.written.is_new else Fate.KNOWN
+        fate = Fate.STORED if remembered.created else Fate.KNOWN
         return replace(candidate, fate=fate, path=remembered.path, agent=remembered.agent)
 
 

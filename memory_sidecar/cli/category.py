@@ -7,7 +7,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import allow_secrets_option, joined, with_agent, with_help
-from memory_sidecar.memories.categories import Described
+from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 
 
 @click.group()
@@ -18,25 +18,9 @@ def category() -> None:
 
 @category.command(name="list")
 @with_agent
-def list_categories(call: Call, *, agent: str) -> None:
+def list_categories(call: Call, *, agent: str) -> list[Category]:
     """Show the categories, described or in use."""
-    rows = call.masked(memories_of(call, agent).categories())
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(
-            [
-                {
-                    "path": row.path,
-                    "parent_path": row.parent_path,
-                    "description": row.description,
-                    "memories": row.memories,
-                }
-                for row in rows
-            ]
-        )
-        return
-    for row in rows:
-        call.print(f"{row.path}  {row.memories}  {row.description}".rstrip())
+    return call.show(call.masked(memories_of(call, agent).categories()), _print_categories)
 
 
 @category.command()
@@ -46,13 +30,13 @@ def list_categories(call: Call, *, agent: str) -> None:
 @with_agent
 def create(
     call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
-) -> None:
+) -> Described:
     """Make the category NAME, saying what it is for. One that is there stays as it is."""
     text = joined(call, description) if description else ""
-    memories = memories_of(call, agent)
-    _print_described(
-        call, memories.describe_category(name, text, creates=True, allow_secrets=allow_secrets)
+    described = memories_of(call, agent).describe_category(
+        name, text, creates=True, allow_secrets=allow_secrets
     )
+    return call.show(described, _print_described)
 
 
 @category.command()
@@ -62,39 +46,32 @@ def create(
 @with_agent
 def describe(
     call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
-) -> None:
+) -> Described:
     """Say what the category NAME is for; "" as its name is the root."""
-    text = joined(call, description)
-    memories = memories_of(call, agent)
-    _print_described(
-        call, memories.describe_category(name, text, creates=False, allow_secrets=allow_secrets)
+    described = memories_of(call, agent).describe_category(
+        name, joined(call, description), creates=False, allow_secrets=allow_secrets
     )
+    return call.show(described, _print_described)
 
 
 @category.command()
 @click.argument("name")
 @click.option("--with-memories", is_flag=True, help="Take those in it into the archive.")
 @with_agent
-def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> None:
+def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> CategoryDeleted:
     """Remove the category NAME and everything below it."""
-    taken = memories_of(call, agent).delete_category(name, with_memories=with_memories)
-    call.reporter.close()
-    if call.wants_json:
-        batch = taken[0].batch if taken else None
-        call.print_json({"category": name, "archived": len(taken), "batch": batch})
-        return
-    call.print(f"deleted {name}; {len(taken)} memories archived")
+    deleted = memories_of(call, agent).delete_category(name, with_memories=with_memories)
+    return call.show(deleted, _print_deleted)
+
+
+def _print_categories(call: Call, categories: list[Category]) -> None:
+    for each in categories:
+        call.print(f"{each.path}  {each.memories}  {each.description}".rstrip())
 
 
 def _print_described(call: Call, described: Described) -> None:
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(
-            {
-                "category": described.category,
-                "description": described.description,
-                "created": described.is_new,
-            }
-        )
-        return
     call.print(f"{described.category}: {described.description}".rstrip(": "))
+
+
+def _print_deleted(call: Call, deleted: CategoryDeleted) -> None:
+    call.print(f"deleted {deleted.category}; {deleted.archived} memories archived")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import click
+from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import print_memories, with_filters
+from memory_sidecar.cli.memory_form import memories_of, print_memories, with_filters
 from memory_sidecar.cli.options import COUNT, with_agent
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
+from memory_sidecar.memories.results import Listed, told_as
 
 # Lists go by the names that the columns have, too.
 _SORTS = {sort.value: sort for sort in Sort} | {
@@ -42,7 +44,7 @@ def list_memories(
     offset: int,
     with_content: bool,
     with_shared: bool,
-) -> None:
+) -> list[Listed]:
     """List memories by what they are: category, tags, age, source, status.
 
     What is expired or superseded is left out unless asked for.
@@ -54,4 +56,7 @@ def list_memories(
         limit=limit,
         offset=offset,
     )
-    print_memories(call, agent, asked, with_content=with_content, with_shared=with_shared)
+    found = memories_of(call, agent).list(asked, with_shared=with_shared)
+    content = {} if with_content else {"content": UNSET}
+    shown = [told_as(Listed, memory, **content) for memory in found]
+    return call.show(call.masked(shown), print_memories)

@@ -1,8 +1,8 @@
-"""How memories are asked for on the command line, and how they are shown."""
+"""How memories are asked for on the command line, and how they are shown to a person."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -10,18 +10,13 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, title
-from memory_sidecar.core.clock import iso_utc, system_clock
-from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.times import parse_time
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.atoms import AtomKind
-from memory_sidecar.memories.draft import parse_age
-from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.hit import title_of
-from memory_sidecar.memories.model import MemoryFilter, MemoryList, StoredMemory
+from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_category
-from memory_sidecar.outputs import memories as out
+from memory_sidecar.memories.results import Facts, Listed, Memory
 
 TIME_HELP = "A date, a moment, or so long ago: 7d, 12h, 6mo."
 
@@ -51,90 +46,22 @@ _NAMES = tuple(MemoryFilter.__dataclass_fields__)
 _MOMENTS = ("updated_after", "updated_before", "created_after", "created_before")
 
 
-def with_filters(command: Callable[..., None]) -> Callable[..., None]:
+def with_filters(command: Callable[..., object]) -> Callable[..., object]:
     """Add every option that restricts which memories are meant, passed as `wanted`."""
 
     @wraps(command)
-    def called(call: Call, **given: Any) -> None:  # noqa: ANN401  options of any kind
+    def called(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in _NAMES}
         for name in _MOMENTS:
-            chosen[name] = moment(chosen[name]) if chosen[name] else None
+            chosen[name] = past_moment(chosen[name], now_ms=system_clock())
         chosen["category"] = check_category(chosen["category"] or "") or None
         chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
-        command(call, wanted=MemoryFilter(**chosen), **given)
+        return command(call, wanted=MemoryFilter(**chosen), **given)
 
-    decorated: Callable[..., None] = called
+    decorated: Callable[..., object] = called
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
-
-
-def moment(text: str) -> int:
-    """Epoch milliseconds of a date or a moment, or of so long ago as `7d`."""
-    at = parse_time(text)
-    if at is not None:
-        return at
-    try:
-        return system_clock() - parse_age(text)
-    except UsageError as error:
-        raise UsageError(
-            f"{text!r} is no time", hint="for example 2026-03-01, 2026-03-01T09:12:00Z or 7d"
-        ) from error
-
-
-def memory_json(agent: str, stored: StoredMemory) -> out.Facts:
-    """A memory as the contract has it, without its content."""
-    memory = stored.memory
-    return {
-        "id": memory.memory_id,
-        "agent": agent,
-        "shared": agent == SHARED,
-        "path": memory.path,
-        "category": memory.category,
-        "title": title_of(stored),
-        "summary": memory.summary,
-        "tags": tags_by_key(memory.tags),
-        "tag_list": list(memory.tags),
-        "source": memory.source,
-        "status": memory.status,
-        "stored_at": iso_utc(memory.created_at),
-        "created_at": iso_utc(memory.created_at),
-        "updated_at": iso_utc(memory.updated_at),
-        "expires_at": None if memory.expires_at is None else iso_utc(memory.expires_at),
-        "expired": stored.is_expired,
-        "superseded": stored.is_superseded,
-        "pinned": memory.is_pinned,
-        "tokens": memory.token_estimate,
-        "strength": round(stored.strength, 4),
-        "uses": stored.uses,
-        "hash": memory.file_hash,
-        "kind": memory.kind,
-        "atom_id": memory.atom_id,
-        "project": memory.project,
-        "refs": memory.refs,
-        "last_ref": memory.last_ref,
-        "relations": _relations(stored),
-        "problem": memory.problem,
-    }
-
-
-def memory_line(agent: str, stored: StoredMemory) -> tuple[Styled, str]:
-    """One line for a person: where it is, when it changed, what it says."""
-    memory = stored.memory
-    day = iso_utc(memory.updated_at)[:10]
-    marks = [
-        *(["shared"] if agent == SHARED else []),
-        *([memory.status or "superseded"] if stored.is_superseded else []),
-        *(["expired"] if stored.is_expired else []),
-        *(["pinned"] if memory.is_pinned else []),
-    ]
-    marked = f" [{', '.join(marks)}]" if marks else ""
-    return title(memory.path), f"  {day}{marked}  {title_of(stored)}".rstrip()
-
-
-def body_lines(stored: StoredMemory, text: str) -> list[str]:
-    """What of a memory's `text` stands below its line: nothing where that says it all."""
-    return [] if text.strip() == title_of(stored) else text.split("\n")
 
 
 def memories_of(call: Call, agent: str) -> Memories:
@@ -142,33 +69,28 @@ def memories_of(call: Call, agent: str) -> Memories:
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
 
-def print_memories(
-    call: Call, agent: str, asked: MemoryList, *, with_content: bool, with_shared: bool
-) -> None:
-    """The result of whatever lists memories."""
-    found = memories_of(call, agent).list(asked, with_shared=with_shared)
-    documents: list[Any] = [
-        ({"content": stored.memory.content} if with_content else {}) | memory_json(owner, stored)
-        if call.wants_json
-        else [*memory_line(owner, stored), _body(stored) if with_content else ""]
-        for owner, stored in found
+def memory_line(memory: Facts) -> tuple[Styled, str]:
+    """One line for a person: where it is, when it changed, what it says."""
+    marks = [
+        *(["shared"] if memory.shared else []),
+        *([memory.status or "superseded"] if memory.superseded else []),
+        *(["expired"] if memory.expired else []),
+        *(["pinned"] if memory.pinned else []),
     ]
-    documents = call.masked(documents)
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(documents)
-        return
-    for parts in documents:
-        call.print(*parts)
+    marked = f" [{', '.join(marks)}]" if marks else ""
+    day = memory.updated_at[:10]
+    return title(memory.path), f"  {day}{marked}  {memory.title}".rstrip()
 
 
-def _body(stored: StoredMemory) -> str:
-    lines = body_lines(stored, stored.memory.content)
-    return "".join(f"\n  {line}" for line in lines) + "\n"
+def body_lines(memory: Facts, text: str) -> list[str]:
+    """What of a memory's `text` stands below its line: nothing where that says it all."""
+    return [] if text.strip() == memory.title else text.split("\n")
 
 
-def _relations(stored: StoredMemory) -> dict[str, list[str]]:
-    relations: dict[str, list[str]] = {}
-    for relation, target in stored.memory.relations:
-        relations.setdefault(relation.value, []).append(target)
-    return relations
+def print_memories(call: Call, memories: Sequence[Memory | Listed]) -> None:
+    """A line for each, and below it what it says, as far as that was asked for."""
+    for memory in memories:
+        body = ""
+        if isinstance(memory.content, str):
+            body = "".join(f"\n  {line}" for line in body_lines(memory, memory.content)) + "\n"
+        call.print(*memory_line(memory), body)

@@ -7,28 +7,25 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import allow_secrets_option, with_agent
-from memory_sidecar.cli.store import print_remembered, remembered_json
+from memory_sidecar.cli.store import show_remembered
+from memory_sidecar.memories.results import Moved, Remembered
 
 
 @click.command()
 @click.argument("path", metavar="FROM")
 @click.argument("to", metavar="TO")
 @with_agent
-def move(call: Call, *, agent: str, path: str, to: str) -> None:
+def move(call: Call, *, agent: str, path: str, to: str) -> Moved:
     """Rename the memory FROM; TO ending with `/` is a category to move it to.
 
     Its file stays as it is, its reads count on, and memories that name it follow.
     """
-    moved, remembered = memories_of(call, agent).move(path, to)
-    call.reporter.close()
-    relinked = [each for each in moved.changed if each not in (moved.old, moved.file.path)]
-    if call.wants_json:
-        call.print_json(
-            remembered_json(remembered) | {"moved_from": moved.old, "relinked": relinked}
-        )
-        return
-    call.print(f"{moved.old} is {remembered.path} now")
-    for each in relinked:
+    return call.show(memories_of(call, agent).move(path, to), _print_moved)
+
+
+def _print_moved(call: Call, moved: Moved) -> None:
+    call.print(f"{moved.moved_from} is {moved.path} now")
+    for each in moved.relinked:
         call.print(f"relinked {each}")
 
 
@@ -40,9 +37,9 @@ def move(call: Call, *, agent: str, path: str, to: str) -> None:
 @with_agent
 def share(
     call: Call, *, agent: str, path: str, category: str | None, moves: bool, allow_secrets: bool
-) -> None:
+) -> Remembered:
     """Let all agents read the memory at PATH: a copy goes to `shared`, saying whose it was."""
     remembered = memories_of(call, agent).share(
         path, category=category, moves=moves, allow_secrets=allow_secrets
     )
-    print_remembered(call, remembered, "shared" if remembered.written.is_new else "shared already:")
+    return show_remembered(call, remembered, "shared" if remembered.created else "shared already:")

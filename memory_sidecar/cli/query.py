@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_json, explanation_line
+from memory_sidecar.cli.explain import explanation_line
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
-    memory_json,
     memory_line,
     with_filters,
 )
 from memory_sidecar.cli.options import AT_LEAST_ONE, TextCommand, joined, text_argument, with_agent
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.memories.hit import MemoryHit
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
+from memory_sidecar.memories.results import MemoryHit
 
 MAX_TOP_K = 1000
 SHOWN_LINES = 8
@@ -55,7 +52,7 @@ def query(
     rerank: bool | None,
     explain: bool,
     max_tokens: int | None,
-) -> None:
+) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
     What is expired or superseded is left out unless asked for.
@@ -66,42 +63,23 @@ def query(
         mode=SearchMode(mode),
         filter=wanted,
         max_tokens=max_tokens,
+        explain=explain,
         rerank=rerank,
     )
-    hits = call.masked(memories_of(call, agent).query(asked, with_shared=not no_shared))
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json([hit_json(hit, explain=explain) for hit in hits])
-        return
+    hits = memories_of(call, agent).query(asked, with_shared=not no_shared)
+    return call.show(call.masked(hits), _print_hits)
+
+
+def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
     for hit in hits:
-        _print_hit(call, hit, explain=explain)
+        call.print(f"{hit.relevance:.3f}  ", *memory_line(hit))
+        if hit.explain:
+            call.print(f"  {explanation_line(hit.explain)}")
+        lines = body_lines(hit, hit.content)
+        for line in lines[:SHOWN_LINES]:
+            call.print(f"  {line}".rstrip())
+        if len(lines) > SHOWN_LINES:
+            call.print(f"  … {len(lines) - SHOWN_LINES} more lines")
+        call.print()
     if not hits:
         call.reporter.notice("no hits")
-
-
-def hit_json(hit: MemoryHit, *, explain: bool) -> dict[str, Any]:
-    """A hit as the contract has it."""
-    shown = {
-        "content": hit.text,
-        "relevance": round(hit.score, 6),
-        "shown": hit.shown.value,
-        "start_line": hit.passage.start_line,
-        "end_line": hit.passage.end_line,
-        "heading": hit.passage.heading,
-    }
-    shown |= memory_json(hit.agent, hit.found)
-    if explain:
-        shown["explain"] = explanation_json(hit.explanation)
-    return shown
-
-
-def _print_hit(call: Call, hit: MemoryHit, *, explain: bool) -> None:
-    call.print(f"{hit.score:.3f}  ", *memory_line(hit.agent, hit.found))
-    if explain:
-        call.print(f"  {explanation_line(hit.explanation)}")
-    lines = body_lines(hit.found, hit.text)
-    for line in lines[:SHOWN_LINES]:
-        call.print(f"  {line}".rstrip())
-    if len(lines) > SHOWN_LINES:
-        call.print(f"  … {len(lines) - SHOWN_LINES} more lines")
-    call.print()

@@ -9,12 +9,10 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import COUNT, with_agent
-from memory_sidecar.core.clock import iso_utc, system_clock
-from memory_sidecar.memories.archive import Archived
-from memory_sidecar.memories.draft import parse_age
-from memory_sidecar.memories.handlers import Pruned
-from memory_sidecar.memories.prune import Doomed, PruneRule
-from memory_sidecar.outputs import memories as out
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import duration
+from memory_sidecar.memories.prune import PruneRule
+from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 
 
 @click.command()
@@ -22,15 +20,14 @@ from memory_sidecar.outputs import memories as out
 @click.option("--if-hash", default="", metavar="HASH", help="Only if this is still its hash.")
 @click.option("--for-good", is_flag=True, help="Delete it, leaving nothing to restore.")
 @with_agent
-def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> None:
+def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> Removed:
     """Take the memory at PATH away, into the archive."""
-    archived = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
-    call.reporter.close()
-    if call.wants_json:
-        batch = archived.batch if archived else None
-        call.print_json({"agent": agent, "path": path, "removed": True, "batch": batch})
-    else:
-        call.print(f"removed {path}{'' if for_good else '; `restore` brings it back'}")
+    removed = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
+    return call.show(removed, _print_removed)
+
+
+def _print_removed(call: Call, removed: Removed) -> None:
+    call.print(f"removed {removed.path}" + ("; `restore` brings it back" if removed.batch else ""))
 
 
 @click.command()
@@ -53,79 +50,50 @@ def prune(
     unused_for: str | None,
     weaker_than: float | None,
     keep: int | None,
-) -> None:
+) -> Pruned:
     """Take memories that are not worth keeping into the archive. Pinned ones are spared."""
     rule = PruneRule(
         category=category,
         superseded=superseded,
-        unused_since=system_clock() - parse_age(unused_for) if unused_for else None,
+        unused_since=system_clock() - duration(unused_for) if unused_for else None,
         weaker_than=weaker_than,
         keep=keep,
     )
     names_nothing = rule == PruneRule(category=category)
     rule = replace(rule, expired=expired or names_nothing)
-    pruned = call.masked(memories_of(call, agent).prune(rule, dry_run=dry_run))
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(_pruned_json(agent, pruned, dry_run=dry_run))
-        return
-    for each in pruned.doomed:
-        call.print(f"{each.memory.memory.path}: {each.reason}")
-    verb = "would be archived" if dry_run else "archived; `restore --batch` brings them back"
-    count = len(pruned.doomed if dry_run else pruned.archived)
-    batch = f" {pruned.archived[0].batch}" if pruned.archived else ""
-    call.print(f"{count} {verb}{batch}")
+    pruned = memories_of(call, agent).prune(rule, dry_run=dry_run)
+    return call.show(call.masked(pruned), _print_pruned)
+
+
+def _print_pruned(call: Call, pruned: Pruned) -> None:
+    for each in pruned.memories:
+        call.print(f"{each.path}: {each.reason}")
+    if pruned.dry_run:
+        call.print(f"{len(pruned.memories)} would be archived")
+    else:
+        batch = f" {pruned.batch}" if pruned.batch else ""
+        call.print(f"{pruned.archived} archived; `restore --batch` brings them back{batch}")
 
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--batch", default="", metavar="B", help="All that one call took away.")
 @with_agent
-def restore(call: Call, *, agent: str, paths: tuple[str, ...], batch: str) -> None:
+def restore(
+    call: Call, *, agent: str, paths: tuple[str, ...], batch: str
+) -> Restored | list[Archived]:
     """Bring memories back from the archive. Without PATH and --batch, list what is there."""
     memories = memories_of(call, agent)
     if not paths and not batch:
-        _print_archived(call, memories.archived())
-        return
-    restored = memories.restore(paths, batch=batch)
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json({"agent": agent, "restored": restored})
-        return
-    for path in restored:
-        call.print(f"restored {path}")
+        return call.show(memories.archived(), _print_archived)
+    return call.show(memories.restore(paths, batch=batch), _print_restored)
 
 
 def _print_archived(call: Call, archived: list[Archived]) -> None:
-    if call.wants_json:
-        call.print_json(
-            [
-                {"batch": each.batch, "directory": each.directory, "path": each.path}
-                for each in archived
-            ]
-        )
-        return
     for each in archived:
         call.print(f"{each.batch}  {each.path}")
 
 
-def _pruned_json(agent: str, pruned: Pruned, *, dry_run: bool) -> out.Pruned:
-    return {
-        "agent": agent,
-        "dry_run": dry_run,
-        "memories": [_doomed_json(each) for each in pruned.doomed],
-        "archived": len(pruned.archived),
-        "batch": pruned.archived[0].batch if pruned.archived else None,
-    }
-
-
-def _doomed_json(doomed: Doomed) -> out.Doomed:
-    stored = doomed.memory
-    return {
-        "id": stored.memory.memory_id,
-        "path": stored.memory.path,
-        "summary": stored.memory.summary,
-        "reason": doomed.reason,
-        "strength": round(stored.strength, 6),
-        "updated_at": iso_utc(stored.memory.updated_at),
-    }
+def _print_restored(call: Call, restored: Restored) -> None:
+    for path in restored.restored:
+        call.print(f"restored {path}")

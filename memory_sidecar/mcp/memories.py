@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from msgspec import UNSET, UnsetType
+from pydantic import Field
 
-from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.results import Score, about
+from memory_sidecar.core.times import past_moment
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.memory_shapes import (
-    MemoryHead,
-    MemoryText,
-    Remembered,
-    head_of,
-    line_of,
-    marked,
-    quoted_line,
-    text_of,
-    told,
-)
-from memory_sidecar.mcp.moments import past_moment
 from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
-from memory_sidecar.mcp.tool import Arguments
-from memory_sidecar.memories.model import (
-    MemoryFilter,
-    MemoryList,
-    MemoryQuery,
-    Sort,
-    StoredMemory,
-)
+from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line, told
+from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.uris import memory_uri
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
+from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit, told_as
 
+CURSOR = about("For further ones; empty when there are none.")
 MAX_PAGE = 100
-
-T = TypeVar("T")
 
 
 class Filtered(Arguments):
@@ -52,17 +40,35 @@ class Filtered(Arguments):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryText(MemoryHead):
+    """A memory with what it says."""
+
+    content: str
+    relevance: Score | UnsetType = UNSET
+    uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered(Answer):
+    """An answer with what was stored, which is no order to anybody."""
+
+    treat_as: str = DATA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memories(Remembered):
-    memories: list[MemoryText]
-    next_cursor: str = Field(default="", description="For further ones; empty when there are none.")
+    memories: tuple[MemoryText, ...]
+    next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
-        return told([marked(memory) for memory in self.memories], self.next_cursor)
+        return told([marked(each, each.content) for each in self.memories], self.next_cursor)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryHeads(Remembered):
-    memories: list[MemoryHead]
-    next_cursor: str = Field(default="", description="For further ones; empty when there are none.")
+    memories: tuple[MemoryHead, ...]
+    next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
         return told([line_of(memory) for memory in self.memories], self.next_cursor, by="\n")
@@ -91,13 +97,9 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
     try:
         hits = caller.memories(report).query(query, with_shared=asked.shared)[offset:]
     except NoIndex as nothing:
-        return Memories(memories=[], notices=[nothing.message])
-    found = [
-        text_of(hit.agent, hit.found, score=hit.score, content=hit.found.memory.content)
-        for hit in hits
-    ]
-    shown = _within(found[: asked.top_k], asked.max_tokens)
-    return Memories(memories=shown, next_cursor=_next(offset, shown, found))
+        return Memories(memories=(), notices=(nothing.message,))
+    shown = _within(hits[: asked.top_k], asked.max_tokens)
+    return Memories(memories=shown, next_cursor=_next(offset, shown, hits))
 
 
 class QueryMemories(Filtered):
@@ -115,8 +117,8 @@ class QueryMemories(Filtered):
 def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> MemoryHeads:
     """List memories by what they are: category, tags, age, author, status. Needs no text."""
     wanted = asked.filter(
-        updated_after=past_moment(asked.updated_after),
-        updated_before=past_moment(asked.updated_before),
+        updated_after=past_moment(asked.updated_after, now_ms=system_clock()),
+        updated_before=past_moment(asked.updated_before, now_ms=system_clock()),
         source=asked.source,
         statuses=(asked.status,) if asked.status else (),
         with_expired=asked.outdated,
@@ -131,9 +133,8 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
         offset=offset,
     )
     found = _listed(caller, listed, report, with_shared=asked.shared)
-    heads = [head_of(agent, memory) for agent, memory in found]
-    shown = heads[: asked.limit]
-    return MemoryHeads(memories=shown, next_cursor=_next(offset, shown, heads))
+    shown = found[: asked.limit]
+    return MemoryHeads(memories=_heads(shown), next_cursor=_next(offset, shown, found))
 
 
 class GetRecentMemories(Filtered):
@@ -148,10 +149,7 @@ def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Report
     listed = MemoryList(
         filter=asked.filter(), limit=asked.limit + 1, offset=offset, without_pages=True
     )
-    found = [
-        text_of(agent, stored, content=stored.memory.content)
-        for agent, stored in _listed(caller, listed, report, with_shared=asked.shared)
-    ]
+    found = _listed(caller, listed, report, with_shared=asked.shared)
     shown = _within(found[: asked.limit], asked.max_tokens)
     return Memories(memories=shown, next_cursor=_next(offset, shown, found))
 
@@ -165,18 +163,11 @@ class ListMemories(Arguments):
     cursor: str = Field(default="", description="next_cursor of the result before.")
 
 
-class Category(BaseModel):
-    path: str
-    description: str
-    memories: int = Field(description="In it, not below it.")
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listing(Remembered):
-    categories: list[Category] = Field(description="Those below this one.")
-    memories: list[MemoryHead] = Field(description="Those in this category itself.")
-    next_cursor: str = Field(
-        default="", description="For further memories; empty when there are none."
-    )
+    categories: Annotated[tuple[Category, ...], about("Those below this one.")]
+    memories: Annotated[tuple[MemoryHead, ...], about("Those in this category itself.")]
+    next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
         categories = [
@@ -194,22 +185,22 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     try:
         below = f"{category}/" if category else ""
         categories = [
-            Category(path=row.path, description=row.description, memories=row.memories)
-            for row in remembered.categories()
-            if row.path.startswith(below) and row.path != category
+            each
+            for each in remembered.categories()
+            if each.path.startswith(below) and each.path != category
         ]
-        stored = remembered.list(
+        found = remembered.list(
             MemoryList(
                 filter=MemoryFilter(category=category or None), sort=Sort.PATH, is_descending=False
             )
         )
     except NoIndex as nothing:
-        return Listing(categories=[], memories=[], notices=[nothing.message])
-    here = [head_of(name, each) for name, each in stored if each.memory.category == category]
+        return Listing(categories=(), memories=(), notices=(nothing.message,))
+    here = [each for each in found if each.category == category]
     shown = here[offset : offset + asked.limit]
     return Listing(
-        categories=[] if offset else categories,
-        memories=shown,
+        categories=() if offset else tuple(categories),
+        memories=_heads(shown),
         next_cursor=_next(offset, shown, here[offset:]),
     )
 
@@ -223,43 +214,53 @@ class GetMemory(Arguments):
     max_tokens: int = Field(default=6000, ge=1, description="What is longer is cut after a line.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WholeMemory(Remembered):
-    memory: MemoryText
-    created_at: str
-    source: str = Field(description="Who wrote it.")
-    hash: str = Field(description="For update_memory: if_hash.")
-    evidence: list[str]
-    links: list[str]
-    superseded_by: list[str]
-    next_start_line: int = Field(default=0, description="Where to go on; 0 when nothing was cut.")
+    memory: Memory
+    next_start_line: Annotated[int, about("Where to go on; 0 when nothing was cut.")] = 0
+    uri: str
 
     def text(self) -> str:
         cut = f"cut: go on with start_line {self.next_start_line}" if self.next_start_line else ""
-        return told([marked(self.memory), *([cut] if cut else [])], "")
+        shown = marked(self.memory, self.memory.content)
+        return told([shown, *([cut] if cut else [])], "")
 
 
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
     """Read one memory, whole."""
-    name, stored = caller.memories(report, shared=asked.shared).get(asked.path)
-    memory = stored.memory
+    memory = caller.memories(report, shared=asked.shared).get(asked.path)
     lines = memory.content.split("\n")
     content, last = lines_within(lines, asked.start_line, len(lines), asked.max_tokens)
-    targets = [(relation.value, target) for relation, target in memory.relations]
     return WholeMemory(
-        memory=text_of(name, stored, content=content),
-        created_at=iso_utc(memory.created_at),
-        source=memory.source,
-        hash=memory.file_hash,
-        evidence=[target for key, target in targets if key == "evidence"],
-        links=[target for key, target in targets if key == "links"],
-        superseded_by=[target for key, target in targets if key == "superseded_by"],
+        memory=replace(memory, content=content),
         next_start_line=last + 1 if last < len(lines) else 0,
+        uri=memory_uri(memory.agent, memory.path),
     )
+
+
+def marked(memory: MemoryHead, content: str) -> str:
+    """The `content` of `memory` between marks that it cannot end."""
+    tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
+    head = as_name(f"{memory.path} {_marks(memory)}{tags}")
+    return f"<memory {head}>\n{quoted(content)}\n</memory>"
+
+
+def line_of(memory: MemoryHead) -> str:
+    return quoted_line(f"{memory.path}  {_marks(memory)}  {memory.title}")
+
+
+def _marks(memory: MemoryHead) -> str:
+    shared = " (shared)" if memory.shared else ""
+    return f"{memory.updated_at[:10]}{shared}{' OUTDATED' if memory.is_outdated else ''}"
+
+
+def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:
+    return tuple(told_as(MemoryHead, memory) for memory in found)
 
 
 def _listed(
     caller: Caller, wanted: MemoryList, report: Reporter, *, with_shared: bool
-) -> list[tuple[str, StoredMemory]]:
+) -> list[Memory]:
     try:
         return caller.memories(report).list(wanted, with_shared=with_shared)
     except NoIndex as nothing:
@@ -267,14 +268,17 @@ def _listed(
         return []
 
 
-def _within(found: Sequence[MemoryText], max_tokens: int) -> list[MemoryText]:
-    shown = within_tokens(found, max_tokens, characters=lambda memory: len(memory.content))
-    if len(shown) != 1:
-        return shown
-    first = shown[0]  # which may be too long by itself
-    content, _ = lines_within(first.content.split("\n"), 1, None, max_tokens)
-    return [first.model_copy(update={"content": content})]
+def _within(found: Sequence[Memory | MemoryHit], max_tokens: int) -> tuple[MemoryText, ...]:
+    """The first of `found`, and as many of the others as fit with all they say."""
+    shown = [
+        told_as(MemoryText, memory, uri=memory_uri(memory.agent, memory.path))
+        for memory in within_tokens(found, max_tokens, characters=lambda each: len(each.content))
+    ]
+    if len(shown) == 1:  # which may be too long by itself
+        content, _ = lines_within(shown[0].content.split("\n"), 1, None, max_tokens)
+        shown = [replace(shown[0], content=content)]
+    return tuple(shown)
 
 
-def _next(offset: int, shown: Sequence[T], found: Sequence[T]) -> str:
+def _next(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
     return cursor_at(offset + len(shown)) if len(shown) < len(found) else ""

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.paths import SHARED
+from memory_sidecar.core.results import about
+from memory_sidecar.core.times import coming_moment, duration
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.memory_shapes import DATA, quoted_line
-from memory_sidecar.mcp.tool import Arguments, Result
+from memory_sidecar.mcp.quoting import DATA, quoted_line
+from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import memory_uri
-from memory_sidecar.memories.draft import Draft, parse_age, parse_expiry
-from memory_sidecar.memories.handlers import Remembered as Change
+from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.prune import PruneRule
-from memory_sidecar.memories.write import Changes
+from memory_sidecar.memories.results import Doomed, NearDuplicate, Remembered, told_as
 
+BATCH = about("What the user passes to `memory-sidecar restore --batch`.")
 NEVER = "never"
 _SHARED = "With all agents, not yours alone."
 
 
-class NearlyTheSame(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed(Answer):
     path: str
-    summary: str
-    cosine: float
-
-
-class Changed(Result):
-    path: str
-    agent: str = Field(description="Whose it is now: yours, or `shared`.")
+    agent: Annotated[str, about("Whose it is now: yours, or `shared`.")]
     created: bool
     changed: bool
-    hash: str = Field(description="For a later update_memory: if_hash.")
-    near_duplicates: list[NearlyTheSame] = Field(description="Consider updating one of them.")
+    hash: Annotated[str, about("For a later update_memory: if_hash.")]
+    near_duplicates: Annotated[tuple[NearDuplicate, ...], about("Consider updating one of them.")]
     uri: str
 
     def text(self) -> str:
@@ -71,7 +71,7 @@ def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Change
         tags=tuple(asked.tags),
         summary=asked.summary,
         source=f"agent:{caller.agent}",
-        expires_at=parse_expiry(asked.expires, now_ms=system_clock()) if asked.expires else None,
+        expires_at=coming_moment(asked.expires, now_ms=system_clock()),
         evidence=tuple(asked.evidence),
         links=tuple(asked.links),
         supersedes=tuple(asked.supersedes),
@@ -106,13 +106,13 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         content=asked.content or None,
         summary=asked.summary or None,
         status=asked.status or None,
-        expires_at=parse_expiry(expires, now_ms=system_clock()) if expires else None,
+        expires_at=coming_moment(expires, now_ms=system_clock()),
         never_expires=asked.expires == NEVER,
-        is_pinned=asked.pinned,
-        add_tags=tuple(asked.add_tags),
+        pinned=asked.pinned,
+        tags=tuple(asked.add_tags),
         remove_tags=tuple(asked.remove_tags),
-        add_evidence=tuple(asked.add_evidence),
-        add_links=tuple(asked.add_links),
+        evidence=tuple(asked.add_evidence),
+        links=tuple(asked.add_links),
         supersedes=tuple(asked.supersedes),
     )
     memories = caller.memories(report, shared=asked.shared)
@@ -129,9 +129,10 @@ class RemoveMemory(Arguments):
     shared: bool = Field(default=False, description="One that all agents share.")
 
 
-class Removed(Result):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed(Answer):
     path: str
-    batch: str = Field(description="What the user passes to `memory-sidecar restore --batch`.")
+    batch: Annotated[str, BATCH]
 
     def text(self) -> str:
         return f"removed {self.path}; `memory-sidecar restore {self.path}` brings it back"
@@ -140,8 +141,8 @@ class Removed(Result):
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Removed:
     """Take a memory that is wrong or useless away, into the archive."""
     memories = caller.memories(report, shared=asked.shared)
-    archived = memories.remove(asked.path, if_hash=asked.if_hash)
-    return Removed(path=asked.path, batch=archived.batch if archived else "")
+    removed = memories.remove(asked.path, if_hash=asked.if_hash)
+    return Removed(path=removed.path, batch=removed.batch or "")
 
 
 class MoveMemory(Arguments):
@@ -152,8 +153,7 @@ class MoveMemory(Arguments):
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
     """Give a memory another name or category. Links of others to it follow."""
-    _, moved = caller.memories(report, shared=asked.shared).move(asked.path, asked.to)
-    return _changed(moved)
+    return _changed(caller.memories(report, shared=asked.shared).move(asked.path, asked.to))
 
 
 class PruneMemories(Arguments):
@@ -167,16 +167,11 @@ class PruneMemories(Arguments):
     )
 
 
-class Doomed(BaseModel):
-    path: str
-    summary: str
-    reason: str
-
-
-class Pruned(Result):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned(Answer):
     dry_run: bool
-    memories: list[Doomed]
-    batch: str = Field(description="What the user passes to `memory-sidecar restore --batch`.")
+    memories: tuple[Doomed, ...]
+    batch: Annotated[str, BATCH]
 
     def text(self) -> str:
         verb = "would be archived" if self.dry_run else "archived"
@@ -194,34 +189,12 @@ def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pr
         category=asked.category or None,
         expired=asked.expired,
         superseded=asked.superseded,
-        unused_since=system_clock() - parse_age(asked.unused_for) if asked.unused_for else None,
+        unused_since=system_clock() - duration(asked.unused_for) if asked.unused_for else None,
         weaker_than=asked.weaker_than,
     )
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
-    return Pruned(
-        dry_run=asked.dry_run,
-        memories=[
-            Doomed(
-                path=each.memory.memory.path,
-                summary=each.memory.memory.summary,
-                reason=each.reason,
-            )
-            for each in pruned.doomed
-        ],
-        batch=pruned.archived[0].batch if pruned.archived else "",
-    )
+    return told_as(Pruned, pruned, batch=pruned.batch or "")
 
 
-def _changed(change: Change) -> Changed:
-    return Changed(
-        path=change.path,
-        agent=change.agent,
-        created=change.written.is_new,
-        changed=bool(change.written.changed),
-        hash=change.written.file.hash,
-        near_duplicates=[
-            NearlyTheSame(path=near.path, summary=near.summary, cosine=round(near.cosine, 4))
-            for near in change.near
-        ],
-        uri=memory_uri(change.agent, change.path),
-    )
+def _changed(change: Remembered) -> Changed:
+    return told_as(Changed, change, uri=memory_uri(change.agent, change.path))

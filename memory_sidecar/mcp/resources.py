@@ -14,8 +14,9 @@ from memory_sidecar.core.errors import NoIndex, NotFound, one_line
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.memory_shapes import marked, shown_summary, text_of, told
+from memory_sidecar.mcp.memories import marked
 from memory_sidecar.mcp.paging import cursor_at, offset_of
+from memory_sidecar.mcp.quoting import told
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.model import MemoryList
 
@@ -50,12 +51,12 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
     return types.ListResourcesResult(
         resources=[
             types.Resource(
-                name=stored.memory.path,
-                uri=memory_uri(agent, stored.memory.path),
-                description=mask_credentials(one_line(shown_summary(stored.memory)))[0],
+                name=memory.path,
+                uri=memory_uri(memory.agent, memory.path),
+                description=mask_credentials(one_line(memory.title))[0],
                 mime_type=MARKDOWN,
             )
-            for agent, stored in found[:PAGE]
+            for memory in found[:PAGE]
         ],
         next_cursor=cursor_at(offset + PAGE) if len(found) > PAGE else None,
     )
@@ -87,8 +88,8 @@ def _memory(caller: Caller, owner: str, path: str) -> str:
     if owner not in (caller.agent, SHARED):
         raise NotFound(f"{caller.agent} cannot read memories of {owner}")
     memories = caller.memories(Silent(), shared=owner == SHARED)
-    name, stored = memories.get(path, with_shared=False)
-    return told([marked(text_of(name, stored, content=stored.memory.content))], "")
+    memory = memories.get(path, with_shared=False)
+    return told([marked(memory, memory.content)], "")
 
 
 def _file(caller: Caller, source: str, path: str) -> str:

@@ -12,8 +12,8 @@ from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.memory_shapes import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
+from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.session_shapes import (
     Ended,
     Said,

@@ -20,17 +20,9 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import Directory
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
+from memory_sidecar.memories.results import Archived
 
 HOUR_MS = 3_600_000  # after which a writer that left a temporary file has surely crashed
-
-
-@dataclass(frozen=True, slots=True)
-class Archived:
-    """A memory in the archive."""
-
-    batch: str
-    directory: str
-    path: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,9 @@ from memory_sidecar.memories.files import (
     memory_id,
     memory_of,
 )
-from memory_sidecar.memories.model import Memory, Relation, address, estimate_tokens
+from memory_sidecar.memories.model import OWN_DIRECTORY, IndexedMemory, Relation, address
 from memory_sidecar.memories.names import CATEGORY_FILE
 from memory_sidecar.memories.store import (
-    OWN_DIRECTORY,
     CategoryDocument,
     MemoryChunk,
     MemoryDocument,
@@ -139,10 +138,10 @@ class MemoryBuilder:
     def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:
         mtime_ms = file.mtime_ns // 1_000_000
         read = memory_of(page, mtime_ms=mtime_ms)
-        memory = self._as_memory(file, page, read, content_hash)
-        chunks = _chunks(memory, read.body_line + _blank_lines_before(page.body))
+        memory = self._indexed(file, page, read, content_hash)
+        chunks = _chunks(read, read.body_line + _blank_lines_before(page.body))
         # A page that tells its times is the same memory whenever it was copied here.
-        times_told = {memory.created_at, memory.updated_at}.isdisjoint({mtime_ms})
+        times_told = mtime_ms not in (memory.page.created_at, memory.page.updated_at)
         return MemoryDocument(
             source=self._directory.name,
             file=file,
@@ -154,9 +153,9 @@ class MemoryBuilder:
             words=tuple(MemoryWords.of(memory, chunk) for chunk in chunks),
         )
 
-    def _as_memory(
+    def _indexed(
         self, file: SourceFile, page: Page, read: MemoryPage, content_hash: str
-    ) -> Memory:
+    ) -> IndexedMemory:
         atom = atom_facts(file.path, page.meta)
         status = atom.status if atom else read.status.lower()
         standing = STANDINGS.get(status, Standing.ACTIVE)
@@ -165,24 +164,14 @@ class MemoryBuilder:
         updated_at = read.updated_at
         if atom and read.tells_creation and not read.tells_update:
             updated_at = read.created_at  # its file is written anew whenever its reads are counted
-        memory = Memory(
-            path=self._address(file.path),
-            memory_id=memory_id(self._owner, file.path),
-            file_hash=content_hash,
+        memory = IndexedMemory(
+            path=address(self._directory.name, file.path),
+            id=memory_id(self._owner, file.path),
+            hash=content_hash,
             category=category_of(file.path),
-            content=read.content,
-            token_estimate=estimate_tokens(read.content),
-            created_at=read.created_at,
-            updated_at=updated_at,
-            tags=read.tags,
-            source=read.source,
-            summary=read.summary,
-            expires_at=read.expires_at,
-            status=status,
+            page=replace(read, status=status, updated_at=updated_at),
             standing=standing.value,
-            is_pinned=read.pinned,
             relations=tuple(self._relations(file.path, read)),
-            problem=read.problem,
             declared_id=text_of(page.meta.get("id")),
         )
         if atom is None:
@@ -213,7 +202,7 @@ class MemoryBuilder:
                 yield relation, self._atom_address(path, target) or target
 
     def _address(self, path: str) -> str:
-        return address(self._directory.name, path, own=OWN_DIRECTORY)
+        return address(self._directory.name, path)
 
     def _memory_address(self, target: str) -> str:
         with_suffix = target if target.lower().endswith(".md") else f"{target}.md"
@@ -238,19 +227,19 @@ def _page_of(data: bytes) -> Page:
         return replace(page, problem=page.problem or f"byte {error.start}: not UTF-8")
 
 
-def _chunks(memory: Memory, first_line: int) -> tuple[MemoryChunk, ...]:
+def _chunks(page: MemoryPage, first_line: int) -> tuple[MemoryChunk, ...]:
     """The content cut at its headings, with lines as counted in the file.
 
     A memory that only has a summary is that summary.
     """
-    if not memory.content:
-        text = memory.summary
+    if not page.content:
+        text = page.summary
         return (MemoryChunk(text, "", "", first_line, first_line),) if text else ()
-    chunks = chunk_text(GENERATED_LIST.sub(_same_lines, memory.content), "markdown")
+    chunks = chunk_text(GENERATED_LIST.sub(_same_lines, page.content), "markdown")
     return tuple(
         MemoryChunk(
             text=chunk.code,
-            context=_context(memory, chunk.code, chunk.scope, is_first=number == 0),
+            context=_context(page, chunk.code, chunk.scope, is_first=number == 0),
             heading=chunk.scope,
             start_line=chunk.start_line + first_line - 1,
             end_line=chunk.end_line + first_line - 1,
@@ -264,9 +253,9 @@ def _same_lines(found: re.Match[str]) -> str:
     return "\n" * found.group().count("\n")
 
 
-def _context(memory: Memory, text: str, heading: str, *, is_first: bool) -> str:
+def _context(page: MemoryPage, text: str, heading: str, *, is_first: bool) -> str:
     """What the text is about, where it does not say so itself."""
-    about = memory.summary if is_first else heading or memory.summary
+    about = page.summary if is_first else heading or page.summary
     return "" if about in text else about
 
 

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
-from memory_sidecar.memories.archive import Archive, Archived
+from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import Directory, MemoryFile
 from memory_sidecar.memories.names import CATEGORY_FILE, MEMORY_SUFFIX, check_category
+from memory_sidecar.memories.results import Archived, Described
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A category with its page."""
-
-    category: str
-    description: str
-    is_new: bool
-    page: str  # the path of its page
-
-
-def create(directory: Directory, category: str, description: str, *, now_ms: int) -> Described:
+def create(
+    directory: Directory, category: str, description: str, *, now_ms: int
+) -> tuple[Described, str]:
     """Make a category, with its description if that is not "".
 
-    One that is there stays as it is. Raises Conflict for one that is described otherwise.
+    Returns the path of its page, too. One that is there stays as it is. Raises Conflict for one
+    that is described otherwise.
     """
     category = check_category(category)
     if not category:
@@ -40,11 +32,16 @@ def create(directory: Directory, category: str, description: str, *, now_ms: int
                 f"{category} is described already: {there}",
                 hint=f"`memory-sidecar category describe {category} TEXT` changes that",
             )
-        return Described(category, there, False, page.path)
+        return Described(category, there, created=False), page.path
 
 
-def describe(directory: Directory, category: str, description: str, *, now_ms: int) -> Described:
-    """Say what a category is for. Raises NotFound where it has neither folder nor page."""
+def describe(
+    directory: Directory, category: str, description: str, *, now_ms: int
+) -> tuple[Described, str]:
+    """Say what a category is for, on the page whose path is returned, too.
+
+    Raises NotFound where it has neither folder nor page.
+    """
     category = check_category(category)
     with directory.changing():
         if category and not directory.has_folder(category):
@@ -118,17 +115,17 @@ def _page_path(category: str) -> str:
 
 def _write(
     directory: Directory, category: str, page: MemoryFile | None, description: str, now_ms: int
-) -> Described:
+) -> tuple[Described, str]:
     description = description.strip()
     body = f"{description}\n" if description else ""
     if page is None:
         meta = {"created_at": iso_utc(now_ms)}
         page = directory.create(_page_path(category), new_page(meta, body))
-        return Described(category, description, True, page.path)
+        return Described(category, description, created=True), page.path
     if isinstance(parse_page(page.text).meta.get("description"), str):
         text = edit_page(page.text, {"description": description or None})
     else:
         text = with_body(page.text, body)
     if text != page.text:
         directory.replace(page, text)
-    return Described(category, description, False, page.path)
+    return Described(category, description, created=False), page.path

@@ -48,6 +48,12 @@ class MemoryPage:
         return self.expires_at is not None and self.expires_at <= now_ms
 
 
+_RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
+_OF_THE_FILE = ("shared_from", "body_line", "tells_creation", "tells_update")
+NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])
+"""Fields that are no column of the memory's row; a new one is a column of the same name."""
+
+
 def read_memory(text: str, *, mtime_ms: int) -> MemoryPage:
     """Never raises. `mtime_ms` stands in for the times that the page does not tell."""
     return memory_of(parse_page(text), mtime_ms=mtime_ms)

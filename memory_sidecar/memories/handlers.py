@@ -8,59 +8,56 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NoIndex, UsageError
+from memory_sidecar.core.results import rounded
 from memory_sidecar.disk.access_log import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories import categories
-from memory_sidecar.memories.archive import Archive, Archived
-from memory_sidecar.memories.categories import Described
+from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import Directory
-from memory_sidecar.memories.draft import Draft
-from memory_sidecar.memories.files import memory_id
-from memory_sidecar.memories.lookup import (
-    CategoryRow,
-    Neighbour,
-    files_naming,
-    files_saying,
-    list_categories,
-    neighbours,
+from memory_sidecar.memories.draft import Changes, Draft
+from memory_sidecar.memories.files import category_of, memory_id, tags_by_key
+from memory_sidecar.memories.lookup import files_naming, files_saying, list_categories, neighbours
+from memory_sidecar.memories.model import (
+    OWN_DIRECTORY,
+    MemoryFilter,
+    MemoryList,
+    StoredMemory,
+    address,
+    parse_address,
 )
-from memory_sidecar.memories.model import MemoryFilter, MemoryList, address, parse_address
-from memory_sidecar.memories.move import Moved, move, share
+from memory_sidecar.memories.move import move as move_file
+from memory_sidecar.memories.move import share
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
-from memory_sidecar.memories.prune import Doomed, PruneRule, doomed
+from memory_sidecar.memories.prune import PruneRule, doomed
 from memory_sidecar.memories.recall import Recall
-from memory_sidecar.memories.store import MEMORY_CHUNKS, OWN_DIRECTORY
-from memory_sidecar.memories.write import Changes, Written, store, stored_content, update
+from memory_sidecar.memories.results import (
+    Archived,
+    Category,
+    CategoryDeleted,
+    Described,
+    Doomed,
+    Moved,
+    NearDuplicate,
+    Pruned,
+    Remembered,
+    Removed,
+    Restored,
+    told_as,
+)
+from memory_sidecar.memories.store import MEMORY_CHUNKS
+from memory_sidecar.memories.write import Written, store, stored_content, update
 
 NEAR_DUPLICATE = 0.93
 """Cosine from which on two memories are taken to say the same."""
 
 MAX_NEIGHBOURS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """A memory after a change."""
-
-    agent: str
-    memory_id: int
-    path: str  # its address
-    written: Written
-    near: tuple[Neighbour, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What a rule applied to, and where it went: nowhere in a dry run."""
-
-    doomed: tuple[Doomed, ...]
-    archived: tuple[Archived, ...]
 
 
 class Memories(Recall):
@@ -99,42 +96,44 @@ class Memories(Recall):
         written = update(directory, file, changes, now_ms=self._agent.clock(), if_hash=if_hash)
         return self._remembered(directory.name, written)
 
-    def remove(self, path: str, *, if_hash: str = "", for_good: bool = False) -> Archived | None:
+    def remove(self, path: str, *, if_hash: str = "", for_good: bool = False) -> Removed:
         """Move the memory at `path` to the archive, or delete it `for_good`.
 
         Raises NotFound and Conflict.
         """
         directory, file = self._parsed(path)
         if for_good:
-            gone, archived = directory.remove(file, if_hash=if_hash), None
+            gone, batch = directory.remove(file, if_hash=if_hash), None
         else:
             now = self._agent.clock()
             archived = self._archive.remove(directory, file, now_ms=now, if_hash=if_hash)
-            gone = archived.path
+            gone, batch = archived.path, archived.batch
         self._take_up(directory.name, [gone])
-        return archived
+        return Removed(self._agent.name, path, removed=True, batch=batch)
 
-    def move(self, path: str, to: str) -> tuple[Moved, Remembered]:
+    def move(self, path: str, to: str) -> Moved:
         """Rename the memory at `path`, or move it to the category `to` with `/` at its end.
 
         Its reads go along, and so do the links of others to it. Raises NotFound and Conflict.
         """
         directory, file = self._parsed(path)
-        target, name = parse_address(to, own=OWN_DIRECTORY)
+        target, name = parse_address(to)
         if target != directory.name and ":" in to:
             raise UsageError(
                 "a memory cannot be moved to another knowledge directory",
                 hint="store it there, or `memory-sidecar share` it with all agents",
             )
-        moved = move(
+        moved = move_file(
             directory, file, name, linking=self._files_naming(directory.name, check_path(file))
         )
         if moved.changed:
-            old, new = (_address(directory.name, each) for each in (moved.old, moved.file.path))
+            old, new = (address(directory.name, each) for each in (moved.old, moved.file.path))
             paths = self._agent.paths
             log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
+        relinked = tuple(each for each in moved.changed if each not in (moved.old, moved.file.path))
         written = Written(moved.file, False, moved.changed)
-        return moved, replace(self._remembered(directory.name, written), near=())
+        remembered = self._remembered(directory.name, written, finds_near=False)
+        return told_as(Moved, remembered, moved_from=moved.old, relinked=relinked)
 
     def share(
         self,
@@ -174,14 +173,24 @@ class Memories(Recall):
         Raises NoIndex where nothing was ever stored.
         """
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
-        known = [row for _, row in self.list(everything)]
-        chosen = doomed((row for row in known if not row.memory.kind), rule)
-        return Pruned(tuple(chosen), () if dry_run else tuple(self._archived(chosen)))
+        known = [each for each in self._listed(everything) if not each.memory.kind]
+        chosen = doomed(known, rule)
+        taken = [] if dry_run else self._archived([each for each, _ in chosen])
+        return Pruned(
+            agent=self._agent.name,
+            dry_run=dry_run,
+            memories=tuple(
+                told_as(Doomed, each.memory, reason=reason, strength=rounded(each.strength))
+                for each, reason in chosen
+            ),
+            archived=len(taken),
+            batch=taken[0].batch if taken else None,
+        )
 
-    def _archived(self, chosen: Sequence[Doomed]) -> list[Archived]:
-        by_directory: dict[str, list[Doomed]] = {OWN_DIRECTORY: []}
+    def _archived(self, chosen: Sequence[StoredMemory]) -> list[Archived]:
+        by_directory: dict[str, list[StoredMemory]] = {OWN_DIRECTORY: []}
         for each in chosen:
-            by_directory.setdefault(each.memory.directory, []).append(each)
+            by_directory.setdefault(each.directory, []).append(each)
         now = self._agent.clock()
         taken: list[Archived] = []
         for name, those in by_directory.items():
@@ -189,7 +198,7 @@ class Memories(Recall):
             if not directory.root.is_dir():
                 self._reporter.notice(f"{directory.root} is not there: left as it is")
                 continue
-            seen = [(each.memory.file, each.memory.memory.file_hash) for each in those]
+            seen = [(each.file, each.memory.hash) for each in those]
             archived = self._archive.take_unchanged(directory, seen, now_ms=now)
             self._take_up(name, [each.path for each in archived])
             taken += archived
@@ -199,29 +208,29 @@ class Memories(Recall):
         """What can be restored, the latest first."""
         return self._archive.all()
 
-    def restore(self, paths: Sequence[str], *, batch: str = "") -> list[str]:
+    def restore(self, paths: Sequence[str], *, batch: str = "") -> Restored:
         """Put archived memories back, the latest version of each of `paths`, or all of `batch`.
 
-        Returns their addresses. Raises NotFound, and Conflict where another text is there.
+        Raises NotFound, and Conflict where another text is there.
         """
         if paths:
-            parsed = [parse_address(path, own=OWN_DIRECTORY) for path in paths]
+            parsed = [parse_address(path) for path in paths]
             wanted = [self._archive.latest(name, file, batch=batch) for name, file in parsed]
         else:
             wanted = self._archive.batch(batch)
         by_directory: dict[str, list[Archived]] = defaultdict(list)
         for each in dict.fromkeys(wanted):
             by_directory[each.directory].append(each)
-        restored = []
+        restored: list[str] = []
         for name, those in by_directory.items():
             files = self._archive.give_back(self._directory(name), those)
             self._take_up(name, files)
-            restored += [_address(name, file) for file in files]
-        return restored
+            restored += [address(name, file) for file in files]
+        return Restored(self._agent.name, tuple(restored))
 
     # Categories: read from the database, changed in the agent's own files
 
-    def categories(self) -> list[CategoryRow]:
+    def categories(self) -> list[Category]:
         """Every category of the agent. Raises NoIndex where nothing was ever stored."""
         name = self._agent.name
         if not self._agent.exists:
@@ -243,11 +252,11 @@ class Memories(Recall):
             refuse_credentials({"category": category, "description": description})
         change = categories.create if creates else categories.describe
         now = self._agent.clock()
-        described = change(self._directory(OWN_DIRECTORY), category, description, now_ms=now)
-        self._take_up(OWN_DIRECTORY, [described.page])
+        described, page = change(self._directory(OWN_DIRECTORY), category, description, now_ms=now)
+        self._take_up(OWN_DIRECTORY, [page])
         return described
 
-    def delete_category(self, category: str, *, with_memories: bool) -> list[Archived]:
+    def delete_category(self, category: str, *, with_memories: bool) -> CategoryDeleted:
         """See `memories.categories.delete`."""
         taken, folder = categories.delete(
             self._directory(OWN_DIRECTORY),
@@ -257,13 +266,13 @@ class Memories(Recall):
             now_ms=self._agent.clock(),
         )
         self._take_up(OWN_DIRECTORY, [folder])
-        return taken
+        return CategoryDeleted(category, len(taken), taken[0].batch if taken else None)
 
     # How
 
     def _parsed(self, path: str) -> tuple[Directory, str]:
         """The directory that an address names, and the path in it. Raises NotFound."""
-        name, file = parse_address(path, own=OWN_DIRECTORY)
+        name, file = parse_address(path)
         return self._directory(name), file
 
     def _directory(self, name: str) -> Directory:
@@ -280,19 +289,33 @@ class Memories(Recall):
         if files:
             self._agent.take_up(files, reporter=self._reporter, directory=directory)
 
-    def _remembered(self, directory: str, written: Written) -> Remembered:
+    def _remembered(
+        self, directory: str, written: Written, *, finds_near: bool = True
+    ) -> Remembered:
         self._take_up(directory, written.changed)
-        path = _address(directory, written.file.path)
+        file, page = written.file, written.file.page
+        path = address(directory, file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
         return Remembered(
+            id=memory_id(owner, file.path),
             agent=self._agent.name,
-            memory_id=memory_id(owner, written.file.path),
+            category=category_of(file.path),
             path=path,
-            written=written,
-            near=self._near(path) if written.changed else (),
+            created=written.is_new,
+            changed=bool(written.changed),
+            hash=file.hash,
+            tags=tags_by_key(page.tags),
+            tag_list=page.tags,
+            summary=page.summary,
+            created_at=iso_utc(page.created_at),
+            updated_at=iso_utc(page.updated_at),
+            expires_at=None if page.expires_at is None else iso_utc(page.expires_at),
+            pinned=page.pinned,
+            supersedes=page.supersedes,
+            near_duplicates=self._near(path) if written.changed and finds_near else (),
         )
 
-    def _near(self, path: str) -> tuple[Neighbour, ...]:
+    def _near(self, path: str) -> tuple[NearDuplicate, ...]:
         data = self._agent.data.open()
         with data.reading() as connection:
             found = neighbours(
@@ -302,7 +325,7 @@ class Memories(Recall):
                 at_least=NEAR_DUPLICATE,
                 limit=MAX_NEIGHBOURS,
             )
-        return tuple(found)
+        return tuple(replace(each, cosine=round(each.cosine, 4)) for each in found)
 
     def _files_saying(self, draft: Draft, directory: str) -> list[str]:
         """Where the same content lies, whatever its file is called."""
@@ -315,13 +338,8 @@ class Memories(Recall):
     def _files_naming(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:
             return []
-        path = _address(directory, file)
+        path = address(directory, file)
         path = path if path.endswith(MEMORY_SUFFIX) else path + MEMORY_SUFFIX
         names = [path, path.removesuffix(MEMORY_SUFFIX)]
         with self._agent.up_to_date(self._reporter).reading() as connection:
             return files_naming(connection, directory, names)
-
-
-def _address(directory: str, file: str) -> str:
-    """How the memory in `file` of a directory is shown and named."""
-    return address(directory, file, own=OWN_DIRECTORY)

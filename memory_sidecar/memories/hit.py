@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from msgspec import UNSET
+
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.paths import SHARED
-from memory_sidecar.memories.model import StoredMemory, estimate_tokens
+from memory_sidecar.core.results import rounded
+from memory_sidecar.memories.model import estimate_tokens
+from memory_sidecar.memories.results import Memory, MemoryHit, told_as
 from memory_sidecar.memories.store import MemoryChunk
 
 NAMED_FROM = 0.9  # the scores that only memories have which the question names
-TITLE_CHARACTERS = 160
 
 
 class Shown(StrEnum):
@@ -24,43 +26,38 @@ class Shown(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryHit:
-    """A ranked memory. `score` lies in 0…1 and falls with rank."""
+class RankedMemory:
+    """A memory with its place among others. `score` lies in 0…1 and falls with rank."""
 
-    agent: str  # whose memory it is
-    found: StoredMemory
+    memory: Memory
     passage: MemoryChunk  # the part that matches best
     score: float
     explanation: Explanation
     text: str
     shown: Shown = Shown.CONTENT
 
-    @property
-    def is_shared(self) -> bool:
-        return self.agent == SHARED
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether something else holds by now."""
-        return self.found.is_superseded or self.found.is_expired
-
-
-def title_of(stored: StoredMemory) -> str:
-    """Its summary, or how it begins, in one line."""
-    memory = stored.memory
-    if memory.summary:
-        return memory.summary
-    first = next(filter(None, (line.strip("#*_> \t") for line in memory.content.split("\n"))), "")
-    return first if len(first) <= TITLE_CHARACTERS else f"{first[:TITLE_CHARACTERS]}…"
+    def told(self, *, explain: bool) -> MemoryHit:
+        """As a hit; its explanation only if that was asked for."""
+        return told_as(
+            MemoryHit,
+            self.memory,
+            content=self.text,
+            relevance=rounded(self.score),
+            shown=self.shown.value,
+            start_line=self.passage.start_line,
+            end_line=self.passage.end_line,
+            heading=self.passage.heading,
+            explain=self.explanation if explain else UNSET,
+        )
 
 
-def within_budget(hits: Sequence[MemoryHit], max_tokens: int | None) -> list[MemoryHit]:
+def within_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[RankedMemory]:
     """As many hits as fit by their summaries, and as much of the best ones as fits then."""
     if max_tokens is None:
         return list(hits)
     left, kept = max_tokens, []
     for hit in hits:
-        title = title_of(hit.found)
+        title = hit.memory.title
         if estimate_tokens(title) > left:
             break
         left -= estimate_tokens(title)
@@ -71,9 +68,9 @@ def within_budget(hits: Sequence[MemoryHit], max_tokens: int | None) -> list[Mem
     return kept
 
 
-def _longer(hit: MemoryHit, left: int) -> MemoryHit:
+def _longer(hit: RankedMemory, left: int) -> RankedMemory:
     """`hit` with all its content, or else its best passage, if `left` tokens more allow that."""
-    texts = ((hit.found.memory.content, Shown.CONTENT), (hit.passage.text, Shown.PASSAGE))
+    texts = ((hit.memory.content, Shown.CONTENT), (hit.passage.text, Shown.PASSAGE))
     for text, shown in texts:
         if estimate_tokens(text) - estimate_tokens(hit.text) <= left:
             return replace(hit, text=text, shown=shown)

@@ -13,22 +13,29 @@ from typing import Any
 
 import numpy as np
 
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.index.vectors import Ids
+from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
     HOT_USES,
-    Memory,
     MemoryFilter,
     MemoryList,
-    Relation,
     Sort,
     StoredMemory,
 )
+from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
+TITLE_CHARACTERS = 160
 
-def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> list[StoredMemory]:
+
+def list_memories(
+    connection: Connection, wanted: MemoryList, *, agent: str, now: int
+) -> list[StoredMemory]:
     """The memories that satisfy the filter, in the order asked for, equal ones by path."""
     condition, values = _condition(wanted.filter, now)
     if wanted.without_pages:
@@ -43,17 +50,14 @@ def list_memories(connection: Connection, wanted: MemoryList, *, now: int) -> li
             values | {"limit": limit, "offset": wanted.offset},
         )
     )
-    found = read_memories(connection, keys, now=now)
+    found = read_memories(connection, keys, agent=agent, now=now)
     return [found[key] for key in keys]
 
 
-def in_order(
-    found: Sequence[tuple[str, StoredMemory]], wanted: MemoryList
-) -> list[tuple[str, StoredMemory]]:
-    """Memories of several databases as one list, each with the name of its agent."""
-    by_path = sorted(found, key=lambda row: (row[1].memory.path, row[0]))
-    value = _SORTED_BY[wanted.sort]
-    return sorted(by_path, key=lambda row: value(row[1]), reverse=wanted.is_descending)
+def in_order(found: Sequence[StoredMemory], wanted: MemoryList) -> list[StoredMemory]:
+    """Memories of several databases as one list."""
+    by_path = sorted(found, key=lambda each: (each.memory.path, each.memory.agent))
+    return sorted(by_path, key=_SORTED_BY[wanted.sort], reverse=wanted.is_descending)
 
 
 def count_memories(connection: Connection, wanted: MemoryFilter, *, now: int) -> int:
@@ -66,27 +70,27 @@ def count_memories(connection: Connection, wanted: MemoryFilter, *, now: int) ->
 
 
 def read_memories(
-    connection: Connection, keys: Sequence[int], *, now: int
+    connection: Connection, keys: Sequence[int], *, agent: str, now: int
 ) -> dict[int, StoredMemory]:
     """The memories with these keys; those that are gone are left out."""
     condition = "key IN (SELECT value FROM json_each(:keys))"
     values = {"keys": json.dumps(list(keys)), "now": now, "today": today(now)}
-    return {stored.key: stored for stored in _read(connection, condition, values)}
+    return {stored.key: stored for stored in _read(connection, agent, condition, values)}
 
 
-def find_memory(connection: Connection, path: str, *, now: int) -> StoredMemory | None:
+def find_memory(connection: Connection, path: str, *, agent: str, now: int) -> StoredMemory | None:
     """The memory at `path`, with or without its `.md`."""
     condition = "path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
     values = {"path": path, "now": now, "today": today(now)}
-    return next(iter(_read(connection, condition, values)), None)
+    return next(iter(_read(connection, agent, condition, values)), None)
 
 
-def find_atoms(connection: Connection, name: str, *, now: int) -> list[StoredMemory]:
+def find_atoms(connection: Connection, name: str, *, agent: str, now: int) -> list[StoredMemory]:
     """The atoms called `EXP-042`, or the one of a project: `shop/EXP-042`. By path."""
     project, _, atom_id = name.rpartition("/")
     condition = "kind <> '' AND atom_id = :id AND :project IN ('', project) ORDER BY path"
     values = {"id": atom_id, "project": project, "now": now, "today": today(now)}
-    return _read(connection, condition, values)
+    return _read(connection, agent, condition, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +183,9 @@ def _condition(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
 _SORTED_BY: dict[Sort, Callable[[StoredMemory], int | float | str]] = {
     Sort.UPDATED: lambda stored: stored.memory.updated_at,
     Sort.CREATED: lambda stored: stored.memory.created_at,
-    Sort.TOKENS: lambda stored: stored.memory.token_estimate,
+    Sort.TOKENS: lambda stored: stored.memory.tokens,
     Sort.STRENGTH: lambda stored: stored.strength,
-    Sort.REFS: lambda stored: stored.uses + stored.memory.refs,
+    Sort.REFS: lambda stored: stored.memory.uses + stored.memory.refs,
     Sort.PATH: lambda stored: stored.memory.path,
 }
 
@@ -195,65 +199,82 @@ _ORDER = {
     Sort.PATH: "path",
 }
 
-_COLUMNS = {
-    "key": "key",
-    "memory_id": "id",
-    "path": "path",
-    "file_hash": "hash",
-    "category": "category",
-    "content": "content",
-    "token_estimate": "token_estimate",
-    "created_at": "created_at",
-    "updated_at": "updated_at",
-    "tags": "tags",
-    "source": "source",
+_EXPRESSIONS = {
+    "stored_at": "created_at",
+    "tokens": "token_estimate",
     "summary": "coalesce(summary, '')",
-    "expires_at": "expires_at",
-    "status": "status",
-    "standing": "standing",
-    "is_pinned": "pinned",
-    "problem": "problem",
-    "declared_id": "declared_id",
-    "kind": "kind",
-    "atom_id": "atom_id",
-    "project": "project",
-    "refs": "refs",
-    "last_ref": "last_ref",
-    "directory": "directory",
-    "file": "file",
     "strength": STRENGTH_SQL,
-    "uses": "uses",
-    "used_at": "used_at",
-    "is_superseded": "standing <> 'active' OR superseded",
-    "is_expired": "expires_at IS NOT NULL AND expires_at <= :now",
+    "superseded": "standing <> 'active' OR superseded",
+    "expired": "expires_at IS NOT NULL AND expires_at <= :now",
+    "touched_at": "max(updated_at, used_at)",
 }
-"""By field of `StoredMemory` and its `Memory`, what it is in SQL."""
+"""What a field of `Memory` or `StoredMemory` is in SQL, if not the column of its name."""
 
-_STORED = {field.name for field in fields(StoredMemory)}
+_MADE_HERE = ("agent", "shared", "title", "tag_list", "relations", "memory")
+_READ = {
+    each.name: _EXPRESSIONS.get(each.name, each.name)
+    for each in (*fields(StoredMemory), *fields(Memory))
+    if each.name not in _MADE_HERE
+}
+_MOMENTS = ("stored_at", "created_at", "updated_at", "expires_at")
+_FLAGS = ("pinned", "superseded", "expired")
+_OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
 
 
-def _read(connection: Connection, condition: str, values: dict[str, Any]) -> list[StoredMemory]:
+def _read(
+    connection: Connection, agent: str, condition: str, values: dict[str, Any]
+) -> list[StoredMemory]:
+    """The memories that satisfy `condition`, as memories of `agent`."""
     rows: list[Any] = connection.execute(
-        f"SELECT {', '.join(_COLUMNS.values())} FROM memories"
+        f"SELECT {', '.join(_READ.values())} FROM memories"
         f" JOIN memory_contents ON memory = key WHERE {condition}",
         values,
     ).fetchall()
-    keys = json.dumps([row[0] for row in rows])
-    relations: dict[int, list[tuple[Relation, str]]] = defaultdict(list)
-    related: list[Any] = connection.execute(
+    found = [dict(zip(_READ, row, strict=True)) for row in rows]
+    relations = _relations(connection, [each["key"] for each in found])
+    return [_stored(each, agent, relations.get(each["key"], {})) for each in found]
+
+
+def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:
+    """By key of a memory, what it names, by relation."""
+    named: dict[int, dict[str, list[str]]] = defaultdict(dict)
+    rows: list[Any] = connection.execute(
         "SELECT memory, relation, target FROM memory_relations"
         " WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, relation, target",
-        (keys,),
+        (json.dumps(keys),),
     ).fetchall()
-    for key, relation, target in related:
-        relations[key].append((Relation(relation), target))
-    return [_stored(row, tuple(relations.get(row[0], ()))) for row in rows]
+    for key, relation, target in rows:
+        named[key].setdefault(relation, []).append(target)
+    return named
 
 
-def _stored(row: Sequence[Any], relations: tuple[tuple[Relation, str], ...]) -> StoredMemory:
-    columns: dict[str, Any] = dict(zip(_COLUMNS, row, strict=True))
-    columns["tags"] = tuple(json.loads(columns["tags"]))
-    for name in ("is_pinned", "is_superseded", "is_expired"):
-        columns[name] = bool(columns[name])
-    stored = {name: columns.pop(name) for name in list(columns) if name in _STORED}
-    return StoredMemory(memory=Memory(**columns, relations=relations), **stored)
+def _stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]]) -> StoredMemory:
+    own = {name: row[name] for name in _OWN}
+    tags = tuple(json.loads(row["tags"]))
+    facts = {name: value for name, value in row.items() if name in _TOLD}
+    facts |= {name: bool(row[name]) for name in _FLAGS}
+    facts |= {name: row[name] if row[name] is None else iso_utc(row[name]) for name in _MOMENTS}
+    facts |= {
+        "agent": agent,
+        "shared": agent == SHARED,
+        "title": title_of(row["summary"], row["content"]),
+        "tags": tags_by_key(tags),
+        "tag_list": tags,
+        "strength": round(row["strength"], 4),
+        "relations": relations,
+    }
+    return StoredMemory(memory=Memory(**facts), **own)
+
+
+_TOLD = {each.name for each in fields(Memory)}
+
+
+def title_of(summary: str, content: str) -> str:
+    """The summary, or how the content begins, in one line."""
+    if summary:
+        return summary
+    first = next(filter(None, (line.strip("#*_> \t") for line in content.split("\n"))), "")
+    if len(first) <= TITLE_CHARACTERS:
+        return first
+    # Masked before it is cut: the half of a secret would no longer look like one.
+    return f"{mask_credentials(first)[0][:TITLE_CHARACTERS]}…"

@@ -6,7 +6,6 @@ The answers are candidates: the caller reads the files, which are the truth.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,28 +13,10 @@ import numpy as np
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.index.vectors import Vector, VectorIndex
 from memory_sidecar.memories.model import estimate_tokens
+from memory_sidecar.memories.results import Category, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 MAX_CANDIDATES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """Another memory that says nearly the same."""
-
-    path: str
-    summary: str
-    cosine: float
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryRow:
-    """A category, described or in use."""
-
-    path: str
-    parent_path: str | None
-    description: str
-    memories: int  # in it, not below it
 
 
 def files_saying(connection: Connection, directory: str, category: str, content: str) -> list[str]:
@@ -63,7 +44,7 @@ def files_naming(connection: Connection, directory: str, paths: Sequence[str]) -
 
 def neighbours(
     connection: Connection, index: VectorIndex, path: str, *, at_least: float, limit: int
-) -> list[Neighbour]:
+) -> list[NearDuplicate]:
     """The memories whose beginning lies as close as `at_least` (cosine) to that of `path`."""
     first = integers(
         connection.execute(
@@ -83,7 +64,7 @@ def neighbours(
 
 def memories_like(
     connection: Connection, index: VectorIndex, vector: Vector, *, at_least: float
-) -> list[Neighbour]:
+) -> list[NearDuplicate]:
     """The memories whose beginning lies as close as `at_least` (cosine) to `vector`."""
     ids, cosines = index.cosines(vector, connection)
     near = np.flatnonzero(cosines >= at_least)
@@ -97,7 +78,7 @@ def memories_like(
             (int(ids[at]),),
         ).get
         if row is not None:
-            found.append(Neighbour(row[0], row[1], min(float(cosines[at]), 1.0)))
+            found.append(NearDuplicate(row[0], row[1], min(float(cosines[at]), 1.0)))
     found.sort(key=lambda each: (-each.cosine, each.path))
     return found
 
@@ -113,14 +94,14 @@ def memory_saying(connection: Connection, text: str) -> str | None:
     return paths[0] if paths else None
 
 
-def list_categories(connection: Connection) -> list[CategoryRow]:
+def list_categories(connection: Connection) -> list[Category]:
     """In the order of their paths."""
     rows: list[Any] = connection.execute(
         "SELECT path, parent_path, coalesce(description, ''),"
         " (SELECT count(*) FROM memories WHERE category = categories.path)"
         " FROM categories ORDER BY path"
     ).fetchall()
-    return [CategoryRow(*row) for row in rows]
+    return [Category(*row) for row in rows]
 
 
 def _column(connection: Connection, sql: str, values: Sequence[object]) -> list[str]:

@@ -1,6 +1,7 @@
-"""A memory as it is indexed and found. Times are epoch milliseconds, paths have `/`.
+"""A memory as it is indexed, asked for and found. Times are epoch milliseconds, paths have `/`.
 
-What its file says is read by `sources.memory_files`, what an atom's path says by `sources.atoms`.
+What its file says is read by `memories.files`, what an atom's path says by `disk.atoms`; as what
+it is told stands in `memories.results`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.memories.files import MemoryPage
+from memory_sidecar.memories.results import Memory
 
 HOT_USES = 5
 COLD_AFTER_MS = 14 * 86_400_000  # without a single use
@@ -25,26 +28,16 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """One Markdown file of a knowledge directory."""
+class IndexedMemory:
+    """One Markdown file of a knowledge directory, as it becomes rows."""
 
     path: str  # unique in its database, see `address`
-    memory_id: int  # what hosts see, 1 … 2³¹-1
-    file_hash: str  # of all its bytes: what `--if-hash` compares
+    id: int  # what hosts see, 1 … 2³¹-1
+    hash: str  # of all its bytes: what `--if-hash` compares
     category: str  # the folder in its directory, "" at the root
-    content: str  # the body, without the blank lines around it
-    token_estimate: int
-    created_at: int
-    updated_at: int
-    tags: tuple[str, ...] = ()  # plain, or `key:value`
-    source: str  # who or what wrote it
-    summary: str = ""
-    expires_at: int | None = None
-    status: str = ""
+    page: MemoryPage  # what it says, with the status and the update that count
     standing: str = "active"  # by its own status: active, superseded or invalidated
-    is_pinned: bool = False
     relations: tuple[tuple[Relation, str], ...] = ()
-    problem: str = ""  # what is wrong with the file, in one line
     declared_id: str = ""  # its frontmatter's `id`
 
     kind: str = ""  # experiment, knowledge, pattern, or page around such; "" for any other
@@ -110,22 +103,20 @@ class MemoryQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     max_tokens: int | None = None  # budget over the content of all hits
+    explain: bool = False  # what each relevance is made of
     rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as it is set
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory with what only its database knows."""
+    """A memory as it is told, with what only its database knows."""
 
     memory: Memory
     key: int  # of the row, until the database is made again
     directory: str  # the source that its file lies in
     file: str  # relative to that
+    touched_at: int  # epoch milliseconds: when it was changed or read last
     strength: float  # 0…1, see `strength`
-    uses: int  # how often it was read
-    used_at: int  # the last time, 0 for never
-    is_superseded: bool  # another memory says so, or its own status does
-    is_expired: bool
 
 
 def estimate_tokens(text: str) -> int:
@@ -133,21 +124,25 @@ def estimate_tokens(text: str) -> int:
     return (len(text.encode("utf-8", "replace")) + 3) // 4
 
 
-def address(directory: str, file: str, *, own: str) -> str:
+OWN_DIRECTORY = "memories"
+"""The source that an agent's own folder is; directories registered besides have other names."""
+
+
+def address(directory: str, file: str) -> str:
     """The path by which a memory is shown and named: unique among all that one agent has.
 
-    In the agent's own directory, called `own`, it is the file's; elsewhere `directory:file`. An
-    own file whose name could be mistaken for that begins with `./`.
+    In the agent's own directory it is the file's; elsewhere `directory:file`. An own file whose
+    name could be mistaken for that begins with `./`.
     """
-    if directory != own:
+    if directory != OWN_DIRECTORY:
         return f"{directory}:{file}"
     return f"./{file}" if ":" in file.partition("/")[0] else file
 
 
-def parse_address(path: str, *, own: str) -> tuple[str, str]:
+def parse_address(path: str) -> tuple[str, str]:
     """Directory and file that `path` names, the inverse of `address`."""
     first, slash, rest = path.partition("/")
     directory, colon, file = first.partition(":")
     if colon and directory:
         return directory, file + slash + rest
-    return own, path.removeprefix("./")
+    return OWN_DIRECTORY, path.removeprefix("./")

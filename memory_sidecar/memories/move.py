@@ -25,7 +25,7 @@ _LINKING_KEYS = ("supersedes", "evidence", "links", "citations")
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedFile:
     """A file under its new path, and all paths that changed, the old one included."""
 
     old: str
@@ -33,7 +33,7 @@ class Moved:
     changed: tuple[str, ...]
 
 
-def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = ()) -> Moved:
+def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = ()) -> MovedFile:
     """Rename the memory at `path`; `to` ending with `/` is a category to move it to.
 
     The file stays as it is, to the byte. The memories at the paths `linking` that name the old
@@ -45,7 +45,7 @@ def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = (
         old = directory.read(path)
         new = _destination(old.path, to)
         if new == old.path:
-            return Moved(old.path, old, ())
+            return MovedFile(old.path, old, ())
         target = directory.root / new
         with named_errors(target):
             is_free = move_file(directory.tree, directory.root / old.path, directory.tree, target)
@@ -53,7 +53,7 @@ def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = (
             raise Conflict(f"{new} is there already", hint="choose another name")
         directory.tidy(old.path)
         relinked = _relink(directory, linking, old.path, new)
-        return Moved(old.path, directory.read(new), (old.path, new, *relinked))
+        return MovedFile(old.path, directory.read(new), (old.path, new, *relinked))
 
 
 def share(

@@ -23,16 +23,8 @@ class PruneRule:
     keep: int | None = None  # only so many of the strongest
 
 
-@dataclass(frozen=True, slots=True)
-class Doomed:
-    """A memory that a rule applies to."""
-
-    memory: StoredMemory
-    reason: str
-
-
-def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[Doomed]:
-    """What `rule` says of `memories`, the weakest first."""
+def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[tuple[StoredMemory, str]]:
+    """Those of `memories` that `rule` applies to, the weakest first, each with the reason."""
     within = [
         each
         for each in memories
@@ -40,12 +32,12 @@ def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[Doomed]:
         or f"{each.memory.category}/".startswith(f"{rule.category}/" if rule.category else "")
     ]
     strongest = sorted(within, key=_by_strength)
-    loose = [each for each in strongest if not each.memory.is_pinned]
+    loose = [each for each in strongest if not each.memory.pinned]
     pinned = len(strongest) - len(loose)
     kept = loose if rule.keep is None else loose[: max(rule.keep - pinned, 0)]
     beyond = {each.memory.path for each in loose[len(kept) :]}
     found = [
-        Doomed(each, reason)
+        (each, reason)
         for each in loose
         if (reason := _reason(each, rule, is_beyond=each.memory.path in beyond))
     ]
@@ -53,13 +45,11 @@ def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[Doomed]:
 
 
 def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:
-    memory = stored.memory
-    if rule.expired and stored.is_expired:
+    if rule.expired and stored.memory.expired:
         return "expired"
-    if rule.superseded and stored.is_superseded:
+    if rule.superseded and stored.memory.superseded:
         return "superseded"
-    last_change = max(memory.updated_at, stored.used_at)
-    if rule.unused_since is not None and last_change < rule.unused_since:
+    if rule.unused_since is not None and stored.touched_at < rule.unused_since:
         return "neither changed nor read for long"
     if rule.weaker_than is not None and stored.strength < rule.weaker_than:
         return f"strength {stored.strength:.3f}"
@@ -68,5 +58,4 @@ def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:
 
 def _by_strength(stored: StoredMemory) -> tuple[float, int, str]:
     """The strongest first; of equal ones the latest."""
-    memory = stored.memory
-    return (-stored.strength, -max(memory.updated_at, stored.used_at), memory.path)
+    return (-stored.strength, -stored.touched_at, stored.memory.path)

@@ -16,10 +16,11 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.memories.hit import MemoryHit
+from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import find_atoms, find_memory, in_order, list_memories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.memories.reads import ReadCounter
+from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
@@ -49,11 +50,12 @@ class Recall:
         reranks = agent.reranks if query.rerank is None else query.rerank
         judge = judge_with(agent.data.models, self._reporter) if reranks else None
 
-        def ask(readable: Sequence[Readable]) -> list[MemoryHit]:
+        def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
             scopes = [self._scope(query, *each) for each in readable]
             return search_memories(query, scopes, now=agent.clock(), judge=judge)
 
-        return self._ask(ask, with_shared=with_shared)
+        ranked = self._ask(ask, with_shared=with_shared)
+        return [each.told(explain=query.explain) for each in ranked]
 
     def _scope(
         self, query: MemoryQuery, agent: AgentDatabase, store: DerivedStore, connection: Connection
@@ -70,26 +72,27 @@ class Recall:
             )
         return Scope(agent.name, store, connection, embed_query)
 
-    def list(
-        self, wanted: MemoryList, *, with_shared: bool = False
-    ) -> list[tuple[str, StoredMemory]]:
-        """The memories that `wanted` describes, in its order, each with the agent whose it is."""
+    def _listed(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         stop = None if wanted.limit is None else wanted.offset + wanted.limit
         # How many of a page come from which of two databases is not known before.
         part = replace(wanted, offset=0, limit=stop) if with_shared else wanted
         now = self._agent.clock()
 
-        def ask(readable: Sequence[Readable]) -> list[tuple[str, StoredMemory]]:
+        def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
             return [
-                (agent.name, row)
+                row
                 for agent, _, connection in readable
-                for row in list_memories(connection, part, now=now)
+                for row in list_memories(connection, part, agent=agent.name, now=now)
             ]
 
         found = self._ask(ask, with_shared=with_shared)
         return in_order(found, wanted)[wanted.offset : stop] if with_shared else found
 
-    def get(self, path: str, *, with_shared: bool = True) -> tuple[str, StoredMemory]:
+    def list(self, wanted: MemoryList, *, with_shared: bool = False) -> list[Memory]:
+        """The memories that `wanted` describes, in its order."""
+        return [each.memory for each in self._listed(wanted, with_shared=with_shared)]
+
+    def get(self, path: str, *, with_shared: bool = True) -> Memory:
         """The memory at `path`, its own before a shared one; counts the read.
 
         An atom is also found by its id, with its project in front where several have it. Raises
@@ -99,7 +102,7 @@ class Recall:
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
             for agent, _, connection in readable:
-                if stored := _find(connection, path, now=now):
+                if stored := _find(connection, path, agent=agent.name, now=now):
                     return agent, stored
             return None
 
@@ -111,7 +114,7 @@ class Recall:
             )
         agent, stored = found
         _count_read(agent, stored, tool="get")
-        return agent.name, stored
+        return stored.memory
 
     def _ask(self, question: Callable[[Sequence[Readable]], T], *, with_shared: bool) -> T:
         """The answer to `question`, from one commit of each database that may be read.
@@ -145,10 +148,10 @@ class Recall:
             yield agent, store, connection
 
 
-def _find(connection: Connection, path: str, *, now: int) -> StoredMemory | None:
-    if (found := find_memory(connection, path, now=now)) is not None:
+def _find(connection: Connection, path: str, *, agent: str, now: int) -> StoredMemory | None:
+    if (found := find_memory(connection, path, agent=agent, now=now)) is not None:
         return found
-    atoms = find_atoms(connection, path, now=now)
+    atoms = find_atoms(connection, path, agent=agent, now=now)
     if len(atoms) > 1:
         paths = ", ".join(atom.memory.path for atom in atoms)
         raise UsageError(f"several are called {path}", hint=f"name one of {paths}")

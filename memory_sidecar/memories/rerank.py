@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memory_sidecar.index.arms import Judge
-from memory_sidecar.memories.hit import NAMED_FROM, MemoryHit
+from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory
 
 MAX_HITS = 10
 PASSAGE_CHARACTERS = 400  # of one, from its beginning
@@ -22,7 +22,7 @@ MAX_CHARACTERS = 3_000  # of all that are judged: about 100 ms on two idle cores
 WEIGHT = 0.035
 
 
-def reranked(question: str, hits: Sequence[MemoryHit], judge: Judge) -> list[MemoryHit]:
+def reranked(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[RankedMemory]:
     """`hits`, best first, the first of them in a better order.
 
     They share the scores that they had before, so that a score means the same with and without.
@@ -41,13 +41,13 @@ def reranked(question: str, hits: Sequence[MemoryHit], judge: Judge) -> list[Mem
     return better
 
 
-def _worth_judging(hits: Sequence[MemoryHit]) -> tuple[list[int], list[str]]:
+def _worth_judging(hits: Sequence[RankedMemory]) -> tuple[list[int], list[str]]:
     """Places and passages of the best hits that are neither named nor outdated."""
     places: list[int] = []
     texts: list[str] = []
     left = MAX_CHARACTERS
     for place, hit in enumerate(hits):
-        if hit.is_outdated or hit.score >= NAMED_FROM:
+        if hit.memory.is_outdated or hit.score >= NAMED_FROM:
             continue
         text = hit.passage.embedded_text[:PASSAGE_CHARACTERS]
         left -= len(text)

@@ -35,7 +35,7 @@ from memory_sidecar.memories.chunks import (
     read_passages,
     read_places,
 )
-from memory_sidecar.memories.hit import NAMED_FROM, MemoryHit, within_budget
+from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, within_budget
 from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.rerank import reranked
@@ -69,7 +69,7 @@ class Scope:
 
 def search_memories(
     query: MemoryQuery, scopes: Sequence[Scope], *, now: int, judge: Judge | None = None
-) -> list[MemoryHit]:
+) -> list[RankedMemory]:
     """The best memories for `query` in all of `scopes`, best first, each content once.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
@@ -86,8 +86,8 @@ def search_memories(
     return within_budget(hits[: query.top_k], query.max_tokens)
 
 
-def _rank(hit: MemoryHit) -> tuple[float, bool, str, str]:
-    return -hit.score, hit.is_outdated, hit.agent, hit.found.memory.path
+def _rank(hit: RankedMemory) -> tuple[float, bool, str, str]:
+    return -hit.score, hit.memory.is_outdated, hit.memory.agent, hit.memory.path
 
 
 def _average_of(arms: Sequence[Arm]) -> float | None:
@@ -96,11 +96,11 @@ def _average_of(arms: Sequence[Arm]) -> float | None:
     return float(np.concatenate(cosines).mean()) if cosines else None
 
 
-def _each_content_once(hits: Sequence[MemoryHit]) -> Iterator[MemoryHit]:
+def _each_content_once(hits: Sequence[RankedMemory]) -> Iterator[RankedMemory]:
     """Without the copies that sharing makes, the agent's own being the one that stays."""
-    mine = {hit.found.memory.content for hit in hits if not hit.is_shared}
+    mine = {hit.memory.content for hit in hits if not hit.memory.shared}
     for hit in hits:
-        if not (hit.is_shared and hit.found.memory.content in mine):
+        if not (hit.memory.shared and hit.memory.content in mine):
             yield hit
 
 
@@ -127,20 +127,20 @@ class _Search:
             meaning = _arm(*index.cosines(embedding.result(), scope.connection), chosen)
         return cls(query, scope, now, words, meaning)
 
-    def hits(self, average: float | None) -> list[MemoryHit]:
+    def hits(self, average: float | None) -> list[RankedMemory]:
         """At least as many of the best as are wanted, in no particular order."""
         judged = _Judged.of(self.query.mode, self.words, self.meaning, average)
         return self._read(self.scope.connection, judged)
 
-    def _read(self, connection: Connection, judged: _Judged) -> list[MemoryHit]:
+    def _read(self, connection: Connection, judged: _Judged) -> list[RankedMemory]:
         """Hits of the best memories; of all others only as much is read as ranks them."""
         ranked = self._ranked(connection, judged)[: self.query.top_k + SPARE_HITS]
         passages = read_passages(connection, [each.place.chunk for each in ranked])
-        memories = read_memories(connection, [each.place.memory for each in ranked], now=self.now)
+        keys = [each.place.memory for each in ranked]
+        memories = read_memories(connection, keys, agent=self.scope.agent, now=self.now)
         return [
-            MemoryHit(
-                agent=self.scope.agent,
-                found=memories[each.place.memory],
+            RankedMemory(
+                memory=memories[each.place.memory].memory,
                 passage=passages[each.place.chunk],
                 text=memories[each.place.memory].memory.content,
                 score=each.score,

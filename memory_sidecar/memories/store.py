@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -17,10 +17,8 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.keyword import index_words
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.writing import Write
-from memory_sidecar.memories.model import Memory, Relation
-
-OWN_DIRECTORY = "memories"
-"""The source that an agent's own folder is; directories registered besides have other names."""
+from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage
+from memory_sidecar.memories.model import IndexedMemory, Relation, estimate_tokens
 
 MEMORY_CHUNKS = Corpus(
     name="memory_chunk",
@@ -56,11 +54,11 @@ class MemoryWords:
     labels: str  # path and tags
 
     @classmethod
-    def of(cls, memory: Memory, chunk: MemoryChunk) -> MemoryWords:
+    def of(cls, memory: IndexedMemory, chunk: MemoryChunk) -> MemoryWords:
         return cls(
             body=index_words(chunk.text),
-            title=index_words(f"{memory.summary}\n{chunk.heading}"),
-            labels=index_words(f"{memory.path.removesuffix('.md')} {' '.join(memory.tags)}"),
+            title=index_words(f"{memory.page.summary}\n{chunk.heading}"),
+            labels=index_words(f"{memory.path.removesuffix('.md')} {' '.join(memory.page.tags)}"),
         )
 
 
@@ -68,7 +66,7 @@ class MemoryWords:
 class MemoryDocument(Document):
     """A file as a memory, with what it is found by."""
 
-    memory: Memory
+    memory: IndexedMemory
     chunks: tuple[MemoryChunk, ...]
     words: tuple[MemoryWords, ...]
 
@@ -89,10 +87,10 @@ def insert_memory(write: Write, document: MemoryDocument) -> None:
     """Insert the rows of a memory, of which there are none."""
     connection, memory = write.connection, document.memory
     key = _insert_row(connection, document)
-    connection.execute("INSERT INTO memory_contents VALUES (?, ?)", (key, memory.content))
+    connection.execute("INSERT INTO memory_contents VALUES (?, ?)", (key, memory.page.content))
     connection.executemany(
         "INSERT OR IGNORE INTO memory_tags VALUES (?, ?)",
-        [(found_by, key) for tag in memory.tags for found_by in _found_by(tag)],
+        [(found_by, key) for tag in memory.page.tags for found_by in _found_by(tag)],
     )
     connection.executemany(
         "INSERT OR IGNORE INTO memory_relations VALUES (?, ?, ?)",
@@ -148,34 +146,26 @@ def delete_memories(write: Write, directory: str, file: str | None) -> None:
     _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
 
 
+# What is a column under the same name; all else of them becomes other rows, or is none's affair.
+_MEMORY_COLUMNS = [
+    each.name for each in fields(IndexedMemory) if each.name not in ("page", "relations")
+]
+_PAGE_COLUMNS = [each.name for each in fields(MemoryPage) if each.name not in NOT_COLUMNS]
+
+
 def _insert_row(connection: Connection, document: MemoryDocument) -> int:
-    memory = document.memory
-    columns = {
-        "id": memory.memory_id,
-        "path": memory.path,
-        "hash": memory.file_hash,
-        "directory": document.source,
-        "file": document.file.path,
-        "category": memory.category,
-        "tags": json.dumps(memory.tags, ensure_ascii=False),
-        "token_estimate": memory.token_estimate,
-        "source": memory.source,
-        "created_at": memory.created_at,
-        "updated_at": memory.updated_at,
-        "expires_at": memory.expires_at,
-        "summary": memory.summary,
-        "status": memory.status,
-        "standing": memory.standing,
-        "pinned": memory.is_pinned,
-        "evidence": sum(relation is Relation.EVIDENCE for relation, _ in memory.relations),
-        "kind": memory.kind,
-        "atom_id": memory.atom_id,
-        "project": memory.project,
-        "refs": memory.refs,
-        "last_ref": memory.last_ref,
-        "problem": memory.problem,
-        "declared_id": memory.declared_id,
-    }
+    memory, page = document.memory, document.memory.page
+    columns = (
+        {name: getattr(page, name) for name in _PAGE_COLUMNS}
+        | {name: getattr(memory, name) for name in _MEMORY_COLUMNS}
+        | {
+            "directory": document.source,
+            "file": document.file.path,
+            "tags": json.dumps(page.tags, ensure_ascii=False),
+            "token_estimate": estimate_tokens(page.content),
+            "evidence": sum(relation is Relation.EVIDENCE for relation, _ in memory.relations),
+        }
+    )
     connection.execute(_insertion(tuple(columns)), columns)
     return connection.last_insert_rowid()
 

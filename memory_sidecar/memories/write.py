@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import PageBroken, PathRefused, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import Directory, MemoryFile
-from memory_sidecar.memories.draft import Draft, check_content, check_tags
+from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import (
+    UNKNOWN_SOURCE,
+    MemoryPage,
     category_of,
     content_hash,
     content_of,
@@ -51,39 +53,13 @@ def store(
         names = _names(draft)
         existing = _existing(directory, draft, (*names, *same_content))
         if existing is None:
-            text = new_page(draft.meta(now_ms), _as_body(draft.content))
+            text = new_page(_new_meta(draft, now_ms), _as_body(draft.content))
             file = _create(directory, names, text)
             changed = [file.path]
         else:
             file, changed = _said_again(directory, existing, draft, now_ms)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, existing is None, tuple(changed))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """What an update changes: `None` leaves as it is, "" removes."""
-
-    content: str | None = None
-    summary: str | None = None
-    source: str | None = None
-    status: str | None = None
-    expires_at: int | None = None  # epoch milliseconds
-    never_expires: bool = False
-    is_pinned: bool | None = None
-    add_tags: tuple[str, ...] = ()
-    remove_tags: tuple[str, ...] = ()  # `key:` removes every tag of that key
-    add_evidence: tuple[str, ...] = ()
-    add_links: tuple[str, ...] = ()
-    supersedes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.content is not None:
-            check_content(self.content)
-        object.__setattr__(self, "add_tags", check_tags(self.add_tags))
-        object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
-        if all(getattr(self, field.name) == field.default for field in fields(self)):
-            raise UsageError("nothing to change", hint="give a new text or an option")
 
 
 def update(
@@ -96,7 +72,7 @@ def update(
     with directory.changing():
         old = directory.read(check_path(path), if_hash=if_hash)
         superseded = _present(directory, changes.supersedes)
-        text = edit_page(old.text, _changed_meta(old, changes))
+        text = edit_page(old.text, _changed_meta(old.path, old.page, changes))
         if changes.content is not None:
             body = _as_body(changes.content)
             if content_hash(body) != content_hash(old.page.content):
@@ -122,7 +98,7 @@ def edited(directory: Directory, old: MemoryFile, meta: Meta) -> MemoryFile:
 def _names(draft: Draft) -> tuple[str, str]:
     """Where a memory of this content is put: the second name if another has the first one."""
     folder = f"{draft.category}/" if draft.category else ""
-    slug = memory_slug(draft.content, draft.summary)
+    slug = memory_slug(draft.content, draft.summary or "")
     unmistakable = f"{slug}-{content_hash(draft.content)[:8]}"
     return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unmistakable}{MEMORY_SUFFIX}"
 
@@ -151,22 +127,22 @@ def _create(directory: Directory, names: tuple[str, str], text: str) -> MemoryFi
     raise UsageError(f"too many memories are called {stem}", hint="give it a --summary")
 
 
+def _new_meta(draft: Draft, now_ms: int) -> dict[str, object]:
+    """The frontmatter of a new page; what is empty is left out."""
+    stamp = iso_utc(now_ms)
+    nothing = MemoryPage(content="", created_at=now_ms, updated_at=now_ms, source="")
+    meta: Meta = {"created_at": stamp, "updated_at": stamp, "source": UNKNOWN_SOURCE}
+    meta |= _changed_meta("", nothing, draft)
+    return {key: value for key, value in meta.items() if value}
+
+
 def _said_again(
     directory: Directory, old: MemoryFile, draft: Draft, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
     page = old.page
-    meta = _given(summary=draft.summary, source=draft.source, status=draft.status)
-    meta |= _extended(old, "tags", page.tags, draft.tags)
-    meta |= _extended(old, "evidence", page.evidence, draft.evidence)
-    meta |= _extended(old, "links", page.links, draft.links)
-    meta |= _extended(old, "citations", page.citations, draft.citations)
-    meta |= _extended(old, "supersedes", page.supersedes, draft.supersedes)
-    if draft.expires_at is not None:
-        meta["expires_at"] = iso_utc(draft.expires_at)
-    elif page.is_expired(now_ms):
+    meta = _changed_meta(old.path, page, draft)
+    if draft.expires_at is None and page.is_expired(now_ms):
         meta["expires_at"] = None
-    if draft.is_pinned:
-        meta["pinned"] = True
     released: list[str] = []
     if page.superseded_by:
         meta["superseded_by"] = None
@@ -191,41 +167,31 @@ def _release(directory: Directory, file: MemoryFile) -> list[str]:
 # Changing
 
 
-def _changed_meta(old: MemoryFile, changes: Changes) -> Meta:
-    page = old.page
-    meta: Meta = {
-        key: value or None
-        for key, value in (
-            ("summary", changes.summary),
-            ("source", changes.source),
-            ("status", changes.status),
-            ("pinned", changes.is_pinned),
-        )
-        if value is not None
-    }
+def _changed_meta(path: str, page: MemoryPage, changes: Changes) -> Meta:
+    """What changes in the frontmatter of `page`, which lies at `path`."""
+    meta: Meta = {} if changes.source is None else {"source": changes.source or None}
+    kept = [tag for tag in page.tags if not _is_named(tag, changes.remove_tags)]
+    tags = tuple(dict.fromkeys((*kept, *changes.tags)))
+    if tags != page.tags:
+        meta["tags"] = list(tags) or None
+    if changes.summary is not None:
+        meta["summary"] = changes.summary or None
     if changes.expires_at is not None or changes.never_expires:
         meta["expires_at"] = iso_utc(changes.expires_at) if changes.expires_at is not None else None
-    if changes.add_tags or changes.remove_tags:
-        kept = [tag for tag in page.tags if not _is_named(tag, changes.remove_tags)]
-        meta["tags"] = list(dict.fromkeys((*kept, *changes.add_tags))) or None
-    meta |= _extended(old, "evidence", page.evidence, changes.add_evidence)
-    meta |= _extended(old, "links", page.links, changes.add_links)
-    meta |= _extended(old, "supersedes", page.supersedes, changes.supersedes)
+    if changes.status is not None:
+        meta["status"] = changes.status or None
+    for key in ("citations", "evidence", "links", "supersedes"):
+        there = getattr(page, key)
+        new = [each for each in getattr(changes, key) if each not in there and each != path]
+        if new:
+            meta[key] = [*there, *new]
+    if changes.pinned is not None:
+        meta["pinned"] = changes.pinned or None
     return meta
 
 
 def _is_named(tag: str, removed: Iterable[str]) -> bool:
     return any(tag == each or (each.endswith(":") and tag.startswith(each)) for each in removed)
-
-
-def _given(**texts: str) -> Meta:
-    return {key: text for key, text in texts.items() if text}
-
-
-def _extended(old: MemoryFile, key: str, there: tuple[str, ...], added: tuple[str, ...]) -> Meta:
-    """The list with what is new at its end; nothing where nothing is."""
-    new = [item for item in added if item not in there and item != old.path]
-    return {key: [*there, *new]} if new else {}
 
 
 def _rewritten(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.outputs import code, context, memories, sessions, upkeep
+from memory_sidecar.outputs import code, context, sessions, upkeep
 
 OUTPUTS: dict[str, object] = {
     "grep": list[code.FoundCode],
@@ -18,21 +18,6 @@ OUTPUTS: dict[str, object] = {
     "trust": upkeep.Trusted,
     "skills list": list[upkeep.Skill],
     "skills install": list[upkeep.Skill],
-    "store": memories.Remembered,
-    "update": memories.Remembered,
-    "share": memories.Remembered,
-    "move": memories.Moved,
-    "get": memories.Memory,
-    "list": list[memories.Listed],
-    "recent": list[memories.Memory],
-    "query": list[memories.MemoryHit],
-    "remove": memories.Removed,
-    "prune": memories.Pruned,
-    "restore": memories.Restored | list[memories.Archived],
-    "category list": list[memories.Category],
-    "category create": memories.Described,
-    "category describe": memories.Described,
-    "category delete": memories.CategoryDeleted,
     "session save": sessions.Saved,
     "session search": list[sessions.SessionHit],
     "session list": list[sessions.Head],

@@ -39,12 +39,12 @@ def folder(data_dir):
 
 def paths(agent, reporter=None, **wanted):
     asked = MemoryList(filter=MemoryFilter(**wanted), sort=Sort.PATH, is_descending=False)
-    return [row.memory.path for _, row in Memories(agent, reporter or Silent()).list(asked)]
+    return [row.path for row in Memories(agent, reporter or Silent()).list(asked)]
 
 
 def found(agent, text, reporter=None, mode="hybrid"):
     query = MemoryQuery(text=text, mode=SearchMode(mode), top_k=3)
-    return [hit.found.memory.path for hit in Memories(agent, reporter or Silent()).query(query)]
+    return [hit.path for hit in Memories(agent, reporter or Silent()).query(query)]
 
 
 def test_an_agent_without_memories_is_told_so_and_leaves_nothing(make_agent, data_dir):
@@ -133,15 +133,13 @@ def answers(agent):
     told: list[Any] = []
     for number, text in enumerate(QUESTIONS):
         wanted = MemoryFilter(with_superseded=number % 2 > 0)
-        query = MemoryQuery(text=text, mode=list(SearchMode)[number % 3], filter=wanted)
+        query = MemoryQuery(
+            text=text, mode=list(SearchMode)[number % 3], filter=wanted, explain=True
+        )
         hits = Memories(agent, Silent()).query(query)
-        told += [
-            (hit.found.memory, hit.found.strength, hit.passage, repr(hit.score), hit.explanation)
-            for hit in hits
-        ]
+        told += hits
     for sort in Sort:
-        rows = Memories(agent, Silent()).list(MemoryList(sort=sort))
-        told += [(name, row.memory, row.strength, row.uses) for name, row in rows]
+        told += Memories(agent, Silent()).list(MemoryList(sort=sort))
     assert len(told) > 500
     return "\n".join(map(str, told))
 
@@ -253,12 +251,12 @@ def test_reads_are_counted_and_outlast_the_database(make_agent, folder, data_dir
     before = file.read_bytes()
     agent = make_agent(clock=lambda: NOW)
     for _ in range(3):
-        owner, read = Memories(agent, Silent()).get("one")
-    assert (owner, read.uses, read.memory.content) == ("architect", 2, "The first.")
+        read = Memories(agent, Silent()).get("one")
+    assert (read.agent, read.uses, read.content) == ("architect", 2, "The first.")
     assert file.read_bytes() == before
     agent.close()
     (data_dir / "knowledge" / "architect.sqlite").unlink()
-    assert Memories(make_agent(clock=lambda: NOW), Silent()).get("one.md")[1].uses == 3
+    assert Memories(make_agent(clock=lambda: NOW), Silent()).get("one.md").uses == 3
     log = data_dir / "knowledge" / ".state" / "architect" / "access.jsonl"
     assert [json.loads(line)["file"] for line in log.read_text().splitlines()] == ["one.md"] * 4
 
@@ -268,7 +266,7 @@ def test_asking_is_not_reading(make_agent, folder):
     agent = make_agent(clock=lambda: NOW)
     found(agent, "the first")
     paths(agent)
-    assert Memories(agent, Silent()).get("one")[1].uses == 0
+    assert Memories(agent, Silent()).get("one").uses == 0
 
 
 def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_path, notices):
@@ -280,7 +278,7 @@ def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_p
     assert source.name == "memory"
     assert paths(agent) == ["memory:decisions/db.md", "own.md"]
     assert paths(agent, category="decisions") == ["memory:decisions/db.md"]
-    assert Memories(agent, Silent()).get("memory:decisions/db")[1].directory == "memory"
+    assert Memories(agent, Silent()).get("memory:decisions/db").path == "memory:decisions/db.md"
     assert list(notes.rglob("*.*")) == [notes / "decisions" / "db.md"]
     agent.unregister("memory", reporter=Silent())
     assert paths(agent) == ["own.md"]
@@ -320,7 +318,7 @@ def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
 
     def listed(**asked):
         rows = Memories(agent, Silent()).list(MemoryList(**asked), with_shared=True)
-        return "".join(row.memory.path[0] for _, row in rows)
+        return "".join(row.path[0] for row in rows)
 
     assert listed() == "543210"
     assert listed(limit=2, offset=1) == "43"
@@ -381,10 +379,11 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
     tending.start()
     try:
         registered.register(tmp_path / "notes")
-        asked = MemoryQuery(text="growing delay", top_k=1)
+        asked = MemoryQuery(text="growing delay", top_k=1, explain=True)
         until(
             lambda: any(
-                hit.explanation.cosine for hit in Memories(registered, Silent()).query(asked)
+                hit.explain and hit.explain.cosine
+                for hit in Memories(registered, Silent()).query(asked)
             )
         )
         assert found(registered, "growing delay", mode="vector") == ["notes:retry.md"]
@@ -418,4 +417,4 @@ def test_reads_of_many_threads_are_counted_once(make_agent, folder):
         reader.start()
     for reader in readers:
         reader.join()
-    assert Memories(agent, Silent()).get("one")[1].uses == 1_000
+    assert Memories(agent, Silent()).get("one").uses == 1_000

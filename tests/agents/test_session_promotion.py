@@ -69,7 +69,7 @@ class Taught:
 
     def memories(self, agent: Agent | None = None) -> dict[str, Any]:
         rows = Memories(agent or self.agent, self.notices).list(MemoryList())
-        return {row.memory.path: row.memory for _, row in rows}
+        return {row.path: row for row in rows}
 
     def close(self) -> None:
         self.agent.close()

@@ -147,8 +147,8 @@ def test_an_agent_answers_as_before_while_it_is_rebuilt(make_agent, data_dir, ha
     def answers() -> list[set[str]]:
         asked = MemoryQuery(text="a lesson on retries", rerank=False)
         return [
-            {hit.found.memory.path for hit in Memories(agent, notices).query(asked)},
-            {row.memory.path for _, row in Memories(agent, notices).list(MemoryList())},
+            {hit.path for hit in Memories(agent, notices).query(asked)},
+            {row.path for row in Memories(agent, notices).list(MemoryList())},
             {hit.session.session_id for hit in sessions.search(SessionQuery(text="token refresh"))},
         ]
 

@@ -37,7 +37,7 @@ def test_stored_memory_is_found_by_every_way_of_asking(newcomer: Caller) -> None
         assert paths(given(newcomer, tool, **arguments)) == [path], tool
     read = given(newcomer, "get_memory", path=path)
     assert read["memory"]["content"] == RULE
-    assert read["source"] == "agent:alice"
+    assert read["memory"]["source"] == "agent:alice"
 
 
 def test_same_text_is_stored_once(newcomer: Caller) -> None:
@@ -148,11 +148,11 @@ def test_agents_see_their_own_and_what_is_shared(newcomer: Caller) -> None:
 
 def test_update_keeps_what_is_left_out_and_minds_the_hash(newcomer: Caller) -> None:
     path = remember(newcomer, tags=["payment"])
-    before = given(newcomer, "get_memory", path=path)["hash"]
+    before = given(newcomer, "get_memory", path=path)["memory"]["hash"]
     changed = given(newcomer, "update_memory", path=path, add_tags=["money"], if_hash=before)
     assert changed["changed"]
     after = given(newcomer, "get_memory", path=path)
-    assert after["memory"]["tags"] == ["payment", "money"]
+    assert after["memory"]["tag_list"] == ["payment", "money"]
     assert after["memory"]["content"] == RULE
     told = refused(newcomer, "update_memory", path=path, content="late", if_hash=before)
     assert told.startswith("conflict: ")

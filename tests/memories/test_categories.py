@@ -17,20 +17,20 @@ def archive(tmp_path):
 
 
 def test_a_description_is_a_page(directory):
-    made = create(directory, "decisions/storage", " Where data lies.\n", now_ms=NOW)
-    assert (made.is_new, made.page) == (True, "decisions/storage/_category.md")
+    made, page = create(directory, "decisions/storage", " Where data lies.\n", now_ms=NOW)
+    assert (made.created, page) == (True, "decisions/storage/_category.md")
     assert tree(directory.root) == {
-        made.page: "---\ncreated_at: 2026-03-01T09:12:00.000Z\n---\nWhere data lies.\n"
+        page: "---\ncreated_at: 2026-03-01T09:12:00.000Z\n---\nWhere data lies.\n"
     }
-    again = create(directory, "decisions/storage", "Where data lies.", now_ms=NOW + 1)
-    assert (again.is_new, again.description) == (False, "Where data lies.")
-    assert create(directory, "decisions/storage", "", now_ms=NOW).description == "Where data lies."
+    again, _ = create(directory, "decisions/storage", "Where data lies.", now_ms=NOW + 1)
+    assert (again.created, again.description) == (False, "Where data lies.")
+    assert create(directory, "decisions/storage", "", now_ms=NOW)[0] == again
     with pytest.raises(Conflict):
         create(directory, "decisions/storage", "Something else.", now_ms=NOW)
 
 
 def test_a_category_without_description_is_there_too(directory):
-    page = create(directory, "empty", "", now_ms=NOW).page
+    _, page = create(directory, "empty", "", now_ms=NOW)
     assert described_by((directory.root / page).read_text()) == ""
     assert (directory.root / page).stat().st_size > 0
     create(directory, "empty", "Now it has one.", now_ms=NOW)
@@ -39,7 +39,7 @@ def test_a_category_without_description_is_there_too(directory):
 
 def test_describing_keeps_the_rest_of_the_page(directory, remember):
     remember("text", "a")
-    page = directory.root / describe(directory, "a", "First.", now_ms=NOW).page
+    page = directory.root / describe(directory, "a", "First.", now_ms=NOW)[1]
     page.write_text(page.read_text().replace("---\nFirst", "mine: kept # why\n---\n\nFirst"))
     describe(directory, "a", "Second.", now_ms=NOW)
     assert page.read_text().endswith("mine: kept # why\n---\n\nSecond.\n")
@@ -47,7 +47,7 @@ def test_describing_keeps_the_rest_of_the_page(directory, remember):
     assert described_by(page.read_text()) == "In a key"
     describe(directory, "a", "Third.", now_ms=NOW)
     assert page.read_text() == "---\ndescription: Third.\nmine: kept\n---\nNotes.\n"
-    assert describe(directory, "", "The root.", now_ms=NOW).page == "_category.md"
+    assert describe(directory, "", "The root.", now_ms=NOW)[1] == "_category.md"
 
 
 def test_deleting_archives_what_is_in_it(directory, remember, archive):

@@ -14,11 +14,11 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, SecretRefused, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
-from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.prune import PruneRule
-from memory_sidecar.memories.write import Changes
+from memory_sidecar.memories.results import Archived
 from tests.conftest import HashModels, Notices
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -56,12 +56,12 @@ class Knowledge:
     def found(self, text: str, *, mode: str = "keyword", agent: str = "architect") -> list[str]:
         query = MemoryQuery(text=text, mode=SearchMode(mode), top_k=3)
         hits = Memories(self.agent(agent), self.notices).query(query)
-        return [hit.found.memory.path for hit in hits]
+        return [hit.path for hit in hits]
 
     def listed(self, agent: str = "architect") -> dict[str, Any]:
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
         rows = Memories(self.agent(agent), self.notices).list(everything)
-        return {row.memory.path: row for _, row in rows}
+        return {row.path: row for row in rows}
 
     def close(self) -> None:
         for agent in self._agents.values():
@@ -95,19 +95,14 @@ def test_an_updated_memory_is_found_by_its_new_text_alone(knowledge):
     knowledge.memories().update(path, Changes(content="Scenes are loaded in the background."))
     assert knowledge.found("declined") == []
     assert knowledge.found("scenes") == [path]
-    assert (
-        knowledge.listed()[path].memory.memory_id
-        == knowledge.memories().update(path, Changes(add_tags=("x",))).memory_id
-    )
+    assert knowledge.listed()[path].id == knowledge.memories().update(path, Changes(tags=("x",))).id
 
 
 def test_a_memory_is_known_wherever_it_was_moved_to(knowledge, root):
     path = knowledge.store("The payment module retries declined cards.", "pitfall")
-    moved, _ = knowledge.memories().move(path, "pitfall/cards")
-    assert knowledge.store("The payment module retries declined cards.", "pitfall") == (
-        moved.file.path
-    )
-    (root / moved.file.path).rename(root / "pitfall/by-hand.md")
+    moved = knowledge.memories().move(path, "pitfall/cards")
+    assert knowledge.store("The payment module retries declined cards.", "pitfall") == (moved.path)
+    (root / moved.path).rename(root / "pitfall/by-hand.md")
     knowledge.close()
     assert knowledge.store("The payment module retries declined cards.", "pitfall") == (
         "pitfall/by-hand.md"
@@ -120,13 +115,13 @@ def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):
     citing = knowledge.store("As decided.", evidence=(new.removesuffix(".md"),))
     for _ in range(3):
         Memories(knowledge.agent(), knowledge.notices).get(new)
-    moved, remembered = knowledge.memories().move(new, "storage/")
-    assert remembered.path == "storage/use-sqlite.md"
-    assert set(moved.changed) == {new, remembered.path, old, citing}
+    moved = knowledge.memories().move(new, "storage/")
+    assert (moved.moved_from, moved.path) == (new, "storage/use-sqlite.md")
+    assert set(moved.relinked) == {old, citing}
     listed = knowledge.listed()
-    assert sorted(listed) == sorted([old, citing, remembered.path])
-    assert listed[remembered.path].uses == 3
-    assert listed[old].is_superseded
+    assert sorted(listed) == sorted([old, citing, moved.path])
+    assert listed[moved.path].uses == 3
+    assert listed[old].superseded
     assert knowledge.found("Postgres") == []
 
 
@@ -140,32 +135,32 @@ def test_superseding_and_saying_again(knowledge):
 
 def test_removed_memories_are_not_found_until_they_are_restored(knowledge):
     path = knowledge.store("Use SQLite.", "decision")
-    archived = knowledge.memories().remove(path)
+    removed = knowledge.memories().remove(path)
     assert knowledge.found("SQLite") == []
-    assert knowledge.memories().archived() == [archived]
-    assert knowledge.memories().restore([path]) == [path]
+    assert knowledge.memories().archived() == [Archived(removed.batch, "memories", path)]
+    assert knowledge.memories().restore([path]).restored == (path,)
     assert knowledge.found("SQLite") == [path]
-    assert knowledge.memories().remove(path, for_good=True) is None
+    assert knowledge.memories().remove(path, for_good=True).batch is None
     assert knowledge.memories().archived() == []
     assert knowledge.found("SQLite") == []
 
 
 def test_pruning_previews_archives_and_comes_back(knowledge):
     expired = knowledge.store("Deploy on Friday.", expires_at=NOW + DAY_MS)
-    pinned = knowledge.store("Never on Friday.", expires_at=NOW + DAY_MS, is_pinned=True)
+    pinned = knowledge.store("Never on Friday.", expires_at=NOW + DAY_MS, pinned=True)
     knowledge.now += 400 * DAY_MS
     fresh = knowledge.store("Deploy on Monday.")
     rule = PruneRule(expired=True)
     preview = knowledge.memories().prune(rule, dry_run=True)
-    assert [(each.memory.file, each.reason) for each in preview.doomed] == [(expired, "expired")]
+    assert [(each.path, each.reason) for each in preview.memories] == [(expired, "expired")]
     assert sorted(knowledge.listed()) == sorted([expired, pinned, fresh])
     pruned = knowledge.memories().prune(rule, dry_run=False)
-    assert [each.path for each in pruned.archived] == [expired]
+    assert ([each.path for each in pruned.memories], pruned.archived) == ([expired], 1)
     assert sorted(knowledge.listed()) == sorted([pinned, fresh])
-    batch = pruned.archived[0].batch
-    assert knowledge.memories().restore([], batch=batch) == [expired]
+    batch = pruned.batch
+    assert knowledge.memories().restore([], batch=batch).restored == (expired,)
     weak = knowledge.memories().prune(PruneRule(weaker_than=0.2), dry_run=True)
-    assert [each.memory.file for each in weak.doomed] == [expired]
+    assert [each.path for each in weak.memories] == [expired]
     with pytest.raises(NotFound):
         knowledge.memories().restore([], batch=batch)
 
@@ -174,14 +169,14 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     first = knowledge.store("one two three four five six seven eight nine ten")
     other = "one two three four five six seven eight nine ten!"
     second = knowledge.memories().store(Draft(content=f"{other} again and again"))
-    assert [near.path for near in second.near] == []
+    assert [near.path for near in second.near_duplicates] == []
     third = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
-    assert [near.path for near in third.near] == [first]
-    assert third.near[0].cosine == pytest.approx(0.95, abs=0.02)
+    assert [near.path for near in third.near_duplicates] == [first]
+    assert third.near_duplicates[0].cosine == pytest.approx(0.95, abs=0.02)
     knowledge.memories().remove(first)
     knowledge.memories().remove(third.path)
     again = knowledge.memories().store(Draft(content=other.replace("ten!", "ten eleven")))
-    assert again.near == ()
+    assert again.near_duplicates == ()
 
 
 def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge, root):
@@ -194,15 +189,16 @@ def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge, r
             knowledge.memories().share(path)
     assert not (knowledge.data_dir / "knowledge" / "shared").exists()
     shared = knowledge.memories().share(path, allow_secrets=True)
-    assert (shared.agent, shared.written.is_new) == ("shared", True)
+    assert (shared.agent, shared.created) == ("shared", True)
 
 
-def test_shared_memories_are_read_by_all_and_own_ones_by_nobody_else(knowledge):
+def test_shared_memories_are_read_by_all_and_own_ones_by_nobody_else(knowledge, data_dir):
     path = knowledge.store("Use SQLite.", "decision", tags=("db",))
-    assert knowledge.memories("tester").store(Draft(content="Mocks lie.")).near == ()
+    assert knowledge.memories("tester").store(Draft(content="Mocks lie.")).near_duplicates == ()
     assert knowledge.found("SQLite", agent="tester") == []
     shared = knowledge.memories().share(path)
-    assert (shared.agent, shared.written.file.page.shared_from) == ("shared", f"architect/{path}")
+    page = (data_dir / "knowledge" / "shared" / shared.path).read_text()
+    assert (shared.agent, f"shared_from: architect/{path}" in page) == ("shared", True)
     assert knowledge.found("SQLite", agent="tester") == [path]
     assert sorted(knowledge.listed()) == [path]
     moved = knowledge.memories().share(path, category="all", moves=True)
@@ -223,15 +219,15 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
     (project / "note.md").write_text("The build needs Java.\n")
     knowledge.store("Use SQLite.")
     knowledge.agent().register(project, name="shop")
-    changed = knowledge.memories().update("shop:note", Changes(add_tags=("build",)))
+    changed = knowledge.memories().update("shop:note", Changes(tags=("build",)))
     assert changed.path == "shop:note.md"
     assert "tags: [build]" in (project / "note.md").read_text()
-    moved, _ = knowledge.memories().move("shop:note", "tools/java")
-    assert moved.file.path == "tools/java.md"
+    moved = knowledge.memories().move("shop:note", "tools/java")
+    assert moved.path == "shop:tools/java.md"
     assert knowledge.found("Java") == ["shop:tools/java.md"]
     knowledge.memories().remove("shop:tools/java")
     assert knowledge.found("Java") == []
-    assert knowledge.memories().restore(["shop:tools/java"]) == ["shop:tools/java.md"]
+    assert knowledge.memories().restore(["shop:tools/java"]).restored == ("shop:tools/java.md",)
     assert knowledge.found("Java") == ["shop:tools/java.md"]
     stored = knowledge.memories().store(Draft(content="Tests need Docker."), directory="shop")
     assert stored.path == "shop:tests-need-docker.md"
@@ -259,7 +255,7 @@ def test_categories_are_listed_with_what_they_are_for(knowledge, root):
     ]
     with pytest.raises(Conflict):
         memories.delete_category("decision", with_memories=False)
-    assert len(memories.delete_category("decision", with_memories=True)) == 1
+    assert memories.delete_category("decision", with_memories=True).archived == 1
     assert [row.path for row in memories.categories()] == ["empty"]
     assert knowledge.found("SQLite") == []
     (root / "empty/_category.md").write_text("Edited by hand.\n")
@@ -269,12 +265,12 @@ def test_categories_are_listed_with_what_they_are_for(knowledge, root):
 
 def test_a_lost_database_knows_all_again(knowledge, data_dir):
     paths = [knowledge.store(f"Fact {n} about storage.", "facts") for n in range(5)]
-    ids = {path: row.memory.memory_id for path, row in knowledge.listed().items()}
+    ids = {path: row.id for path, row in knowledge.listed().items()}
     knowledge.close()
     for file in data_dir.rglob("*.sqlite*"):
         file.unlink()
     paths.append(knowledge.store("Fact 5 about storage.", "facts"))
-    again = {path: row.memory.memory_id for path, row in knowledge.listed().items()}
+    again = {path: row.id for path, row in knowledge.listed().items()}
     assert sorted(again) == sorted(paths)
     assert ids.items() <= again.items()
 
@@ -292,7 +288,7 @@ def test_callers_at_once_lose_nothing(knowledge):
         caller.start()
     for caller in callers:
         caller.join()
-    contents = [row.memory.content for row in knowledge.listed().values()]
+    contents = [row.content for row in knowledge.listed().values()]
     assert len(contents) == len(set(contents)) == 1 + 40 + 10
 
 

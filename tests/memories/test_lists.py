@@ -38,7 +38,7 @@ def listed(make_agent, data_dir):
             offset=offset,
         )
         found = Memories(agent, Silent()).list(asked)
-        return [row.memory.path.rpartition("/")[2].removesuffix(".md") for _, row in found]
+        return [row.path.rpartition("/")[2].removesuffix(".md") for row in found]
 
     return listed
 
@@ -55,8 +55,7 @@ def test_an_atom_that_no_longer_holds_stays_and_says_so(make_agent, listed):
     (found,) = Memories(make_agent(clock=lambda: NOW), Silent()).list(
         MemoryList(filter=MemoryFilter(kinds=("knowledge",)))
     )
-    assert found[1].is_superseded
-    assert found[1].memory.standing == "invalidated"
+    assert (found.superseded, found.status) == (True, "invalidated")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_a_successor_that_goes_lets_the_old_one_return(make_agent, data_dir):
 
     def paths():
         found = Memories(agent, Silent()).list(MemoryList(sort=Sort.PATH))
-        return sorted(row.memory.path for _, row in found)
+        return sorted(row.path for row in found)
 
     assert paths() == ["new.md"]
     new.unlink()

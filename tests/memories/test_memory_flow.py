@@ -9,8 +9,7 @@ import pytest
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.memories.builder import MemoryBuilder
-from memory_sidecar.memories.model import Relation, address, parse_address
-from memory_sidecar.memories.store import OWN_DIRECTORY
+from memory_sidecar.memories.model import OWN_DIRECTORY, Relation, address, parse_address
 from tests.conftest import write_memory
 
 
@@ -58,8 +57,8 @@ def test_a_broken_file_is_indexed_as_far_as_it_can_be_read(build, tmp_path, name
     (tmp_path / "broken.md").write_bytes(BROKEN[name])
     document = build("broken.md")
     assert document.status is FileStatus.INDEXED
-    assert "The body" in document.memory.content
-    assert document.memory.problem
+    assert "The body" in document.memory.page.content
+    assert document.memory.page.problem
 
 
 def test_the_same_page_has_the_same_fingerprint_wherever_it_was_copied_from(build, tmp_path):
@@ -71,7 +70,7 @@ def test_the_same_page_has_the_same_fingerprint_wherever_it_was_copied_from(buil
         os.utime(file, (1, 1))
     assert build("told.md").fingerprint == before[0]
     assert build("untold.md").fingerprint != before[1]
-    assert build("untold.md").memory.updated_at == 1000
+    assert build("untold.md").memory.page.updated_at == 1000
 
 
 def test_an_atom_has_its_kind_project_and_standing(build, tmp_path):
@@ -86,7 +85,7 @@ def test_an_atom_has_its_kind_project_and_standing(build, tmp_path):
     )
     memory = build("projects/flywheel/knowledge/K-008.md").memory
     assert (memory.kind, memory.atom_id, memory.project) == ("knowledge", "K-008", "flywheel")
-    assert (memory.status, memory.standing, memory.refs) == ("superseded", "superseded", 3)
+    assert (memory.page.status, memory.standing, memory.refs) == ("superseded", "superseded", 3)
     assert memory.relations == (
         (Relation.EVIDENCE, "projects/flywheel/experiments/EXP-021.md"),
         (Relation.EVIDENCE, "session:x"),
@@ -106,7 +105,7 @@ def test_a_generated_list_is_not_searched(build, tmp_path):
     listed = f"<!-- context:files -->\n{pages}\n<!-- /context:files -->"
     file = write_memory(tmp_path, "CORTEX.md", f"Purpose.\n\n{listed}\n\nHow to look things up.")
     (chunk,) = build("CORTEX.md").chunks
-    assert "page 3" in build("CORTEX.md").memory.content
+    assert "page 3" in build("CORTEX.md").memory.page.content
     assert chunk.text.split() == ["Purpose.", "How", "to", "look", "things", "up."]
     assert chunk.end_line == file.read_text("utf-8").count("\n")
 
@@ -126,13 +125,13 @@ def test_what_a_memory_supersedes_is_named_as_memories_are(build, tmp_path):
 @pytest.mark.parametrize(
     ("directory", "file", "shown"),
     [
-        ("own", "pitfall/cycle.md", "pitfall/cycle.md"),
-        ("own", "a: b.md", "./a: b.md"),
-        ("own", "pitfall/a: b.md", "pitfall/a: b.md"),
+        ("memories", "pitfall/cycle.md", "pitfall/cycle.md"),
+        ("memories", "a: b.md", "./a: b.md"),
+        ("memories", "pitfall/a: b.md", "pitfall/a: b.md"),
         ("notes", "pitfall/cycle.md", "notes:pitfall/cycle.md"),
         ("notes", "a: b.md", "notes:a: b.md"),
     ],
 )
 def test_an_address_names_one_file(directory, file, shown):
-    assert address(directory, file, own="own") == shown
-    assert parse_address(shown, own="own") == (directory, file)
+    assert address(directory, file) == shown
+    assert parse_address(shown) == (directory, file)

@@ -10,9 +10,11 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.hit import Shown
+from memory_sidecar.memories.hit import RankedMemory, Shown
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.rerank import MAX_CHARACTERS, MAX_HITS, reranked
+from memory_sidecar.memories.results import Memory, told_as
+from memory_sidecar.memories.store import MemoryChunk
 from tests.conftest import write_memory
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -34,6 +36,7 @@ def search(make_agent):
             top_k=top_k,
             max_tokens=max_tokens,
             filter=MemoryFilter(**wanted),
+            explain=True,
         )
         return Memories(make_agent(clock=lambda: NOW), Silent()).query(query)
 
@@ -41,7 +44,7 @@ def search(make_agent):
 
 
 def names(hits):
-    return [hit.found.memory.path.removesuffix(".md") for hit in hits]
+    return [hit.path.removesuffix(".md") for hit in hits]
 
 
 PAGES = {
@@ -57,7 +60,7 @@ def test_what_answers_the_question_comes_first(search, folder, mode):
         write_memory(folder, f"{name}.md", text)
     hits = search("a dependency cycle in payment", mode=mode)
     assert names(hits)[0] == "cycle"
-    scores = [hit.score for hit in hits]
+    scores = [hit.relevance for hit in hits]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
@@ -93,9 +96,11 @@ def test_what_is_outdated_hides_and_is_found_like_all_else_when_asked_for(search
     hits = search(question, mode=mode, with_expired=True, with_superseded=True)
     assert names(hits)[0] == "now"
     assert {"old", "gone"} < set(names(hits))
-    scores = [hit.score for hit in hits]
+    scores = [hit.relevance for hit in hits]
     assert scores == sorted(scores, reverse=True)
-    assert hits[names(hits).index("old")].score == pytest.approx(hits[0].score / 2, rel=0.01)
+    assert hits[names(hits).index("old")].relevance == pytest.approx(
+        hits[0].relevance / 2, rel=0.01
+    )
 
 
 def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
@@ -108,16 +113,18 @@ def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
     shared.data.update(shared.sources(), notices, embed=False)
     other_process = WriterLock(shared.paths.writer_lock, data_dir=data_dir)
     assert other_process.acquire()  # so that the query cannot embed them
-    asked = MemoryQuery(text="a dependency cycle in payment, not a queue")
-    waiting = {hit.found.memory.path: hit for hit in Memories(agent, notices).query(asked)}
+    asked = MemoryQuery(text="a dependency cycle in payment, not a queue", explain=True)
+    waiting = {hit.path: hit for hit in Memories(agent, notices).query(asked)}
     other_process.release()
     assert notices.has("vectors 0 % done")
-    assert waiting["theirs.md"].explanation.cosine is None
-    assert waiting["mine.md"].score > waiting["theirs.md"].score
+    explained = waiting["theirs.md"].explain
+    assert explained
+    assert explained.cosine is None
+    assert waiting["mine.md"].relevance > waiting["theirs.md"].relevance
     notices.said.clear()
-    done = {hit.found.memory.path: hit for hit in Memories(agent, notices).query(asked)}
+    done = {hit.path: hit for hit in Memories(agent, notices).query(asked)}
     assert notices.said == []
-    assert done["mine.md"].score == waiting["mine.md"].score
+    assert done["mine.md"].relevance == waiting["mine.md"].relevance
 
 
 def test_an_invalidated_atom_is_found_last_and_marked(search, folder):
@@ -125,8 +132,8 @@ def test_an_invalidated_atom_is_found_last_and_marked(search, folder):
     write_memory(folder, "projects/p/knowledge/K-001.md", text, status="invalidated")
     write_memory(folder, "projects/p/knowledge/K-002.md", "Objects are read one by one.")
     hits = search("objects read in one batch")
-    assert [hit.found.memory.atom_id for hit in hits] == ["K-002", "K-001"]
-    assert hits[1].found.is_superseded
+    assert [hit.atom_id for hit in hits] == ["K-002", "K-001"]
+    assert hits[1].superseded
 
 
 def test_what_the_question_names_comes_first(search, folder):
@@ -134,9 +141,9 @@ def test_what_the_question_names_comes_first(search, folder):
         write_memory(folder, f"projects/p/patterns/PAT-{number:03}.md", "Batches of objects.")
     write_memory(folder, "projects/p/patterns/PAT-042.md", "Nothing of the kind.")
     best = search("batches of objects, see PAT-042", top_k=3)[0]
-    assert best.found.memory.atom_id == "PAT-042"
-    assert best.score >= 0.9
-    assert best.explanation.boosts["named"] == 1
+    assert best.atom_id == "PAT-042"
+    assert best.relevance >= 0.9
+    assert best.explain.boosts["named"] == 1
     write_memory(folder, "notes/todo.md", "Unlike all else.")
     assert names(search("batches of objects, notes/todo?"))[0] == "notes/todo"
     write_memory(folder, "objects.md", "Unlike all else.")
@@ -151,8 +158,8 @@ def test_strength_decides_between_equals_and_no_more(search, folder):
     write_memory(folder, "c.md", "The deploy is done by hand.", pinned=True)
     hits = search("the deploy script needs the region.")
     assert names(hits) == ["b", "a", "c"]
-    assert hits[1].explanation.boosts["strength"] == pytest.approx(-0.1, abs=0.01)
-    assert "strength" not in hits[0].explanation.boosts
+    assert hits[1].explain.boosts["strength"] == pytest.approx(-0.1, abs=0.01)
+    assert "strength" not in hits[0].explain.boosts
 
 
 def test_shared_memories_are_ranked_among_the_agents_own(search, folder, data_dir):
@@ -163,7 +170,7 @@ def test_shared_memories_are_ranked_among_the_agents_own(search, folder, data_di
     write_memory(shared, "cart.md", PAGES["cart"], shared_from="architect")
     write_memory(data_dir / "knowledge" / "other", "secret.md", PAGES["cycle"])
     hits = search("a dependency cycle in payment")
-    assert (names(hits)[0], hits[0].agent, hits[0].is_shared) == ("cycle", "shared", True)
+    assert (names(hits)[0], hits[0].agent, hits[0].shared) == ("cycle", "shared", True)
     assert [hit.agent for hit in hits].count("shared") == 1  # a copy of its own is left out
     assert "secret" not in names(hits)
 
@@ -172,8 +179,8 @@ def test_a_memory_counts_once_by_its_best_part(search, folder):
     parts = ["# Carts\n\n" + "A cart keeps prices. " * 50, "# Zebra\n\n" + "A zebra runs. " * 80]
     write_memory(folder, "long.md", "\n\n".join(parts))
     (hit,) = search("zebra")
-    assert hit.passage.heading == "Zebra"
-    assert hit.text == hit.found.memory.content
+    assert hit.heading == "Zebra"
+    assert hit.content == hit.content
 
 
 def test_a_budget_shows_summaries_first(search, folder):
@@ -182,12 +189,12 @@ def test_a_budget_shows_summaries_first(search, folder):
     question = " ".join(PAGES.values())
     tight = search(question, max_tokens=3)
     assert [hit.shown for hit in tight] == [Shown.SUMMARY] * 3
-    assert {hit.text for hit in tight} == {"S0", "S1", "S2"}
+    assert {hit.content for hit in tight} == {"S0", "S1", "S2"}
     assert len(search(question, max_tokens=2)) == 2
     whole = search(question)
-    roomy = search(question, max_tokens=whole[0].found.memory.token_estimate + 2)
+    roomy = search(question, max_tokens=whole[0].tokens + 2)
     assert [hit.shown for hit in roomy] == [Shown.CONTENT, Shown.SUMMARY, Shown.SUMMARY]
-    assert roomy[0].text == whole[0].found.memory.content
+    assert roomy[0].content == whole[0].content
 
 
 def test_ties_are_told_apart_by_path_however_many_there_are(search, folder):
@@ -201,33 +208,49 @@ def test_without_vectors_words_rank(make_agent, folder, notices):
     for name, text in PAGES.items():
         write_memory(folder, f"{name}.md", text)
     agent = make_agent(model="")
-    hits = Memories(agent, notices).query(MemoryQuery(text="drained retry queue"))
+    hits = Memories(agent, notices).query(MemoryQuery(text="drained retry queue", explain=True))
     assert names(hits)[0] == "queue"
-    assert hits[0].explanation.cosine is None
+    assert hits[0].explain
+    assert hits[0].explain.cosine is None
     assert notices.has("ranking by keyword alone")
+
+
+def ranked(hits):
+    """`hits` as they were before they were told."""
+    return [
+        RankedMemory(
+            memory=told_as(Memory, hit),
+            passage=MemoryChunk(hit.content, "", hit.heading, hit.start_line, hit.end_line),
+            score=hit.relevance,
+            explanation=hit.explain,
+            text=hit.content,
+        )
+        for hit in hits
+    ]
 
 
 def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folder):
     for name, text in PAGES.items():
         write_memory(folder, f"{name}.md", text)
-    hits = search("payment queue cart price")
+    hits = ranked(search("payment queue cart price"))
     last = hits[-1]
     better = reranked(
         "payment queue cart price",
         hits,
         lambda question, texts: [30.0 * (text == last.passage.text) for text in texts],
     )
-    assert better[0].found == last.found
+    assert better[0].memory == last.memory
     assert [hit.score for hit in better] == [hit.score for hit in hits]
     assert better[0].explanation.boosts["reranked"] == round(hits[0].score - last.score, 6)
     indifferent = reranked("x", hits, lambda question, texts: [1.0] * len(texts))
-    assert names(indifferent) == names(hits)
+    indifferent_paths = [hit.memory.path for hit in indifferent]
+    assert indifferent_paths == [hit.memory.path for hit in hits]
 
 
 def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
     for number in range(30):
         write_memory(folder, f"{number:02}.md", f"{'Words and words. ' * 40}{number}")
-    hits = search("words", top_k=30)
+    hits = ranked(search("words", top_k=30))
     hits[0] = replace(hits[0], score=0.95)
     judged: list[str] = []
 

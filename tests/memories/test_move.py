@@ -6,8 +6,9 @@ import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
 from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.move import move, share
-from memory_sidecar.memories.write import Changes, update
+from memory_sidecar.memories.write import update
 from tests.memories.conftest import DAY_MS, NOW, tree
 
 LATER = NOW + DAY_MS

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.memories.archive import Archive, Archived
-from memory_sidecar.memories.model import Memory, StoredMemory
+from memory_sidecar.memories.archive import Archive
+from memory_sidecar.memories.draft import Changes
+from memory_sidecar.memories.model import StoredMemory
 from memory_sidecar.memories.prune import PruneRule, doomed
-from memory_sidecar.memories.write import Changes, update
+from memory_sidecar.memories.results import Archived, Memory
+from memory_sidecar.memories.write import update
 from tests.memories.conftest import DAY_MS, NOW, tree
 
 
@@ -87,33 +92,23 @@ def test_purging_leaves_nothing(directory, remember, archive):
 # Pruning
 
 
-def stored(path, *, file_hash="", strength=1.0, updated=NOW, used=0, pinned=False, **said):
-    memory = Memory(
-        path=path,
-        memory_id=1,
-        category=path.rpartition("/")[0],
-        content="",
-        file_hash=file_hash,
-        token_estimate=1,
-        created_at=updated,
-        updated_at=updated,
-        source="test",
-        is_pinned=pinned,
-    )
-    facts = {"is_superseded": False, "is_expired": False} | said
+def stored(path, *, strength=1.0, touched=NOW, **said):
+    facts: dict[str, Any] = dict.fromkeys((each.name for each in fields(Memory)), "")
+    facts |= {"path": path, "category": path.rpartition("/")[0], "pinned": False}
+    facts |= {"superseded": False, "expired": False} | said
     return StoredMemory(
-        memory=memory, key=1, directory="memories", file=path, strength=strength, uses=0,
-        used_at=used, **facts,
+        memory=Memory(**facts), key=1, directory="memories", file=path, touched_at=touched,
+        strength=strength,
     )  # fmt: skip
 
 
 SOME = [
     stored("a/strong.md"),
-    stored("a/used.md", strength=0.6, updated=NOW - 90 * DAY_MS, used=NOW - DAY_MS),
-    stored("a/b/old.md", strength=0.3, updated=NOW - 90 * DAY_MS),
-    stored("ab/expired.md", strength=0.5, is_expired=True),
-    stored("superseded.md", strength=0.4, is_superseded=True),
-    stored("a/pinned.md", strength=1.0, pinned=True, is_expired=True, is_superseded=True),
+    stored("a/used.md", strength=0.6, touched=NOW - DAY_MS),
+    stored("a/b/old.md", strength=0.3, touched=NOW - 90 * DAY_MS),
+    stored("ab/expired.md", strength=0.5, expired=True),
+    stored("superseded.md", strength=0.4, superseded=True),
+    stored("a/pinned.md", strength=1.0, pinned=True, expired=True, superseded=True),
 ]
 
 
@@ -138,12 +133,12 @@ SOME = [
     ids=repr,
 )
 def test_rules(rule, found):
-    assert [each.memory.file for each in doomed(SOME, rule)] == found
+    assert [each.file for each, _ in doomed(SOME, rule)] == found
 
 
 def test_reasons():
     rule = PruneRule(expired=True, superseded=True, unused_since=NOW - 30 * DAY_MS, keep=1)
-    reasons = {each.memory.file: each.reason for each in doomed(SOME, rule)}
+    reasons = {each.file: reason for each, reason in doomed(SOME, rule)}
     assert reasons == {
         "a/strong.md": "beyond the 1 strongest",
         "a/used.md": "beyond the 1 strongest",
@@ -157,7 +152,7 @@ def test_pruning_spares_what_changed_since_it_was_chosen(directory, remember, ar
     names = ("one", "two", "three", "four")
     files = [remember(name).file for name in names]
     chosen = [(file.path, file.hash) for file in files[:3]]
-    update(directory, "one", Changes(is_pinned=True), now_ms=NOW)
+    update(directory, "one", Changes(pinned=True), now_ms=NOW)
     update(directory, "two", Changes(content="changed"), now_ms=NOW)
     taken = archive.take_unchanged(directory, chosen, now_ms=NOW)
     assert [each.path for each in taken] == ["three.md"]

@@ -11,8 +11,9 @@ from memory_sidecar.core.errors import PathRefused, SidecarError
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive
+from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.move import move
-from memory_sidecar.memories.write import Changes, update
+from memory_sidecar.memories.write import update
 from tests.memories.conftest import NOW, tree
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")

@@ -10,9 +10,9 @@ import pytest
 from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.directory import Directory
-from memory_sidecar.memories.draft import MAX_CONTENT_BYTES, Draft, parse_expiry
+from memory_sidecar.memories.draft import MAX_CONTENT_BYTES, Changes, Draft
 from memory_sidecar.memories.files import content_hash
-from memory_sidecar.memories.write import Changes, store, update
+from memory_sidecar.memories.write import store, update
 from tests.memories.conftest import DAY_MS, NOW, tree
 
 LATER = NOW + DAY_MS
@@ -94,7 +94,7 @@ def test_saying_it_again_adds_what_is_new(directory, remember):
         tags=("x:1", "new"),
         summary="Storage",
         evidence=("EXP-1",),
-        is_pinned=True,
+        pinned=True,
     )
     page = again.file.page
     assert not again.is_new
@@ -238,7 +238,7 @@ def test_an_update_changes_only_what_it_names(directory, remember):
     path = remember("Use SQLite.", tags=("db", "x:1", "x:2"), summary="Storage").file.path
     file = directory.root / path
     file.write_text(file.read_text().replace("tags:", "mine: [kept]  # a comment\ntags:"))
-    changes = Changes(add_tags=("new",), remove_tags=("x:", "absent"), status="valid")
+    changes = Changes(tags=("new",), remove_tags=("x:", "absent"), status="valid")
     updated = update(directory, path, changes, now_ms=LATER)
     assert file.read_text() == (
         "---\n"
@@ -263,11 +263,9 @@ def test_an_update_of_the_text_keeps_the_rest(directory, remember):
 
 
 def test_empty_removes(directory, remember):
-    given = {"summary": "s", "status": "valid", "is_pinned": True, "expires_at": LATER}
+    given = {"summary": "s", "status": "valid", "pinned": True, "expires_at": LATER}
     path = remember("Use SQLite.", tags=("a",), **given).file.path
-    changes = Changes(
-        summary="", status="", is_pinned=False, never_expires=True, remove_tags=("a",)
-    )
+    changes = Changes(summary="", status="", pinned=False, never_expires=True, remove_tags=("a",))
     update(directory, path, changes, now_ms=LATER)
     text = directory.read(path).text
     assert not any(key in text for key in ("summary", "status", "pinned", "expires_at", "tags"))
@@ -275,7 +273,7 @@ def test_empty_removes(directory, remember):
 
 def test_an_update_without_effect_writes_nothing(directory, remember):
     path = remember("Use SQLite.", tags=("db",), summary="s").file.path
-    same = Changes(content="Use SQLite.\n", add_tags=("db",), summary="s", never_expires=True)
+    same = Changes(content="Use SQLite.\n", tags=("db",), summary="s", never_expires=True)
     assert update(directory, path, same, now_ms=LATER).changed == ()
     with pytest.raises(UsageError):
         Changes()
@@ -297,7 +295,7 @@ def test_a_page_by_hand_keeps_its_form_and_its_times(directory):
     file = directory.root / "hand.md"
     file.write_bytes(b"\xef\xbb\xbfBy hand.\r\nTwice.\r\n")
     before = directory.read("hand.md").page
-    update(directory, "hand", Changes(add_tags=("x",)), now_ms=LATER)
+    update(directory, "hand", Changes(tags=("x",)), now_ms=LATER)
     page = directory.read("hand.md").page
     assert (page.content, page.tags) == (before.content, ("x",))
     assert (page.created_at, page.updated_at) == (before.created_at, LATER)
@@ -339,7 +337,7 @@ def test_writers_at_once_lose_nothing(directory, remember):
 
     def write(number):
         for step in range(10):
-            tag = Changes(add_tags=(f"{number}:{step}",))
+            tag = Changes(tags=(f"{number}:{step}",))
             update(others[number], path, tag, now_ms=NOW)
             store(others[number], Draft(content=f"{step % 5} same for all"), now_ms=NOW)
 
@@ -353,28 +351,6 @@ def test_writers_at_once_lose_nothing(directory, remember):
 
 
 # Times
-
-
-@pytest.mark.parametrize(
-    ("text", "at"),
-    [
-        ("30d", NOW + 30 * DAY_MS),
-        ("2 w", NOW + 14 * DAY_MS),
-        ("90m", NOW + 5_400_000),
-        ("6mo", NOW + 180 * DAY_MS),
-        ("1Y", NOW + 365 * DAY_MS),
-        ("2026-03-01T09:12:00Z", NOW),
-        ("2026-03-02", NOW + (14 * 60 + 48) * 60_000),
-    ],
-)
-def test_expiry(text, at):
-    assert parse_expiry(text, now_ms=NOW) == at
-
-
-@pytest.mark.parametrize("text", ["", "soon", "-3d", "3", "1969-12-31", "999999y", "30 days"])
-def test_what_is_no_expiry(text):
-    with pytest.raises(UsageError):
-        parse_expiry(text, now_ms=NOW)
 
 
 @pytest.mark.parametrize("tag", ["", " ", "a\nb", "x" * 300, "\x1b[31m"], ids=repr)

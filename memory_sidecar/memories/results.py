@@ -1,0 +1,224 @@
+"""What is told of memories, and of what was done to them. See `core.results`.
+
+As much is told of a memory as is asked for: its head in the list of a tool, its facts in that of a
+command, all of it by itself or as a hit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.results import Score, Time, about
+
+T = TypeVar("T")
+
+Id = Annotated[int, about("int32")]
+Hash = Annotated[str, about("for --if-hash")]
+Tags = Annotated[
+    dict[str, str] | None, about("`k:v` by key, others with an empty value; null for none")
+]
+Batch = Annotated[str | None, about("for `restore --batch`; null where nothing was archived")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryHead:
+    """A memory in short."""
+
+    path: Annotated[str, about("names it, together with its agent")]
+    agent: str
+    shared: bool
+    category: Annotated[str, about("its folder; empty at the root")]
+    title: Annotated[str, about("its summary, or how it begins")]
+    tag_list: tuple[str, ...]
+    updated_at: Time
+    expired: bool
+    superseded: bool
+    tokens: Annotated[int, about("of the whole content")]
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether something else holds by now."""
+        return self.superseded or self.expired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts(MemoryHead):
+    """What is known of a memory beside its content."""
+
+    id: Id
+    summary: str
+    tags: Tags
+    source: Annotated[str, about("who wrote it")]
+    status: str
+    stored_at: Time
+    created_at: Time
+    expires_at: Time | None
+    pinned: bool
+    strength: Annotated[float, about("0 to 1, fades with time and grows with use")]
+    uses: int
+    hash: Hash
+    kind: Annotated[str, about("of an atom, `page` for one around atoms, else empty")]
+    atom_id: str
+    project: str
+    refs: int
+    last_ref: str
+    relations: Annotated[dict[str, list[str]], about("what it names, by relation")]
+    problem: Annotated[str, about("what is wrong with its frontmatter, or empty")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(Facts):
+    """A memory with all it says."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Facts):
+    """A memory in a list."""
+
+    content: Annotated[str, about("with --content")] | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryHit(Facts):
+    """A ranked memory."""
+
+    content: Annotated[str, about("all of it, a passage or its summary: see `shown`")]
+    relevance: Score
+    shown: Annotated[str, about("how much of it `content` is: content, passage or summary")]
+    start_line: int
+    end_line: int
+    heading: str
+    explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
+
+
+def told_as(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field
+    """As much of `facts`, a dataclass, as `shape` has fields of the same names for, and `more`."""
+    names = [each.name for each in fields(shape) if each.name not in more]  # type: ignore[arg-type]
+    shared = {name: getattr(facts, name) for name in names if hasattr(facts, name)}
+    return shape(**shared, **more)
+
+
+# After a change
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicate:
+    """A memory that says nearly the same."""
+
+    path: str
+    summary: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A memory after a change."""
+
+    id: Id
+    agent: str
+    category: str
+    path: str
+    created: Annotated[bool, about("there was none like it before")]
+    changed: bool
+    hash: Hash
+    tags: Tags
+    tag_list: tuple[str, ...]
+    summary: str
+    created_at: Time
+    updated_at: Time
+    expires_at: Time | None
+    pinned: bool
+    supersedes: tuple[str, ...]
+    near_duplicates: tuple[NearDuplicate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved(Remembered):
+    """A memory after it was moved."""
+
+    moved_from: str
+    relinked: Annotated[tuple[str, ...], about("memories that named it, and follow")]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A memory that was taken away."""
+
+    agent: str
+    path: str
+    removed: bool
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """A memory that is not worth keeping."""
+
+    id: int
+    path: str
+    summary: str
+    reason: str
+    strength: float
+    updated_at: Time
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What pruning took into the archive, or would take."""
+
+    agent: str
+    dry_run: bool
+    memories: tuple[Doomed, ...]
+    archived: int
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """A memory in the archive."""
+
+    batch: str
+    directory: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came back from the archive."""
+
+    agent: str
+    restored: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category of memories, described or in use."""
+
+    path: str
+    parent_path: str | None
+    description: str
+    memories: Annotated[int, about("in it, not below it")]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A category that was made or described."""
+
+    category: str
+    description: str
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryDeleted:
+    """A category that was deleted."""
+
+    category: str
+    archived: Annotated[int, about("memories that were in it")]
+    batch: Batch
