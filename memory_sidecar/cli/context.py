@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -10,9 +9,17 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import allow_secrets_option, with_call, with_help
 from memory_sidecar.context import handlers
-from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
+from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import Draft
 from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.context.results import (
+    AtomUse,
+    ContextFinding,
+    Initialised,
+    NewAtom,
+    Regenerated,
+)
+from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.settings import load_settings
@@ -41,21 +48,21 @@ def context() -> None:
 @click.option("--project", metavar="NAME", help="Make this project in it, too.")
 @_root_option
 @with_call
-def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> None:
+def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> Initialised:
     """Make ROOT a dense-context root, or add a project to it. Files that exist stay as they are."""
     named = path or root
     if named is None and project is None:
         raise UsageError("which folder?", hint="`memory-sidecar context init ROOT`")
     folder = call.path(named) if named else _open(call, None).root.path
-    made = handlers.init(folder, project=project)
-    created = [each.relative_to(folder).as_posix() for each in made]
-    if call.wants_json:
-        call.print_json({"root": folder.as_posix(), "project": project, "created": created})
-        return
-    for each in created:
-        call.print(each)
-    if not created:
+    made = [each.relative_to(folder).as_posix() for each in handlers.init(folder, project=project)]
+    if not made and not call.wants_json:
         call.reporter.notice("everything is there already")
+    return call.show(Initialised(folder.as_posix(), project, made), _print_created)
+
+
+def _print_created(call: Call, done: Initialised) -> None:
+    for each in done.created:
+        call.print(each)
 
 
 @context.command()
@@ -92,7 +99,7 @@ def new(
     executor: str,
     allow_secrets: bool,
     **lists: tuple[str, ...],
-) -> None:
+) -> NewAtom:
     """Make an experiment, knowledge or pattern file under the next free number."""
     if words and summary:
         raise UsageError("the summary is given twice", hint="leave out --summary")
@@ -106,10 +113,7 @@ def new(
     opened = _open(call, root)
     owner = opened.project(project, cwd=call.cwd)
     made = opened.new(owner, AtomKind[kind.upper()], draft, allow_secrets=allow_secrets)
-    if call.wants_json:
-        call.print_json(asdict(made))
-    else:
-        call.print(f"{made.id}: {made.path}")
+    return call.show(made, lambda call, made: call.print(f"{made.id}: {made.path}"))
 
 
 @context.command()
@@ -117,7 +121,7 @@ def new(
 @_every_option
 @_root_option
 @with_call
-def regen(call: Call, *, project: str | None, every: bool, root: str | None) -> None:
+def regen(call: Call, *, project: str | None, every: bool, root: str | None) -> Regenerated:
     """Write index.md of every atom folder, the file lists in CORTEX.md, and OVERVIEW.md.
 
     Takes PROJECT, else the one around the working directory, else all of them. Refs are counted
@@ -131,9 +135,10 @@ def regen(call: Call, *, project: str | None, every: bool, root: str | None) -> 
     call.reporter.close()
     for problem in done.problems:
         call.reporter.notice(f"{problem.file}:{problem.line}: {problem.text}")
-    if call.wants_json:
-        call.print_json(asdict(done))
-        return
+    return call.show(done, _print_regenerated)
+
+
+def _print_regenerated(call: Call, done: Regenerated) -> None:
     atoms = sum(each.experiments + each.knowledge + each.patterns for each in done.projects)
     call.print(
         f"projects: {len(done.projects)}, atoms: {atoms:,}, files written: {len(done.written)}"
@@ -156,7 +161,7 @@ def check(
     only: tuple[str, ...],
     skip: tuple[str, ...],
     root: str | None,
-) -> None:
+) -> list[ContextFinding]:
     """Find what is wrong in a root, or in one PROJECT: each with its file, line and remedy.
 
     Exit status 1 when there is something.
@@ -170,19 +175,20 @@ def check(
         call.reporter.notice(f"{fixed} mended")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     shown = call.masked([opened.shown(finding, remedy_of=call.hint) for finding in findings])
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json([asdict(each) for each in shown])
-    else:
-        for each in shown:
-            call.print(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
+    call.show(shown, _print_findings)
     if shown:
         can_fix = any(each.fixable for each in shown)
         raise SidecarError(
             f"{len(shown)} findings",
             hint="`memory-sidecar context check --fix` does what is safe" if can_fix else "",
         )
-    if not call.wants_json:
+    return shown
+
+
+def _print_findings(call: Call, findings: list[ContextFinding]) -> None:
+    for each in findings:
+        call.print(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
+    if not findings:
         call.print("nothing is wrong")
 
 
@@ -192,15 +198,18 @@ def check(
 @click.option("--archive", is_flag=True, help="Move what is done to tasks-archive.md.")
 @_root_option
 @with_call
-def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: str | None) -> None:
+def tasks(
+    call: Call, *, project: str | None, every: bool, archive: bool, root: str | None
+) -> list[Task]:
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
     opened = _open(call, root)
     projects = opened.projects(project, cwd=call.cwd, every=every)
-    found = call.masked(opened.tasks(projects, archive=archive, reporter=call.reporter))
-    if call.wants_json:
-        call.print_json([asdict(task) for task in found])
-        return
-    for task in found:
+    found = opened.tasks(projects, archive=archive, reporter=call.reporter)
+    return call.show(call.masked(found), _print_tasks)
+
+
+def _print_tasks(call: Call, tasks: list[Task]) -> None:
+    for task in tasks:
         mark = "x" if task.done else " "
         priority = f" ({task.priority})" if task.priority else ""
         name = f"{task.id}: " if task.id else ""
@@ -212,7 +221,7 @@ def tasks(call: Call, *, project: str | None, every: bool, archive: bool, root: 
 @click.option("--commit", is_flag=True, help="Commit the access log with git.")
 @_root_option
 @with_call
-def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None) -> None:
+def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None) -> list[Access]:
     """Count a read of each PATH that is an atom, each once.
 
     Without PATH, or with -, reads a tool call as JSON from standard input, as coding agents hand
@@ -221,18 +230,19 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
     """
     only = _open(call, root).root if root else None
     if paths and paths != ("-",):
-        accesses = accesses_of_paths([call.path(path) for path in paths], only=only)
+        reads = accesses_of_paths([call.path(path) for path in paths], only=only)
     else:
-        accesses = accesses_of_event(_event(call), cwd=call.cwd, only=only)
-    handlers.record(accesses)
+        reads = accesses_of_event(_event(call), cwd=call.cwd, only=only)
+    handlers.record(reads)
     # The settings of the caller: a daemon that runs this may have been started with others.
     if commit or load_settings(call.cwd, call.environ).context_commit:
-        _commit(call, accesses, must=commit)
-    if call.wants_json:
-        call.print_json([asdict(each) | {"project": each.project.name} for each in accesses])
-        return
+        _commit(call, reads, must=commit)
+    return call.show([each for _, each in reads], _print_accesses)
+
+
+def _print_accesses(call: Call, accesses: list[Access]) -> None:
     for each in accesses:
-        call.print(f"{each.project.name}: {each.file}")
+        call.print(f"{each.project}: {each.file}")
 
 
 @context.command()
@@ -252,7 +262,7 @@ def refs(
     every: bool,
     rotate: bool,
     root: str | None,
-) -> None:
+) -> list[AtomUse]:
     """Show how often each atom was read, the most used ones first."""
     opened = _open(call, root)
     projects = opened.projects(project, cwd=call.cwd, every=every)
@@ -261,9 +271,10 @@ def refs(
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
             call.reporter.notice(f"the log up to now is {opened.root.shown(path)}")
-    if call.wants_json:
-        call.print_json([asdict(each) for each in used])
-        return
+    return call.show(used, _print_used)
+
+
+def _print_used(call: Call, used: list[AtomUse]) -> None:
     for each in used:
         last = (each.last_ref or "never")[:10]
         call.print(f"{each.refs:5}  {last:10}  {each.project}/{each.id}  {each.summary}")
@@ -281,10 +292,10 @@ def _each(items: tuple[str, ...]) -> list[str]:
     return [part.strip() for item in items for part in item.split(",") if part.strip()]
 
 
-def _commit(call: Call, accesses: list[Access], *, must: bool) -> None:
+def _commit(call: Call, reads: Reads, *, must: bool) -> None:
     """Where nobody asked for this very commit, a merge that is under way is no failure."""
     try:
-        handlers.commit(accesses)
+        handlers.commit(reads)
     except SidecarError as error:
         if must:
             raise

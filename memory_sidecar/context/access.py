@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from memory_sidecar.context.layout import PROJECTS, Project, Root, is_root
 from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.results import about
 from memory_sidecar.disk.access_log import append_lines
 from memory_sidecar.disk.atoms import is_atom_path
 
@@ -29,33 +31,34 @@ _NOTHING = re.compile(r"No (?:files|matches) found.*")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One read of an atom, or one search without hits."""
+    """A read that was counted."""
 
-    project: Project
+    project: str
     file: str  # experiments/EXP-042.md, or `_directory_search`
     tool: str
-    matches: int | None = None  # of a search: how many lines of the file it found
+    matches: Annotated[int | None, about("of a search")]  # how many lines of the file it found
+
+
+Reads = list[tuple[Project, Access]]
 
 
 def accesses_of_paths(
     paths: Iterable[Path], *, tool: str = "Read", only: Root | None = None
-) -> list[Access]:
+) -> Reads:
     """Each atom among `paths` once. Raises NotFound for a file that is not there.
 
     `only` limits them to one root; otherwise they may lie in any.
     """
-    found: dict[Path, Access] = {}
+    found: dict[Path, tuple[Project, Access]] = {}
     for path in paths:
         if not _is_file(path):
             raise NotFound(f"there is no file {path}")
         if (project := _project_of_atom(path, only)) is not None:
-            found.setdefault(path, Access(project, _shown(path), tool))
+            found[path] = project, Access(project.name, _shown(path), tool, None)
     return list(found.values())
 
 
-def accesses_of_event(
-    event: Mapping[str, object], *, cwd: Path, only: Root | None = None
-) -> list[Access]:
+def accesses_of_event(event: Mapping[str, object], *, cwd: Path, only: Root | None = None) -> Reads:
     """What a tool call read; empty for a tool, a file or a form that is none of ours."""
     given = event.get("tool_input")
     given = given if isinstance(given, dict) else {}
@@ -70,24 +73,24 @@ def accesses_of_event(
     searched = _path(given.get("path"), cwd)
     by_number = given.get("output_mode") == "count"
     accesses = [
-        Access(project, _shown(path), "Grep", matches)
+        (project, Access(project.name, _shown(path), "Grep", matches))
         for path, matches in _hits(lines, (cwd, searched), by_number=by_number).items()
         if matches and (project := _project_of_atom(path, only)) is not None
     ]
     project = _project_of(searched, only)
     if not accesses and project is not None:
-        return [Access(project, DIRECTORY_SEARCH, "Grep", 0)]
+        return [(project, Access(project.name, DIRECTORY_SEARCH, "Grep", 0))]
     return accesses
 
 
-def append(accesses: Sequence[Access], *, at: str) -> list[Path]:
+def append(reads: Reads, *, at: str) -> list[Path]:
     """Write a line for each to the log of its project; returns the logs."""
     lines: dict[Project, list[dict[str, object]]] = {}
-    for access in accesses:
+    for project, access in reads:
         line: dict[str, object] = {"ts": at, "file": access.file, "tool": access.tool}
         if access.matches is not None:
             line["matches"] = access.matches
-        lines.setdefault(access.project, []).append(line)
+        lines.setdefault(project, []).append(line)
     for project, added in lines.items():
         append_lines(project.tree, project.access_log, added)
     return [project.access_log for project in lines]

@@ -6,12 +6,11 @@ import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from memory_sidecar.context.access import Access, accesses_of_paths, append
+from memory_sidecar.context.access import Reads, accesses_of_paths, append
 from memory_sidecar.context.atoms import Draft, Finding, create_atom
 from memory_sidecar.context.checks import apply_fixes, examine
 from memory_sidecar.context.commit import commit_logs
@@ -26,6 +25,14 @@ from memory_sidecar.context.layout import (
 )
 from memory_sidecar.context.loaded import Embed, load, load_project, local_day, root_changes, write
 from memory_sidecar.context.refs import rotate_log
+from memory_sidecar.context.results import (
+    AtomCounts,
+    AtomUse,
+    ContextFinding,
+    Misread,
+    NewAtom,
+    Regenerated,
+)
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.core.clock import Clock, iso_utc, system_clock
 from memory_sidecar.core.credentials import refuse_credentials
@@ -47,73 +54,6 @@ if TYPE_CHECKING:  # only a look for atoms to merge needs vectors, and the libra
 
 ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
 EMBED_AT_ONCE = 512  # texts between two reports of progress
-
-
-@dataclass(frozen=True, slots=True)
-class NewAtom:
-    """A file that was made."""
-
-    id: str  # such as EXP-042
-    kind: str
-    project: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class AtomCounts:
-    """The atoms of a project."""
-
-    project: str
-    experiments: int
-    knowledge: int
-    patterns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What could not be understood in a file."""
-
-    file: str
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Regenerated:
-    """What was written anew."""
-
-    root: str
-    projects: list[AtomCounts]
-    written: list[str]
-    problems: list[Problem]
-
-
-@dataclass(frozen=True, slots=True)
-class ContextFinding:
-    """Something that is wrong in a root."""
-
-    rule: str
-    file: str
-    line: int
-    text: str
-    remedy: str
-    fixable: bool  # by --fix
-
-
-@dataclass(frozen=True, slots=True)
-class AtomUse:
-    """How often an atom was read, as counted now."""
-
-    project: str
-    id: str
-    kind: str
-    summary: str
-    status: str
-    standing: str
-    refs: int
-    last_ref: str | None
-    hot: bool
-    cold: bool
 
 
 def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> Root:
@@ -155,16 +95,16 @@ def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> lis
         return list(dict.fromkeys(made + write(root_changes(Root(path)))))
 
 
-def record(accesses: Sequence[Access], *, clock: Clock = system_clock) -> None:
-    """Count `accesses` in the logs of their projects."""
-    if accesses:
-        with _named_errors(accesses[0].project.root):
-            append(accesses, at=iso_utc(clock()))
+def record(reads: Reads, *, clock: Clock = system_clock) -> None:
+    """Count `reads` in the logs of their projects."""
+    if reads:
+        with _named_errors(reads[0][0].root):
+            append(reads, at=iso_utc(clock()))
 
 
-def commit(accesses: Sequence[Access]) -> None:
-    """Commit the logs that `accesses` were counted in. Raises SidecarError where git cannot."""
-    projects = {access.project for access in accesses}
+def commit(reads: Reads) -> None:
+    """Commit the logs that `reads` were counted in. Raises SidecarError where git cannot."""
+    projects = {project for project, _ in reads}
     for root in {project.root for project in projects}:
         commit_logs(root, sorted(each.access_log for each in projects if each.root == root))
 
@@ -233,7 +173,7 @@ class Context:
             root=self.root.path.as_posix(),
             projects=counts,
             written=[shown(path) for path in written],
-            problems=[Problem(shown(each.path), each.line, each.text) for each in problems],
+            problems=[Misread(shown(each.path), each.line, each.text) for each in problems],
         )
 
     def check(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.outputs import code, context, sessions, upkeep
+from memory_sidecar.outputs import code, sessions, upkeep
 
 OUTPUTS: dict[str, object] = {
     "grep": list[code.FoundCode],
@@ -29,11 +29,4 @@ OUTPUTS: dict[str, object] = {
     "episodic-put": sessions.Put,
     "episodic-search": sessions.JournalHits,
     "episodic-commit": sessions.Committed,
-    "context init": context.Initialised,
-    "context new": context.NewAtom,
-    "context regen": context.Regenerated,
-    "context check": list[context.ContextFinding],
-    "context tasks": list[context.Task],
-    "context access": list[context.Access],
-    "context refs": list[context.Refs],
 }

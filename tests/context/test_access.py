@@ -17,7 +17,7 @@ def atoms(atom):
 
 
 def counted(accesses):
-    return [(each.file, each.tool, each.matches) for each in accesses]
+    return [(each.file, each.tool, each.matches) for _, each in accesses]
 
 
 def read(path, *, cwd="/", seen_from=""):

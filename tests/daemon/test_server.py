@@ -79,11 +79,7 @@ class Client:
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(PATIENCE_S)
-        try:
-            self._socket.connect(str(path))
-        except OSError:
-            self._socket.close()
-            raise
+        self._socket.connect(str(path))
         self._file = self._socket.makefile("rwb")
         self.send(greeting())
         assert self.hear()["memory_sidecar"] == 1
@@ -126,6 +122,7 @@ def connect(
     listening.bind(str(path))
     listening.listen()
     made: list[Server] = []
+    loops: list[asyncio.AbstractEventLoop] = []
     ready = threading.Event()
 
     async def serve() -> None:
@@ -138,6 +135,7 @@ def connect(
                 on_stop=lambda: None,
             )
         )
+        loops.append(asyncio.get_running_loop())
         ready.set()
         await made[0].run()
         made[0].hang_up()
@@ -153,8 +151,8 @@ def connect(
         return clients[-1]
 
     yield connect
-    with suppress(OSError):  # the test stopped it
-        connect().send({"type": "stop"})
+    with suppress(RuntimeError):  # its loop is closed: the test stopped it
+        loops[0].call_soon_threadsafe(made[0].stop)
     serving.join(PATIENCE_S)
     assert not serving.is_alive()
     for client in clients:

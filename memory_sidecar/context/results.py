@@ -1,13 +1,15 @@
-"""What the commands about dense-context roots print."""
+"""What the `context` commands give back, beside the tasks and reads of `tasks` and `access`."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from dataclasses import dataclass
+from typing import Annotated
 
 from memory_sidecar.core.results import about
 
 
-class Initialised(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Initialised:
     """A root or project that was made."""
 
     root: str
@@ -15,7 +17,8 @@ class Initialised(TypedDict):
     created: Annotated[list[str], about("relative to the root")]
 
 
-class NewAtom(TypedDict):
+@dataclass(frozen=True, slots=True)
+class NewAtom:
     """A file that was made."""
 
     id: Annotated[str, about("such as EXP-042")]
@@ -24,7 +27,8 @@ class NewAtom(TypedDict):
     path: str
 
 
-class AtomCounts(TypedDict):
+@dataclass(frozen=True, slots=True)
+class AtomCounts:
     """The atoms of a project."""
 
     project: str
@@ -33,7 +37,8 @@ class AtomCounts(TypedDict):
     patterns: int
 
 
-class Problem(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Misread:
     """What could not be understood in a file."""
 
     file: str
@@ -41,16 +46,18 @@ class Problem(TypedDict):
     text: str
 
 
-class Regenerated(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Regenerated:
     """What was written anew."""
 
     root: str
     projects: list[AtomCounts]
     written: list[str]
-    problems: list[Problem]
+    problems: list[Misread]
 
 
-class ContextFinding(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ContextFinding:
     """Something that is wrong in a root."""
 
     rule: str
@@ -61,29 +68,9 @@ class ContextFinding(TypedDict):
     fixable: Annotated[bool, about("by --fix")]
 
 
-class Task(TypedDict):
-    """A task of a project."""
-
-    project: str
-    id: str
-    text: str
-    status: str
-    done: bool
-    priority: str
-    line: int
-
-
-class Access(TypedDict):
-    """A read that was counted."""
-
-    project: str
-    file: str
-    tool: str
-    matches: Annotated[int | None, about("of a search")]
-
-
-class Refs(TypedDict):
-    """How often an atom was read."""
+@dataclass(frozen=True, slots=True)
+class AtomUse:
+    """How often an atom was read, as counted now."""
 
     project: str
     id: str
