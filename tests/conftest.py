@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import shutil
 import signal
@@ -39,6 +38,7 @@ from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
+from tests.finished import Finished
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # nothing that the developer has set or trusts
@@ -101,34 +101,6 @@ func _physics_process(delta):
     "日本語.py": "def 検索(語):\n    return 索引[語]\n",
     "logo.png": "\x89PNG\r\n\x1a\n\x00\x00",
 }
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """The one document on standard output."""
-        return json.loads(self.out, parse_constant=_refuse_constant)
-
-    @property
-    def error(self) -> dict[str, str]:
-        """The error of JSON mode: the last line of standard error, after any notices."""
-        assert self.out == ""
-        *notices, last = self.err.splitlines()
-        assert all(line.startswith("note: ") for line in notices)
-        shown: dict[str, str] = json.loads(last)["error"]
-        assert shown.keys() == {"code", "message", "hint"}
-        return shown
-
-
-def _refuse_constant(name: str) -> None:
-    pytest.fail(f"{name} is no JSON")
 
 
 @dataclass

@@ -20,7 +20,8 @@ from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index.apply import FEW_FILES
 from memory_sidecar.index.lock import WriterLock
-from tests.conftest import Finished, run_here, write_memory
+from tests.conftest import run_here, write_memory
+from tests.finished import Finished
 
 DEADLINE_S = 20.0
 

@@ -12,7 +12,8 @@ import pytest
 
 from memory_sidecar.cli.hints import Hints
 from memory_sidecar.cli.main import cli
-from tests.conftest import Finished, run_here, write_memory
+from tests.conftest import run_here, write_memory
+from tests.finished import Finished
 
 SESSION = b'{"messages": [{"role": "user", "content": "Why are carts empty?"}]}'
 PLACEHOLDERS = {"TEXT": "Carts are emptied at night", "C": "pitfall", "NAME": "web"}

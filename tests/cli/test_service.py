@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.service import UNITS
-from tests.conftest import Finished, run_here
+from tests.conftest import run_here
+from tests.finished import Finished
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")
 

@@ -23,7 +23,8 @@ from memory_sidecar.cli.schemas import (
 )
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
-from tests.conftest import Finished, run_here
+from tests.conftest import run_here
+from tests.finished import Finished
 
 BEGAN = "2026-03-01T09:12:00Z"
 SESSION = {

@@ -31,7 +31,7 @@ if sys.platform == "win32":
 class Scale:
     """How much is tried."""
 
-    every_point: bool  # each crash point of each command, or one of a few
+    every_point: bool  # each crash point of each command, or one
     kills: int  # of each command and each way to run it
     clients: int  # during a handover
     agents: int  # of one daemon

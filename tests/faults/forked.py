@@ -1,9 +1,10 @@
-"""Runs command lines in processes that cost little to start and may be killed anywhere.
+"""Runs command lines in processes that cost little to start and may be stopped anywhere.
 
-They are forked from a server that has imported what takes long and starts no threads. Each
-runs one command line or several without a daemon, and may be told to kill itself with SIGKILL
-right before its n-th change of the disk: before a file is opened for writing, made durable,
-renamed, linked or removed, before a folder is made or removed, and before a commit.
+They are forked from a server that has imported what takes long and starts no threads. Each runs
+one command line or several without a daemon. It may be killed after some time, or be halted right
+before each change of the disk: before a file is opened for writing, made durable, renamed, linked
+or removed, before a folder is made or removed, and before a commit. What is on the disk while all
+threads of a process stand still is what a SIGKILL at that moment would leave there.
 """
 
 from __future__ import annotations
@@ -14,25 +15,33 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import Finished
+from tests.finished import Finished
 
 DEADLINE_S = 60.0  # none of these commands takes two seconds on a machine that is not busy
 HUNG = 124  # as `timeout` says it
-_SLOW_TO_IMPORT = [  # and starts no thread, as the engine does
-    *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "logging"),
+# Neither what starts threads on import, as the engine does, which a fork would be without, nor what
+# sets variables of the environment, which a job has of its own.
+_SLOW_TO_IMPORT = [
+    *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "msgspec"),
+    *("concurrent.futures.process", "pathspec", "watchdog.observers", "tree_sitter_language_pack"),
     *("memory_sidecar.cli.main", "memory_sidecar.agents.store", "memory_sidecar.memories.write"),
+    *("memory_sidecar.disk.watch", "memory_sidecar.disk.registry", "memory_sidecar.index.models"),
+    "tests.faults.forked",
 ]
 _CHANGING = {
     *("os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir"),
     *("os.truncate", "os.chmod", "os.utime", "shutil.rmtree", "shutil.copyfile", "shutil.move"),
 }
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CHANGES = "changes"  # what the process sends before each change, and goes on once answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +51,17 @@ class Job:
     lines: Sequence[tuple[Sequence[str], str]]
     folder: Path  # where it runs; only changes below it count
     environ: dict[str, str] = field(default_factory=dict)
-    dies_at: int = 0  # the n-th change; 0 for never
     dies_after_s: float | None = None
+    halts: bool = False  # before each change
 
-    def run(self) -> list[Finished]:
-        """What each line left behind; only of those that were run, the last with its signal."""
+    def run(self, at_change: Callable[[], None] | None = None) -> list[Finished]:
+        """What each line left behind; only of those that were run, the last with its signal.
+
+        `at_change` is called while the process, if it `halts`, stands still.
+        """
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(_SLOW_TO_IMPORT)
-        ours, theirs = context.Pipe(duplex=False)
+        ours, theirs = context.Pipe()
         process = context.Process(target=_run, args=(self, theirs), daemon=True)
         process.start()
         theirs.close()
@@ -63,7 +75,15 @@ class Job:
                     process.kill()
                     finished.append(Finished(HUNG, "", f"no answer in {DEADLINE_S:.0f} s"))
                     break
-                finished.append(Finished(*ours.recv()))
+                said = ours.recv()
+                if said != _CHANGES:
+                    finished.append(Finished(*said))
+                    continue
+                assert at_change is not None
+                assert process.pid is not None
+                with _halted(process.pid):
+                    at_change()
+                ours.send(_CHANGES)
             except (EOFError, OSError):
                 break
         process.join()
@@ -73,18 +93,41 @@ class Job:
         return finished
 
 
-def _run(job: Job, pipe: Any) -> None:
+@contextmanager
+def _halted(pid: int) -> Iterator[None]:
+    """No thread of the process runs; one that is inside of a call to the system has left it."""
+    os.kill(pid, signal.SIGSTOP)
+    states = Path(f"/proc/{pid}/task")
+    while any(_state(thread) not in "Tt" for thread in states.iterdir()):
+        time.sleep(0.0005)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _state(thread: Path) -> str:
+    """As proc(5) has it; "T" of a thread that has ended meanwhile."""
+    try:
+        return (thread / "stat").read_text().rpartition(") ")[2][:1]
+    except OSError:
+        return "T"
+
+
+def _run(job: Job, pipe: Connection) -> None:
     os.chdir(job.folder)
     os.environ.clear()
     os.environ.update(job.environ)
-    if job.dies_at:
-        _die_at(job.dies_at, job.folder)
+    turn = threading.Lock()  # to send: any thread may come to a change
+    if job.halts:
+        _ask_before_each_change(pipe, turn, job.folder)
     from memory_sidecar.cli.main import main
 
     for arguments, stdin in job.lines:
         with _streams(stdin) as said:
             status = main(list(arguments))
-        pipe.send((status, *said))
+        with turn:
+            pipe.send((status, *said))
     os._exit(0)  # as the program ends: with whatever threads it has
 
 
@@ -113,18 +156,14 @@ def _streams(stdin: str) -> Iterator[list[str]]:
             said.append(file.read())
 
 
-def _die_at(nth: int, folder: Path) -> None:
-    """Have this process kill itself right before its `nth` change of anything below `folder`."""
+def _ask_before_each_change(pipe: Connection, turn: threading.Lock, folder: Path) -> None:
+    """Wait, right before each change of anything below `folder`, until the other end answers."""
     import apsw
 
-    left, lock = nth, threading.Lock()
-
-    def count() -> bool:
-        nonlocal left
-        with lock:
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+    def ask() -> bool:
+        with turn:
+            pipe.send(_CHANGES)
+            pipe.recv()
         return False
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
@@ -134,15 +173,15 @@ def _die_at(nth: int, folder: Path) -> None:
                 isinstance(path, (str, bytes)) and folder not in Path(os.fsdecode(path)).parents
             )
             if not elsewhere or not Path(os.fsdecode(path)).is_absolute():
-                count()
+                ask()
 
     def watch(connection: apsw.Connection) -> None:
-        connection.set_commit_hook(count)
+        connection.set_commit_hook(ask)
 
     real_fsync = os.fsync
 
     def fsync(fd: Any) -> None:
-        count()
+        ask()
         real_fsync(fd)
 
     sys.addaudithook(audit)

@@ -6,20 +6,22 @@ taken away by copying the built one there again.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
+import stat
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import Finished
 from tests.e2e.home import Home
 from tests.faults.commands import Command
 from tests.faults.forked import Job
+from tests.finished import Finished
 
 SOURCE = {
     "src/cart.py": "def total(prices):\n    return sum(prices)\n",
@@ -96,6 +98,14 @@ class Usual:
                 assert least <= there[each] <= most, f"{there[each]} times: {each}"
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything on the disk before the n-th `changes` of a command, byte for byte."""
+
+    copy: Path
+    changes: list[int] = field(default_factory=list)
+
+
 class Scene:
     """`folder` holds the data directory `data` and everything that is registered in it."""
 
@@ -144,15 +154,34 @@ class Scene:
         for (arguments, _), done in zip(lines, self.run(*lines), strict=True):
             assert done.status == 0, f"{arguments}: {done.err}"
 
-    def restore(self) -> None:
-        """Make everything as it was built, and end the daemon."""
+    def restore(self, copy: Path | None = None) -> None:
+        """Make everything as it was built, or as it is in `copy`, and end the daemon."""
         self.home.end()
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        shutil.copytree(self.built, self.folder, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(copy or self.built, self.folder, symlinks=True, dirs_exist_ok=True)
+
+    def states_during(self, command: Command) -> list[State]:
+        """What is on the disk before each change that `command` makes, in order.
+
+        Copies of it lie beside the scene until the next call.
+        """
+        copies = self.folder.with_name("copies")
+        shutil.rmtree(copies, ignore_errors=True)
+        states: dict[bytes, State] = {}
+
+        def keep() -> None:
+            state = states.setdefault(_digest(self.folder), State(copies / str(len(states))))
+            state.changes.append(1 + sum(len(each.changes) for each in states.values()))
+            if len(state.changes) == 1:
+                shutil.copytree(self.folder, state.copy, symlinks=True)
+
+        self.run(self.line(command), at_change=keep)
+        self.restore()
+        return list(states.values())
 
     # Asking
 
@@ -168,17 +197,20 @@ class Scene:
         return [each.replace("{scene}", str(self.folder)) for each in arguments]
 
     def run(
-        self, *lines: Line, dies_at: int = 0, dies_after_s: float | None = None
+        self,
+        *lines: Line,
+        dies_after_s: float | None = None,
+        at_change: Callable[[], None] | None = None,
     ) -> list[Finished]:
         """Without a daemon, in one process."""
         job = Job(
             lines=lines,
             folder=self.folder,
             environ=self.home.environ,
-            dies_at=dies_at,
             dies_after_s=dies_after_s,
+            halts=at_change is not None,
         )
-        return job.run()
+        return job.run(at_change)
 
     def answers(self, *then: Line) -> Answers:
         """What `QUESTIONS` are answered with, without a daemon, once the sources are indexed.
@@ -266,3 +298,17 @@ def _texts(truth: Truth) -> Counter[Any]:
         if path.startswith(("data/knowledge/", "data/episodic/", "data/archive/"))
         and not path.endswith("sources.json")
     )
+
+
+def _digest(folder: Path) -> bytes:
+    """Of all names, kinds, rights, times of files and bytes: what a later process can tell."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        found.update(f"{path}\0{status.st_mode}\0".encode("utf-8", "surrogateescape"))
+        if stat.S_ISREG(status.st_mode):
+            found.update(f"{status.st_size} {status.st_mtime_ns}\0".encode())
+            found.update(path.read_bytes())
+        elif stat.S_ISLNK(status.st_mode):
+            found.update(str(path.readlink()).encode("utf-8", "surrogateescape"))
+    return found.digest()

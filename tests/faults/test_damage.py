@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Finished
 from tests.faults.conftest import Tally, everyday
 from tests.faults.scene import QUESTIONS, Scene, steady
+from tests.finished import Finished
 
 FOREIGN = "CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES ('https://example.org')"
 

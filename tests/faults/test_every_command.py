@@ -15,10 +15,10 @@ import click
 import pytest
 
 from memory_sidecar.cli.main import every_command
-from tests.conftest import Finished
 from tests.faults.commands import ELSEWHERE, READING, WRITING, Command
 from tests.faults.conftest import Tally, everyday
 from tests.faults.scene import Scene, Usual
+from tests.finished import Finished
 
 NO_ROOM = {"disk_full", "store_read_only"}
 BALLAST = "ballast"
