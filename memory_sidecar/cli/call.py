@@ -22,7 +22,7 @@ import click
 from memory_sidecar.cli.form import Styled, error_line, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.core.children import child_environment
-from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.results import plain
 from memory_sidecar.core.visible import visible, visible_json
@@ -213,8 +213,8 @@ class Call:
 
     def masked(self, found: T) -> T:
         """`found` with what looks like a secret masked, and a notice where something was."""
-        shown, count = mask_document(found)
-        if count:
+        shown, _ = mask_document(found)
+        if count := masks_in(shown):
             self.reporter.notice(f"{count} masked that look like secrets")
         return shown
 

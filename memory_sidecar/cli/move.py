@@ -14,13 +14,15 @@ from memory_sidecar.memories.results import Moved, Remembered
 @click.command()
 @click.argument("path", metavar="FROM")
 @click.argument("to", metavar="TO")
+@allow_secrets_option
 @with_agent
-def move(call: Call, *, agent: str, path: str, to: str) -> Moved:
+def move(call: Call, *, agent: str, path: str, to: str, allow_secrets: bool) -> Moved:
     """Rename the memory FROM; TO ending with `/` is a category to move it to.
 
     Its file stays as it is, its reads count on, and memories that name it follow.
     """
-    return call.show(memories_of(call, agent).move(path, to), _print_moved)
+    moved = memories_of(call, agent).move(path, to, allow_secrets=allow_secrets)
+    return call.show(moved, _print_moved)
 
 
 def _print_moved(call: Call, moved: Moved) -> None:

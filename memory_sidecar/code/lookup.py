@@ -81,3 +81,17 @@ def read_chunks(connection: Connection, ids: Sequence[int]) -> list[StoredChunk]
         StoredChunk(chunk_id, source, filename, language, chunk_from_row(rest))
         for chunk_id, source, filename, language, *rest in rows
     ]
+
+
+def read_around(connection: Connection, stored: StoredChunk, *, lines: int) -> tuple[str, str]:
+    """The text of the same file before and behind a chunk, so many lines of it or a few more."""
+    first, last = stored.chunk.start_line, stored.chunk.end_line
+    rows: list[Any] = connection.execute(
+        "SELECT start_line, code FROM code_chunks"
+        " WHERE source = ? AND filename = ? AND end_line >= ? AND start_line <= ?"
+        " ORDER BY start_line",
+        (stored.source, stored.filename, first - lines, last + lines),
+    ).fetchall()
+    before = "".join(f"{code}\n" for start, code in rows if start < first)
+    after = "".join(f"\n{code}" for start, code in rows if start > last)
+    return before, after

@@ -21,11 +21,12 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar.code.directory import Mask
 from memory_sidecar.code.filters import allowed_chunks
 from memory_sidecar.code.fusion import Question
-from memory_sidecar.code.lookup import StoredChunk, read_chunks, read_symbols
+from memory_sidecar.code.lookup import StoredChunk, read_around, read_chunks, read_symbols
 from memory_sidecar.code.named import Names, named_chunks, names_in
 from memory_sidecar.code.ranking import Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
@@ -48,6 +49,7 @@ KEYWORD_DEPTH = 1000  # of which the keyword share is known
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
 CHARACTERS_PER_TOKEN = 4
 PATHS_KEPT = 1 << 14
+KEY_LINES = 120  # of a private key, the longest that is cut
 
 EmbedQuery = Callable[[str], Vector]
 """The unit vector (384,) of a question."""
@@ -173,12 +175,24 @@ def _read_hits(
     stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, ids)}
     return [
         _hit(
-            stored[chunk_id],
+            _without_cut_keys(connection, stored[chunk_id]),
             ranked.scores[row],
             ranked.explain(row, candidates) if query.explain else UNSET,
         )
         for row, chunk_id in zip(rows, ids, strict=True)
     ]
+
+
+def _without_cut_keys(connection: Connection, stored: StoredChunk) -> StoredChunk:
+    """With the part masked of a key that begins or ends in another chunk, where none sees it whole.
+
+    A key that lies in the chunk is left to those who show it.
+    """
+    chunk = stored.chunk
+    if not may_be_cut(chunk.code):
+        return stored
+    before, after = read_around(connection, stored, lines=KEY_LINES)
+    return replace(stored, chunk=replace(chunk, code=mask_part(before, chunk.code, after)))
 
 
 def _hit(stored: StoredChunk, score: float, why: Explanation | UnsetType) -> CodeHit:

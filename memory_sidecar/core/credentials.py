@@ -20,6 +20,8 @@ from memory_sidecar.core.errors import SecretRefused
 
 D = TypeVar("D")
 
+_MASK = "«masked: "
+
 
 @dataclass(frozen=True, slots=True)
 class Credential:
@@ -48,9 +50,31 @@ def mask_credentials(text: str, *, name: str = "") -> tuple[str, int]:
     parts, at = [], 0
     for each in found:
         breaks = "\n" * text.count("\n", each.start, each.end)
-        parts += [text[at : each.start], f"«masked: {each.kind}»", breaks]
+        parts += [text[at : each.start], f"{_MASK}{each.kind}»", breaks]
         at = each.end
     return "".join([*parts, text[at:]]), len(found)
+
+
+_KEY_LINE = re.compile(r"""[\s"'`+,;\\]*[A-Za-z0-9+/=_-]{16,}(?:\\[rn])*[\s"'`+,;\\]*""")
+
+
+def may_be_cut(text: str) -> bool:
+    """Whether the first or the last line of `text` may be one of a key that goes on beyond it."""
+    lines = text.strip().split("\n")
+    return any(_KEY_LINE.fullmatch(line) or "PRIVATE KEY" in line for line in (lines[0], lines[-1]))
+
+
+def mask_part(before: str, text: str, after: str) -> str:
+    """`text` with those credentials masked that begin in `before` or end in `after`."""
+    start, end = len(before), len(before) + len(text)
+    parts, at = [], start
+    for each in find_credentials(before + text + after):
+        first, last = max(each.start, start), min(each.end, end)
+        if first < last and (first > each.start or last < each.end):
+            breaks = "\n" * text.count("\n", first - start, last - start)
+            parts += [text[at - start : first - start], f"{_MASK}{each.kind}»", breaks]
+            at = last
+    return "".join([*parts, text[at - start :]])
 
 
 def mask_document(document: D) -> tuple[D, int]:
@@ -63,6 +87,11 @@ def mask_document(document: D) -> tuple[D, int]:
     if not (find_credentials("\n\n".join(texts)) or find_credentials("\n\n".join(names))):
         return document, 0  # one look at all of it is ten times as fast as one at each text
     return _masked(document, "")
+
+
+def masks_in(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
+    """How many masks it holds, whoever put them there."""
+    return sum(text.count(_MASK) for _, _, text in _texts_of(document))
 
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses

@@ -128,10 +128,8 @@ def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
         sources = _searched(caller, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, asked.path, max_file_bytes=limit_bytes)
-    lines = file.text.split("\n")
-    if lines[-1] == "":
-        lines.pop()  # what ends with a line break has no line behind it
-    total = len(lines)
+    text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
+    total = text.count("\n") + 1 if file.text else 0
     start = asked.start_line
     last = min(asked.end_line or total, total)
     if start > total or last < start:
@@ -139,7 +137,7 @@ def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
             f"{file.path} has no lines {start}-{asked.end_line or total}",
             hint=f"it has lines 1-{total}",
         )
-    content, end = lines_within(lines, start, last, asked.max_tokens)
+    content, end = lines_within(text, start, last, asked.max_tokens)
     return FileLines(
         source=file.source.name,
         filename=file.path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.mcp.tool import Answer, Result
 
 R = TypeVar("R", bound=Result | Answer)
@@ -16,9 +16,11 @@ NOTICE = "{} masked that look like secrets: do not write these lines back as the
 def masked(result: R) -> R:
     """`result`, with a notice where something was masked."""
     if isinstance(result, Answer):
-        answer, count = mask_document(result)
+        answer, _ = mask_document(result)
+        count = masks_in(answer)
         return replace(answer, notices=(*answer.notices, NOTICE.format(count))) if count else result
-    shown, count = mask_document(result.model_dump())
+    shown, _ = mask_document(result.model_dump())
+    count = masks_in(shown)
     if not count:
         return result
     return type(result).model_validate(

@@ -229,11 +229,10 @@ class WholeMemory(Remembered):
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
     """Read one memory, whole."""
     memory = caller.memories(report, shared=asked.shared).get(asked.path)
-    lines = memory.content.split("\n")
-    content, last = lines_within(lines, asked.start_line, len(lines), asked.max_tokens)
+    content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens)
     return WholeMemory(
         memory=replace(memory, content=content),
-        next_start_line=last + 1 if last < len(lines) else 0,
+        next_start_line=last + 1 if last <= memory.content.count("\n") else 0,
         uri=memory_uri(memory.agent, memory.path),
     )
 
@@ -275,7 +274,7 @@ def _within(found: Sequence[Memory | MemoryHit], max_tokens: int) -> tuple[Memor
         for memory in within_tokens(found, max_tokens, characters=lambda each: len(each.content))
     ]
     if len(shown) == 1:  # which may be too long by itself
-        content, _ = lines_within(shown[0].content.split("\n"), 1, None, max_tokens)
+        content, _ = lines_within(shown[0].content, 1, None, max_tokens)
         shown = [replace(shown[0], content=content)]
     return tuple(shown)
 

@@ -149,11 +149,15 @@ class MoveMemory(Arguments):
     path: str
     to: str = Field(description="The new path, or a category with `/` at its end.")
     shared: bool = Field(default=False, description="One that all agents share.")
+    allow_secrets: bool = Field(
+        default=False, description="Only when the user wants a secret stored."
+    )
 
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
     """Give a memory another name or category. Links of others to it follow."""
-    return _changed(caller.memories(report, shared=asked.shared).move(asked.path, asked.to))
+    memories = caller.memories(report, shared=asked.shared)
+    return _changed(memories.move(asked.path, asked.to, allow_secrets=asked.allow_secrets))
 
 
 class PruneMemories(Arguments):

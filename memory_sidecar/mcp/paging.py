@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 
 CHARACTERS_PER_TOKEN = 4
@@ -31,14 +32,13 @@ def cursor_at(offset: int) -> str:
     return f"from-{offset}"
 
 
-def lines_within(
-    lines: Sequence[str], start: int, last: int | None, max_tokens: int
-) -> tuple[str, int]:
+def lines_within(text: str, start: int, last: int | None, max_tokens: int) -> tuple[str, int]:
     """Lines `start` to `last`, 1-based, as far as they fit, and the number of the last of them.
 
-    At least one line; one that is too long by itself is cut.
+    At least one line; one that is too long by itself is cut. Secrets are masked, as the half of one
+    would not be known for what it is.
     """
-    wanted = lines[start - 1 : last]
+    wanted = mask_credentials(text)[0].split("\n")[start - 1 : last]
     shown = within_tokens(wanted, max_tokens, characters=lambda line: len(line) + 1)
     return "\n".join(shown)[: max_tokens * CHARACTERS_PER_TOKEN], start + len(shown) - 1
 

@@ -111,10 +111,11 @@ class Memories(Recall):
         self._take_up(directory.name, [gone])
         return Removed(self._agent.name, path, removed=True, batch=batch)
 
-    def move(self, path: str, to: str) -> Moved:
+    def move(self, path: str, to: str, *, allow_secrets: bool = False) -> Moved:
         """Rename the memory at `path`, or move it to the category `to` with `/` at its end.
 
-        Its reads go along, and so do the links of others to it. Raises NotFound and Conflict.
+        Its reads go along, and so do the links of others to it. Raises NotFound, Conflict and
+        SecretRefused.
         """
         directory, file = self._parsed(path)
         target, name = parse_address(to)
@@ -124,7 +125,11 @@ class Memories(Recall):
                 hint="store it there, or `memory-sidecar share` it with all agents",
             )
         moved = move_file(
-            directory, file, name, linking=self._files_naming(directory.name, check_path(file))
+            directory,
+            file,
+            name,
+            linking=self._files_naming(directory.name, check_path(file)),
+            allow_secrets=allow_secrets,
         )
         if moved.changed:
             old, new = (address(directory.name, each) for each in (moved.old, moved.file.path))

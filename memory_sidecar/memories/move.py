@@ -33,17 +33,28 @@ class MovedFile:
     changed: tuple[str, ...]
 
 
-def move(directory: Directory, path: str, to: str, *, linking: Iterable[str] = ()) -> MovedFile:
+def move(
+    directory: Directory,
+    path: str,
+    to: str,
+    *,
+    linking: Iterable[str] = (),
+    allow_secrets: bool = False,
+) -> MovedFile:
     """Rename the memory at `path`; `to` ending with `/` is a category to move it to.
 
     The file stays as it is, to the byte. The memories at the paths `linking` that name the old
-    path name the new one afterwards. Raises NotFound, and Conflict where something is there.
+    path name the new one afterwards. Raises NotFound, Conflict where something is there, and
+    SecretRefused: a page that was written by hand has not been looked at before.
     """
     path = check_path(path)
     _destination(path, to)  # what cannot be a path is said before what is not there
     with directory.changing():
         old = directory.read(path)
         new = _destination(old.path, to)
+        if not allow_secrets:
+            page = parse_page(old.text)
+            refuse_credentials({"to": to, **page.meta, "content": page.body})
         if new == old.path:
             return MovedFile(old.path, old, ())
         target = directory.root / new
@@ -75,7 +86,7 @@ def share(
     file = own.read(check_path(path))
     if not allow_secrets:
         page = parse_page(file.text)
-        refuse_credentials({**page.meta, "content": page.body})
+        refuse_credentials({"category": category or "", **page.meta, "content": page.body})
     folder = category_of(file.path) if category is None else check_category(category)
     origin = f"{agent}/{file.path}"
     meta: Meta = {

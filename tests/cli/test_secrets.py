@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import re
+import string
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,9 @@ STEERING = "\x1b[2J\x1b]0;title\x07 \x9b31m \u202e \x08 a\rb"
         (("update", "note", "--source", KEY), "source"),
         (("update", "note", "--evidence", KEY), "add_evidence[0]"),
         (("update", "note", "--link", KEY), "add_links[0]"),
+        (("move", "note", KEY), "to"),
+        (("move", "note", f"{KEY}/"), "to"),
+        (("share", "note", "--category", KEY), "category"),
         (("category", "create", "codebase", KEY), "description"),
         (("category", "describe", "pitfall", KEY), "description"),
         (("episodic-put", KEY, "--file", "default.mv2"), "messages[0].content"),
@@ -52,9 +58,22 @@ def test_every_text_that_is_stored_is_checked(run, data_dir, tmp_path, arguments
     assert (done.status, done.error["code"]) == (2, "secret_refused")
     assert done.error["message"].startswith(f"{field} seems to hold a secret (GitHub token)")
     assert KEY not in done.out + done.err
-    kept = "".join(file.read_text("utf-8") for file in tmp_path.rglob("*.[mj][ds]*"))
-    assert KEY not in kept
+    for file in tmp_path.rglob("*"):
+        assert KEY not in str(file)
+        assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
     assert run(*arguments, "--allow-secrets").status == 0
+
+
+@pytest.mark.parametrize("command", [("move", "note", "kept/"), ("share", "note")], ids=" ".join)
+def test_a_page_that_was_written_by_hand_is_looked_at_before_it_goes_elsewhere(
+    run, data_dir, command
+):
+    write_memory(data_dir / "knowledge/default", "note.md", f"Push with {KEY}")
+    done = run(*command, "--json")
+    assert (done.status, done.error["code"]) == (2, "secret_refused")
+    assert KEY not in done.out + done.err
+    assert (data_dir / "knowledge/default/note.md").exists()
+    assert run(*command, "--allow-secrets").status == 0
 
 
 @pytest.mark.parametrize(
@@ -167,3 +186,29 @@ def test_a_file_that_may_hold_secrets_is_not_found_and_said_to_be_left_out(run, 
     assert "project: .env: may hold secrets" in skipped
     assert run("index", project, "--exclude", "!.env", "--full").status == 0
     assert (".env", True) in {(hit["filename"], MASK in hit["code"]) for hit in run(*search).json}
+
+
+def private_key(lines: int) -> list[str]:
+    """What looks like one, a line at a time."""
+    base64 = random.Random(1).choices(string.ascii_letters + string.digits + "+/", k=64 * lines)
+    body = ["".join(base64[at : at + 64]) for at in range(0, len(base64), 64)]
+    return ["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----"]
+
+
+@pytest.mark.parametrize("lines", [25, 50], ids=["in two", "in three"])
+@pytest.mark.parametrize("name", ["deploy.py", "deploy.md", "deploy.txt"])
+def test_a_key_that_is_cut_by_the_borders_of_chunks_is_masked_in_each(run, tmp_path, name, lines):
+    project = tmp_path / "project"
+    project.mkdir()
+    key = private_key(lines)
+    text = "\n".join(['deploy_key = """', *key, '"""', "", "def deploy_with(it):", "    ..."])
+    (project / name).write_text(text)
+    assert run("index", project).status == 0
+    inside = key[len(key) // 2]
+    words = " ".join(["deploy_key deploy_with", *re.split(r"\W+", inside)])
+    done = run("search", words, "--mode", "keyword", "--top-k", "50", "--json")
+    assert len(done.json) > 1, "the key lies in several chunks"
+    assert not [line for line in key[1:-1] if line in done.out]
+    assert "masked that look like secrets" in done.err
+    for hit in done.json:
+        assert hit["code"].count("\n") == hit["end_line"] - hit["start_line"]

@@ -178,6 +178,23 @@ def test_secrets_are_masked_wherever_code_is_shown(caller: Caller, project: Path
         assert "do not write these lines back" in text_of(result)
 
 
+def test_a_key_of_which_a_part_is_asked_for_is_masked(caller: Caller, project: Path) -> None:
+    lines = [
+        f"MIIEpAIBAAKCAQEA{number:02}cXJzdHV2d3h5ejAxMjM0NTY3ODkrL0FCQ0RFRkdI"
+        for number in range(8)
+    ]
+    key = ["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"]
+    (project / "deploy.py").write_text("\n".join(['KEY = """', *key, '"""', "after = 1\n"]))
+    caller.codebase.index([project], reporter=Silent())
+    for start, end in ((5, 6), (1, 4), (8, 12)):
+        asked = {"path": "deploy.py", "start_line": start, "end_line": end}
+        result = call(caller, "read_file", **asked)
+        assert not [line for line in lines if line in result.model_dump_json()]
+    assert given(caller, "read_file", path="deploy.py", start_line=13)["content"] == "after = 1"
+    remembered = call(caller, "read_file", path="deploy.py", start_line=1, end_line=2)
+    assert "do not write these lines back" in text_of(remembered)
+
+
 def test_sources_are_listed_with_their_freshness(caller: Caller) -> None:
     (source,) = given(caller, "list_sources")["sources"]
     assert (source["name"], source["is_yours"]) == ("project", True)

@@ -115,6 +115,10 @@ def test_secret_is_refused_unless_forced_and_masked_when_read(newcomer: Caller) 
     assert KEY not in shown.model_dump_json()
     assert "«masked: GitHub token»" in text_of(shown)
     assert refused(newcomer, "update_memory", path=path, summary=KEY).startswith("secret_refused")
+    assert refused(newcomer, "move_memory", path=path, to="kept/").startswith("secret_refused")
+    for tokens in range(1, 8):  # which cut the key somewhere
+        shown = call(newcomer, "get_memory", path=path, max_tokens=tokens)
+        assert "ghp_" not in shown.model_dump_json()
     told = refused(newcomer, "save_session", messages=[{"role": "user", "content": KEY}])
     assert told.startswith("secret_refused")
 
