@@ -1,7 +1,8 @@
 """Ranking over conversations: each becomes an agent, each of its sittings a session file.
 
 Turns go through the real files, index and search, and are looked for with the questions as they
-stand, within their own conversation. A hit counts as the turn that it is.
+stand, within their own conversation. A hit counts as the turn that it is; of whole sessions, those
+that hold such a turn count.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ RANKINGS: dict[str, dict[str, Any]] = {
     "vector": {"mode": SearchMode.VECTOR},
     "hybrid": {"mode": SearchMode.HYBRID},
     "reranked": {"mode": SearchMode.HYBRID, "rerank": True},
+    "sessions": {"mode": SearchMode.HYBRID, "by_session": True},
 }
 
 
@@ -138,8 +140,13 @@ def run_questions(
         hits = sessions[question.conversation].search(query)
         seconds += time.perf_counter() - started
         ids = turn_ids[question.conversation]
-        ranking = [ids[hit.session.session_id, hit.sequence or 0] for hit in hits]
-        one = Judged(ranking, question.relevance)
+        if options.get("by_session"):
+            ranking = [hit.session.session_id for hit in hits]
+            holding = {session for (session, _), turn in ids.items() if turn in question.relevance}
+            one = Judged(ranking, dict.fromkeys(holding, 1))
+        else:
+            ranking = [ids[hit.session.session_id, hit.sequence or 0] for hit in hits]
+            one = Judged(ranking, question.relevance)
         judged["all"].append(one)
         judged[f"category {question.category}"].append(one)
     results = {name: mean_metrics(judged[name]) for name in sorted(judged)}

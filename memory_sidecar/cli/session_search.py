@@ -74,6 +74,7 @@ def filter_options(command: Callable[..., object]) -> Callable[..., object]:
     type=click.Choice([mode.value for mode in SearchMode]),
     default=SearchMode.HYBRID.value,
 )
+@click.option("--by-session", is_flag=True, help="Each session once, by its best parts.")
 @click.option("--rerank", is_flag=True, help="Read the best hits again, closely: slower.")
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
 @with_agent
@@ -85,6 +86,7 @@ def search(
     top_k: int,
     tier: str,
     mode: str,
+    by_session: bool,
     rerank: bool,
     explain: bool,
     **chosen: Any,  # noqa: ANN401  the filter options
@@ -99,6 +101,7 @@ def search(
         top_k=top_k,
         mode=SearchMode(mode),
         filter=chosen_filter(call, **chosen),
+        by_session=by_session,
         rerank=rerank,
     )
     hits = call.masked(sessions_of(call, agent).search(asked))

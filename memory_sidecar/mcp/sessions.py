@@ -90,6 +90,7 @@ class SearchSessions(Arguments):
     outcome: Ended | None = None
     after: str = Field(default="", description="A date, a moment, or so long ago: 7d.")
     before: str = ""
+    by_session: bool = Field(default=False, description="Each session once, by its best parts.")
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=4000, ge=1, description="Budget for the text of all hits.")
     cursor: str = Field(default="", description="next_cursor of the result before.")
@@ -121,6 +122,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         text=asked.query,
         kinds=kinds[asked.tier],
         top_k=offset + asked.top_k + 1,
+        by_session=asked.by_session,
         filter=SessionFilter(
             project=asked.project,
             topics=tuple(asked.topics),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,16 +106,6 @@ def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> li
     """The rows with these ids; those that are gone are left out."""
     rows: list[Any] = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),)).fetchall()
     return [FoundRow(*row) for row in rows]
-
-
-def message_places(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """Session's row and sequence of messages, by id."""
-    rows: list[Any] = connection.execute(
-        "SELECT id, session_id, sequence FROM messages"
-        " WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(ids)),),
-    ).fetchall()
-    return {row_id: (session, sequence) for row_id, session, sequence in rows}
 
 
 def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, SessionHead]:

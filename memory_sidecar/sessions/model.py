@@ -198,6 +198,7 @@ class SessionQuery:
     top_k: int = 10
     mode: SearchMode = SearchMode.HYBRID
     filter: SessionFilter = field(default_factory=SessionFilter)
+    by_session: bool = False  # each session once, by its best parts
     rerank: bool = False  # by the cross-encoder, where there is one
 
 

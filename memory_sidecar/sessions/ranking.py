@@ -1,10 +1,11 @@
-"""How relevant every row is to a question: arrays over all of them, and what neighbours lend.
+"""How relevant every row is to a question, and what is said around a message: arrays over rows.
 
-`search.sessions` tells the whole way and the formula.
+`search.py` tells the whole way and the formula; docs/ranking.md, what each constant gives.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,12 +16,17 @@ import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores, among
+from memory_sidecar.index.postings import Postings
 from memory_sidecar.index.vectors import Ids
-from memory_sidecar.sessions.lookup import message_places
 
 COVERAGE_WEIGHT = 0.3
+AROUND_WEIGHT = 0.2  # of what is said from REACH messages before to REACH after
+SESSION_WEIGHT = 0.2
+REACH = 2
+K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
 COMMON_RANK = 50  # the row whose relevance is the common level
-NEIGHBOUR_SHARES = ((1, 0.3), (2, 0.2))  # distance, and what a neighbour there lends
+LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
+LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
 MAX_PLACES = 2000  # of equal rows, when a prefix is all that is asked for
 CANDIDATES = 200  # whose average cosine is taken for one that is not known
 
@@ -99,25 +105,67 @@ def score_of(relevance: float, full: float) -> float:
     return 0.9 * (1 - math.exp(-1.8 * max(relevance, 0.0) / full))
 
 
-def lent_by_neighbours(
-    connection: Connection, best: Ids, relevance: Scores, *, level: float
-) -> dict[int, float]:
-    """What messages gain from the `best` ones beside them, by id: a share of what is above `level`.
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """Sessions as ranges of message ids, which follow one another: `first` up to, not with, `end`.
 
-    `relevance` is that of the best ones, (n,).
+    Ascending, (n,) each.
     """
-    surplus = dict(zip(best.tolist(), (relevance - level).tolist(), strict=True))
-    where = message_places(
-        connection, {row_id + step for row_id in surplus for step in range(-2, 3)}
-    )
-    lent: dict[int, float] = {}
-    for row_id, spare in surplus.items():
-        if spare <= 0 or row_id not in where:
-            continue
-        session, sequence = where[row_id]
-        for distance, share in NEIGHBOUR_SHARES:
-            for step in (-distance, distance):
-                # The messages of a session have ids in a row.
-                if where.get(row_id + step) == (session, sequence + step):
-                    lent[row_id + step] = lent.get(row_id + step, 0.0) + share * spare
-    return lent
+
+    first: Ids
+    end: Ids
+
+    @classmethod
+    def holding(cls, connection: Connection, messages: Ids) -> Conversations:
+        """The sessions of `messages`."""
+        rows: list[Any] = connection.execute(
+            "SELECT DISTINCT s.first_message, s.first_message + s.message_count FROM messages m"
+            " JOIN sessions s ON s.id = m.session_id"
+            " WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY 1",
+            (json.dumps(messages.tolist()),),
+        ).fetchall()
+        first, end = np.array(rows, np.int64).reshape(-1, 2).T
+        return cls(first, end)
+
+    def lent(self, messages: Ids, surplus: Scores) -> tuple[Ids, Scores]:
+        """What messages gain from those of `messages` beside them whose surplus is above 0.
+
+        Ids, ascending, and their gains.
+        """
+        first, end = self._bounds(messages)
+        near = messages[:, None] + LENDING_STEPS
+        gains = (near >= first[:, None]) & (near < end[:, None]) & (surplus > 0)[:, None]
+        ids, places = np.unique(near[gains], return_inverse=True)
+        shares = (surplus[:, None] * LENT_SHARES)[gains]
+        lent: Scores = np.bincount(places, weights=shares, minlength=len(ids)).astype(np.float64)
+        return ids, lent
+
+    def spoken_of(self, messages: Ids, postings: Postings) -> tuple[Scores, Scores]:
+        """Which share of the question is said around each message, and in its session: (n,) each.
+
+        0…1: the idf of the words there, and BM25 of the session as a share of what it can reach.
+        Words that very many rows hold, whose lists are not read, count as absent.
+        """
+        first, end = self._bounds(messages)
+        low, high = np.maximum(messages - REACH, first), np.minimum(messages + REACH + 1, end)
+        lengths = self.end - self.first
+        damping = K1 * (1 - B + B * (end - first) / (lengths.mean() if len(lengths) else 1))
+        around, session = np.zeros(len(messages)), np.zeros(len(messages))
+        total = sum(postings.weights.values())
+        for stem, rows in postings.lists.items():
+            share = postings.weights[stem] / total
+            around += share * (_count(rows, low, high) > 0)
+            held = _count(rows, first, end)
+            session += share * held / (held + damping)
+        return around, session
+
+    def _bounds(self, messages: Ids) -> tuple[Ids, Ids]:
+        """First and end of the session of each of `messages`."""
+        at = np.searchsorted(self.first, messages, side="right") - 1
+        return self.first[at], self.end[at]
+
+
+def _count(rows: Ids, low: Ids, high: Ids) -> Ids:
+    """How many of `rows`, ascending, lie from each of `low` up to, not with, that of `high`."""
+    counts: Ids = np.searchsorted(rows, high) - np.searchsorted(rows, low)
+    return counts

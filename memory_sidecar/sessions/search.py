@@ -2,15 +2,17 @@
 
     question ──▶ postings of its words ──▶ coverage: the share of its words, by idf, in a row
              └─▶ its vector ──▶ cosine of every row
-    filters apply inside both ──▶ cosine + 0.3 · coverage ──▶ messages lend to their neighbours
-    ──▶ hits
+    filters apply inside both ──▶ cosine + 0.3 · coverage ──▶ messages gain from their conversation
+    ──▶ hits, or each session once
 
-A message gains from those beside it, since an answer often does not repeat the question:
+A message gains from what is said beside it, since an answer often does not repeat the question:
 
     + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of what the neighbour has above the common level
+    + 0.2 · coverage by the five messages from two before to two after
+    + 0.2 · BM25 of its whole session, as a share of what that can reach
 
-Leaving out any term cost recall on LoCoMo; `benchmarks/retrieval.py` measures the whole. Of words
-that very many rows hold, only the best candidates are asked.
+A session counts as its best part + 0.4 · the mean of its next three. docs/ranking.md says what each
+term gives. Of words that very many rows hold, only the best candidates are asked.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ import numpy as np
 
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Arm, Judge, among
+from memory_sidecar.index.arms import Arm, Judge, Scores, among
 from memory_sidecar.index.beside import BESIDE
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.explain import explained
 from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
-from memory_sidecar.index.postings import held_words, read_postings
+from memory_sidecar.index.postings import Postings, held_words, read_postings
 from memory_sidecar.index.vectors import Floats, Ids, Vector, VectorIndex
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
@@ -41,17 +43,21 @@ from memory_sidecar.sessions.lookup import (
 )
 from memory_sidecar.sessions.model import HitKind, SessionHead, SessionHit, SessionQuery
 from memory_sidecar.sessions.ranking import (
+    AROUND_WEIGHT,
     COMMON_RANK,
     COVERAGE_WEIGHT,
+    SESSION_WEIGHT,
+    Conversations,
     Rows,
     best_places,
-    lent_by_neighbours,
     score_of,
 )
 from memory_sidecar.sessions.required import Required
 from memory_sidecar.sessions.rerank import MAX_HITS, judged_order
 
 MAX_QUERY_CHARACTERS = 4000
+PARTS = 200  # of all sessions, of which each session is made
+OTHERS_WEIGHT, OTHERS = 0.4, 3  # what a session's parts after the best add, and how many do
 JUDGED = 100  # rows that are asked for the words which very many hold
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
@@ -87,12 +93,16 @@ def search_sessions(
             searches.append(
                 _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
-    found = [scored for search in searches for scored in search.best(query.top_k)]
+    count = max(query.top_k, PARTS) if query.by_session else query.top_k
+    found = [scored for search in searches for scored in search.best(count)]
     is_judged = judge is not None and query.mode is SearchMode.HYBRID
-    read = _read(connection, found, max(query.top_k, MAX_HITS if is_judged else 0))
+    depth = max(query.top_k, MAX_HITS if is_judged else 0, PARTS if query.by_session else 0)
+    read = _read(connection, found, depth)
     if judge is not None and is_judged:
         rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
         read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+    if query.by_session:
+        read = _by_session(read)
     return [
         SessionHit(
             kind=scored.kind,
@@ -214,43 +224,47 @@ class _Search:
             for stem, ids in held.items():
                 rows.cover(ids, postings.weights[stem] / total)
             relevance = rows.relevance()
-        places = best_places(relevance, max(COMMON_RANK, top_k))
-        lent: dict[int, float] = {}
+        found = rows.ids[best_places(relevance, max(COMMON_RANK, top_k))]
+        context: dict[str, Scores] = {}
         if self.kind is HitKind.MESSAGE:
-            level = rows.common_level(relevance)
-            lent = lent_by_neighbours(
-                self.connection, rows.ids[places], relevance[places], level=level
-            )
-            gaining = np.array(sorted(lent), np.int64)
-            gaining = gaining[among(gaining, self.allowed)]
-            found = np.union1d(rows.ids[places], gaining)
-            if len(rows.places_of(gaining)) < len(gaining):
-                rows = rows.with_more(gaining)
-                relevance = rows.relevance()
-            places = rows.places_of(found)
+            found, context = self._in_context(found, rows, relevance, postings)
+            more = rows.with_more(found)
+            if more is not rows:
+                rows, relevance = more, more.relevance()
+        places = rows.places_of(found)
+        keyword = COVERAGE_WEIGHT * rows.coverage[places]
+        whole = relevance[places] + sum(context.values())
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
-        values = (rows.ids, relevance, rows.cosine, rows.coverage)
-        return [
-            self._judged(row_id, own, cosine, covered, lent=lent.get(row_id, 0.0), full=full)
-            for row_id, own, cosine, covered in zip(
-                *(column[places].tolist() for column in values), strict=True
-            )
-        ]
+        full += AROUND_WEIGHT if context else 0.0
+        scored = []
+        for at, row_id in enumerate(found.tolist()):
+            cosine, score = float(rows.cosine[places[at]]), score_of(float(whole[at]), full)
+            boosts = {name: float(values[at]) for name, values in context.items()}
+            own = float(relevance[places[at]] - keyword[at])
+            summands = {"assumed" if math.isnan(cosine) else "cosine": own}
+            summands |= {"keyword": float(keyword[at])} | boosts
+            covered = float(rows.coverage[places[at]])
+            explanation = explained(summands, score, cosine=cosine, keyword=covered, boosts=boosts)
+            scored.append(_Scored(self.kind, row_id, float(whole[at]), score, explanation))
+        return scored
 
-    def _judged(
-        self, row_id: int, own: float, cosine: float, covered: float, *, lent: float, full: float
-    ) -> _Scored:
-        keyword = COVERAGE_WEIGHT * covered
-        summands = {
-            "assumed" if math.isnan(cosine) else "cosine": own - keyword,
-            "keyword": keyword,
-            "neighbours": lent,
+    def _in_context(
+        self, best: Ids, rows: Rows, relevance: Scores, postings: Postings
+    ) -> tuple[Ids, dict[str, Scores]]:
+        """The `best` messages and those that gain from them, and what the others add to each."""
+        talks = Conversations.holding(self.connection, best)
+        surplus = relevance[rows.places_of(best)] - rows.common_level(relevance)
+        gaining, lent = talks.lent(best, surplus)
+        allowed = among(gaining, self.allowed)
+        found = np.union1d(best, gaining[allowed])
+        neighbours = np.zeros(len(found))
+        neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
+        around, session = talks.spoken_of(found, postings)
+        return found, {
+            "neighbours": neighbours,
+            "around": AROUND_WEIGHT * around,
+            "session": SESSION_WEIGHT * session,
         }
-        score = score_of(own + lent, full)
-        explanation = explained(
-            summands, score, cosine=cosine, keyword=covered, boosts={"neighbours": lent}
-        )
-        return _Scored(self.kind, row_id, own + lent, score, explanation)
 
 
 _Read = tuple[_Scored, FoundRow, SessionHead]
@@ -290,3 +304,22 @@ def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
         explanation = scored.explanation.reranked(score - scored.score)
         better.append((replace(scored, score=score, explanation=explanation), row, head))
     return better
+
+
+def _by_session(read: Sequence[_Read]) -> list[_Read]:
+    """The best part of each session, with the score of the whole session, the best first.
+
+    A session with fewer parts has zeros in their place.
+    """
+    parts: dict[int, list[_Read]] = {}
+    for each in sorted(read, key=_place):
+        parts.setdefault(each[1].session_row, []).append(each)
+    whole = []
+    for (scored, row, head), *others in parts.values():
+        added = OTHERS_WEIGHT * sum(other.score for other, _, _ in others[:OTHERS]) / OTHERS
+        score = (scored.score + added) / (1 + OTHERS_WEIGHT)
+        step = {"others": score - scored.score}
+        told = scored.explanation
+        told = replace(told, boosts=told.boosts | step, terms=told.terms | step)
+        whole.append((replace(scored, score=score, explanation=told), row, head))
+    return sorted(whole, key=_place)

@@ -256,6 +256,33 @@ def test_an_answer_gains_from_the_question_before_it(episodes):
     assert hits[1].explanation.boosts["neighbours"] > 0
 
 
+def test_an_answer_gains_from_what_is_said_around_it_and_in_its_session(episodes):
+    """The words of a question may be spread over several messages, none of which has them all."""
+    episodes.save("a", "about the token refresh", "it works", "only under load", "what of payments")
+    episodes.save("b", "it works", "about the token refresh", *["something else"] * 9)
+    hits = {f"{h.session.session_id}#{h.sequence}": h for h in episodes.find("token load payments")}
+    told = {name: hits[name].explanation.boosts for name in ("a#1", "b#0")}
+    assert told["a#1"]["around"] == pytest.approx(0.2)  # every word, within two messages
+    assert 0 < told["b#0"]["around"] < 0.1
+    assert told["a#1"]["session"] > told["b#0"]["session"] > 0
+    assert hits["a#1"].score > hits["b#0"].score
+
+
+def test_a_session_is_answered_once_by_its_best_parts(episodes):
+    episodes.save(
+        "a", "the token refresh fails", "the token refresh is locked", "token and refresh"
+    )
+    episodes.save("b", "the token refresh fails", "something else")
+    parts = episodes.find("token refresh fails")
+    assert len(parts) > 2
+    whole = episodes.find("token refresh fails", by_session=True)
+    assert [hit.session.session_id for hit in whole] == ["a", "b"]
+    assert whole[0].sequence == 0  # its best part
+    for hit in whole:
+        assert sum(hit.explanation.terms.values()) == pytest.approx(hit.score)
+    assert [h.session.session_id for h in episodes.find("token", by_session=True, top_k=1)] == ["a"]
+
+
 def test_the_last_message_lends_nothing_to_another_session(episodes):
     episodes.save("a", "something else", "where did the token refresh fail")
     episodes.save("b", "in Frankfurt")
