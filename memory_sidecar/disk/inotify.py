@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from inotify_simple import Event, INotify, flags
@@ -38,7 +37,7 @@ class InotifyObserver:
     def __init__(self, root: Path, report: Callable[[str], None]) -> None:
         self._root = root
         self._report = report
-        self._folders: dict[str, _Folder] = {}
+        self._watches: dict[str, int] = {}  # by folder
         self._lock = threading.Lock()  # taken before that of `_SYSTEM`, never after
         self._is_lost = False
         self._is_closed = False
@@ -51,17 +50,14 @@ class InotifyObserver:
     @property
     def folders(self) -> frozenset[str]:
         with self._lock:
-            return frozenset(self._folders)
+            return frozenset(self._watches)
 
     def add(self, folder: str) -> None:
         mask = _CHANGES if not folder else _CHANGES | flags.DONT_FOLLOW
         with self._lock:
-            if folder in self._folders:
-                return
-            watched = _Folder(self, folder)
-            path = os.fsencode(f"{self._root}/{folder}" if folder else self._root)
-            _SYSTEM.add(path, mask, watched)
-            self._folders[folder] = watched
+            if folder not in self._watches:
+                path = os.fsencode(f"{self._root}/{folder}" if folder else self._root)
+                self._watches[folder] = _SYSTEM.add(path, mask, (self, folder))
 
     def discard(self, folder: str) -> None:
         with self._lock:
@@ -70,7 +66,7 @@ class InotifyObserver:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            self._remove(list(self._folders))
+            self._remove(list(self._watches))
         _SYSTEM.leave(self)
 
     def hear(self, folder: str, event: Event) -> None:
@@ -88,21 +84,21 @@ class InotifyObserver:
             return
         path = f"{folder}/{event.name}" if folder else event.name
         if event.mask & flags.ISDIR and event.mask & (flags.MOVED_FROM | flags.DELETE):
-            # The watch stays with the folder, wherever it is now and as long as anyone has it open.
-            self._remove_below(path)
+            # The watch stays with the folder, wherever it is now, while any process has it open.
+            inside = f"{path}/"
+            with self._lock:
+                self._remove([f for f in self._watches if f == path or f.startswith(inside)])
         self._report(path)
 
-    def forget(self, folder: _Folder) -> None:
-        """The system ended the watch: the folder is deleted, or no longer mounted."""
-        if self._is_closed:
-            return
+    def forget(self, folder: str, watch: int) -> None:
+        """The system ended the watch of `folder`: it is deleted, or no longer mounted."""
         with self._lock:
-            if self._folders.get(folder.path) is not folder:
+            if self._is_closed or self._watches.get(folder) != watch:
                 return
-            del self._folders[folder.path]
-        if not folder.path:
+            del self._watches[folder]
+        if not folder:
             self._is_lost = True
-        self._report(folder.path)
+        self._report(folder)
 
     def lose(self) -> None:
         """The system dropped events, among them maybe that a folder is another one now."""
@@ -110,22 +106,14 @@ class InotifyObserver:
             self._is_lost = True
             self._report("")
 
-    def _remove_below(self, path: str) -> None:
-        inside = f"{path}/"
-        with self._lock:
-            self._remove([f for f in self._folders if f == path or f.startswith(inside)])
-
     def _remove(self, folders: list[str]) -> None:
-        _SYSTEM.remove([self._folders.pop(folder) for folder in folders if folder in self._folders])
+        for folder in folders:
+            if (watch := self._watches.pop(folder, None)) is not None:
+                _SYSTEM.remove(watch, (self, folder))
 
 
-@dataclass(eq=False, slots=True)
-class _Folder:
-    """Listens for one folder of one observer."""
-
-    observer: InotifyObserver
-    path: str
-    watch: int = -1
+_Listener = tuple[InotifyObserver, str]
+"""An observer, and the folder that it listens for."""
 
 
 class _System:
@@ -134,7 +122,7 @@ class _System:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._observers: set[InotifyObserver] = set()
-        self._listeners: dict[int, list[_Folder]] = {}  # by watch
+        self._listeners: dict[int, list[_Listener]] = {}  # by watch
         self._inotify: INotify | None = None
         self._thread: threading.Thread | None = None
 
@@ -168,28 +156,25 @@ class _System:
         if thread is not threading.current_thread():
             thread.join()
 
-    def add(self, path: bytes, mask: int, folder: _Folder) -> None:
-        """Raises OSError."""
+    def add(self, path: bytes, mask: int, listener: _Listener) -> int:
+        """The watch of the folder at `path`. Raises OSError."""
         with self._lock:
             if self._inotify is None:
                 raise FileNotFoundError(path)
-            folder.watch = self._inotify.add_watch(path, mask)
-            self._listeners.setdefault(folder.watch, []).append(folder)
+            watch: int = self._inotify.add_watch(path, mask)
+            self._listeners.setdefault(watch, []).append(listener)
+            return watch
 
-    def remove(self, folders: Iterable[_Folder]) -> None:
+    def remove(self, watch: int, listener: _Listener) -> None:
         with self._lock:
-            for folder in folders:
-                listeners = self._listeners.get(folder.watch, [])
-                if folder in listeners:
-                    listeners.remove(folder)
-                    if not listeners:
-                        self._end_watch(folder.watch)
-
-    def _end_watch(self, watch: int) -> None:
-        del self._listeners[watch]
-        if self._inotify is not None:
-            with suppress(OSError):  # the system was faster: the folder is gone
-                self._inotify.rm_watch(watch)
+            listeners = self._listeners.get(watch, [])
+            if listener in listeners:
+                listeners.remove(listener)
+                if not listeners:
+                    del self._listeners[watch]
+                    if self._inotify is not None:
+                        with suppress(OSError):  # the system was faster: the folder is gone
+                            self._inotify.rm_watch(watch)
 
     def _run(self, inotify: INotify) -> None:
         with inotify:
@@ -206,17 +191,17 @@ class _System:
                 return
             observers = list(self._observers)
             ended = event.mask & flags.IGNORED
-            listeners = self._listeners.pop(event.wd, []) if ended else None
-            if listeners is None:
-                listeners = list(self._listeners.get(event.wd, []))
+            listeners = list(self._listeners.get(event.wd, []))
+            if ended:
+                self._listeners.pop(event.wd, None)
         if event.mask & flags.Q_OVERFLOW:
             for observer in observers:
                 observer.lose()
-        for folder in listeners:
+        for observer, folder in listeners:
             if ended:
-                folder.observer.forget(folder)
+                observer.forget(folder, event.wd)
             else:
-                folder.observer.hear(folder.path, event)
+                observer.hear(folder, event)
 
 
 _SYSTEM = _System()

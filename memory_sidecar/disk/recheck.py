@@ -8,7 +8,7 @@ that is for the next walk of everything to find.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from memory_sidecar.core.locate import CONFIG_NAME
 from memory_sidecar.core.model import Stamp
@@ -81,14 +81,15 @@ class Recheck:
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """Every folder that one of `paths` lies in, however deep, but the root, ""."""
-    folders: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-    return folders
+    """Every folder that one of the relative `paths` lies in, the root, "", too."""
+    return {folder for path in paths for folder in folders_above(path)}
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Every folder that the relative `path` lies in, the innermost first, up to the root, ""."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -18,7 +18,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.names import skip_as_secret, skip_by_name
-from memory_sidecar.disk.recheck import Recheck
+from memory_sidecar.disk.recheck import Recheck, folders_above
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 
@@ -176,7 +176,7 @@ def _check_root(top: str) -> None:
 def _outermost(under: Iterable[str]) -> frozenset[str]:
     """The paths of `under`, normalised, without those that lie below another."""
     paths = {_normalised(path) for path in under}
-    return frozenset(path for path in paths if paths.isdisjoint(_folders_above(path)))
+    return frozenset(path for path in paths if paths.isdisjoint(folders_above(path)))
 
 
 def _normalised(path: str) -> str:
@@ -211,15 +211,8 @@ def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -
     """Absolute paths at and below `wanted`, out of those of the whole source."""
     for path in rules.paths(rules.root, unreadable):
         relative = _relative(path, rules.root)
-        if relative in wanted or not wanted.isdisjoint(_folders_above(relative)):
+        if relative in wanted or not wanted.isdisjoint(folders_above(relative)):
             yield path
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    """Every folder that the relative `path` lies in, up to the root of the source, ""."""
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _with_separator(folder: str) -> str:
