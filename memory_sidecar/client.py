@@ -54,7 +54,7 @@ def _main(arguments: list[str]) -> int:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
-    # Whoever only wants to read the help has no use for a daemon.
+    # To read the help takes no daemon.
     may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
     if may_start and (status := _check_new(arguments, options)) is not None:
         return status
@@ -247,7 +247,7 @@ def _cancel(link: Link) -> bool:
     try:
         link.patience(CANCEL_PATIENCE_S)  # for a daemon that does not even read
         link.send({"type": "cancel"})
-        # Nobody types into what they have interrupted, and a progress bar is no last word.
+        # No user types into what they have interrupted, and a progress bar is no last word.
         while (left_s := until - time.monotonic()) > 0:
             link.patience(left_s)
             frame = link.receive()
@@ -259,7 +259,7 @@ def _cancel(link: Link) -> bool:
 
 
 class _OutputClosed(Exception):
-    """Whoever read our output has left."""
+    """The reader of our output has left."""
 
 
 def _write(fd: int, text: str) -> None:

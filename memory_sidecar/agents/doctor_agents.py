@@ -1,7 +1,7 @@
 """What `doctor` looks at in each agent's database, and in the files that it comes from.
 
-A file that nobody can read as it should be, and an id that two of them claim, are faults. What is
-stale, never read or contradicted is told, and left to whoever knows better.
+A file that cannot be read as it should be, and an id that two of them claim, are faults. What is
+stale, never read or contradicted is told, and left to the user, who knows better.
 """
 
 from __future__ import annotations

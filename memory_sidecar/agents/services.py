@@ -178,7 +178,7 @@ class Services:
         return self._agents[paths]
 
     def unload(self, *, unused_for_s: float) -> bool:
-        """Give the memory of the model and of vectors back if nobody used them for so long."""
+        """Give the memory of the model and of vectors back if no call used them for so long."""
         if not self.models.unload(unused_for_s=unused_for_s):
             return False
         with self._lock:

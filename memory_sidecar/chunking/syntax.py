@@ -17,7 +17,7 @@ _REPORTS_SLACK = 200
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
 _REPORTS_PER_CLOCK = 16  # to ask for the time at each report was a tenth of all chunking
-_MAX_LINE_BYTES = 20_000  # nobody wrote that line, and some scanners are quadratic in it
+_MAX_LINE_BYTES = 20_000  # no person wrote that line, and some scanners are quadratic in it
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
 
@@ -25,7 +25,7 @@ _threads = threading.local()
 
 
 def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
-    """The tree of `data`, UTF-8, or `None` for text that nobody wrote by hand.
+    """The tree of `data`, UTF-8, or `None` for text that no person wrote by hand.
 
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.

@@ -95,7 +95,7 @@ class Commands:
         self._services: Services | None = None
         self._companions: Sequence[Companion] = ()
         self._has_imported = threading.Event()
-        self._has_answered = threading.Event()  # to anyone
+        self._has_answered = threading.Event()  # to any client
 
     def start(self) -> None:
         try:
@@ -212,7 +212,7 @@ class Commands:
             services.close()
 
     def _shared(self, settings: Settings) -> Services:
-        """The services of the daemon; `settings` count if nobody has needed them before."""
+        """The services of the daemon; `settings` count if no call has needed them before."""
         from memory_sidecar.agents.services import Services
         from memory_sidecar.core.paths import DataDir
 

@@ -1,6 +1,6 @@
 """Completes the commands that a hint names with what the caller said, so that they can be pasted.
 
-Whoever writes a hint knows neither `--data-dir` nor the other options of the call.
+The code that writes a hint knows neither `--data-dir` nor the other options of the call.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(call)
     except BrokenPipeError:
-        _discard_output()  # whoever read it has left
+        _discard_output()  # the reader has left
         return EXIT_BROKEN_PIPE
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -1,4 +1,4 @@
-"""Reads the files of sources for whoever may see what is indexed, and nothing else on the disk.
+"""Reads the files of sources for callers that may see what is indexed, and no other file.
 
 What git ignores, what a link leads to and what lies outside of a source is refused, so a caller
 sees no more through this than through a search.

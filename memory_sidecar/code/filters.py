@@ -15,7 +15,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.report import source_names
 from memory_sidecar.index.vectors import Ids
 
-MATCHES_KEPT = 1 << 14  # of paths with globs, for whoever asks with the same ones again
+MATCHES_KEPT = 1 << 14  # of paths with globs, for the next question with the same ones
 
 
 def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFilter) -> Ids | None:

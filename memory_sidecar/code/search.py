@@ -119,7 +119,7 @@ def _start_scan(
     index: VectorIndex, connection: Connection, embed_query: EmbedQuery, wordings: Sequence[str]
 ) -> Future[tuple[Ids, Floats]]:
     """The vector arm: ids and cosines of all chunks that `connection` sees."""
-    # Whoever waits here does so for what was submitted before it, so that one at least goes on.
+    # A caller waits here for what was submitted before it, so that one at least goes on.
     others = [BESIDE.submit(embed_query, wording) for wording in wordings[1:]]
 
     viewing: Future[VectorView] = Future()

@@ -162,7 +162,7 @@ def _importing_nothing_from_here() -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """Leave interrupts to the parent, end when it ends, however it ends, and hold nobody up."""
+    """Leave interrupts to the parent, end when it ends, however it ends, and hold no exit up."""
     put_process_behind(EMBEDDING)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

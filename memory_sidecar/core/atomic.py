@@ -1,8 +1,9 @@
 """Files that are there whole or not at all, after a crash and a loss of power too.
 
 A new file is written beside its place and renamed; folders that are missing are made. What a crash
-leaves behind begins with `TEMPORARY_PREFIX` and is nobody's. Once a name has changed, nothing makes
-a failure of it any more. Which paths are refused is said in `opening`.
+leaves behind begins with `TEMPORARY_PREFIX`, and `sweep` deletes it. Once a name has changed, no
+later error makes the change fail. Which paths are refused is said in `opening`. Everything raises
+OSError.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ TEMPORARY_PREFIX = ".sidecar-tmp-"
 
 
 def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
-    """Afterwards `path` has this content. Keeps the permissions of a file that was there."""
+    """Afterwards `path` has this content, with the permissions of a file that was there.
+
+    Raises FileRefused where a link, a folder or a device is in its place.
+    """
     folder, name = tree.enter_above(path, make=True)
     with folder:
         before = folder.status(name)
@@ -76,7 +80,7 @@ def move_file(tree: Tree, path: StrPath, into: Tree, target: StrPath) -> bool:
 
 
 def delete_file(tree: Tree, path: StrPath) -> None:
-    """Raises FileNotFoundError."""
+    """Delete the file or link at `path`. Raises FileNotFoundError."""
     folder, name = tree.enter_above(path)
     with folder:
         os.unlink(folder.at(name), dir_fd=folder.fd)
@@ -84,7 +88,10 @@ def delete_file(tree: Tree, path: StrPath) -> None:
 
 
 def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
-    """Remove the folders above `path` that hold nothing any more, up to `keep`, which stays."""
+    """Remove the folders above `path` that hold nothing any more, up to `keep`, which stays.
+
+    A folder that cannot be removed stays, and ends it without an error.
+    """
     above = os.path.dirname(os.fspath(path))
     while os.path.abspath(above) != os.path.abspath(keep):
         try:
@@ -97,7 +104,10 @@ def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
 
 
 def sweep(tree: Tree, folder: StrPath, *, before_ms: int) -> None:
-    """Delete what crashed writers left in `folder` before that moment (epoch ms)."""
+    """Delete what crashed writers left in and below `folder` before `before_ms`, epoch ms.
+
+    Raises nothing: a file that cannot be deleted stays for the next time.
+    """
     for left in Path(folder).rglob(f"{TEMPORARY_PREFIX}*"):
         with suppress(OSError):
             status = tree.status(left)

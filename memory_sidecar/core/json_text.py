@@ -18,8 +18,8 @@ class BrokenJson(ValueError):
 def read_json(text: str | bytes) -> Any:  # noqa: ANN401  JSON
     """The value that `text` says; halves of characters become U+FFFD.
 
-    Raises BrokenJson also for what Python would read and nobody could use: numbers that are not
-    finite or have thousands of digits, and nesting without an end.
+    Raises BrokenJson also for what Python would read and other programs could not: numbers that
+    are not finite or have thousands of digits, and nesting without an end.
     """
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")

@@ -42,7 +42,10 @@ class FileRefused(OSError):
 
 
 def read_named(path: StrPath, limit_bytes: int) -> bytes:
-    """The whole of a regular file that the user named, links followed; a larger one is refused."""
+    """The whole of a regular file that the user named, links followed.
+
+    One of more than `limit_bytes` is a FileRefused.
+    """
     above, name = os.path.split(os.path.realpath(path))
     return Tree(above).read(name, limit_bytes)
 
@@ -61,13 +64,16 @@ class Tree:
         self.is_own = is_own
 
     def read(self, path: StrPath, limit_bytes: int) -> bytes:
-        """The whole of a regular file; a larger one is refused."""
+        """The whole of a regular file of at most `limit_bytes`; a larger one is a FileRefused."""
         folder, name = self.enter_above(path)
         with folder:
             return folder.read(name, limit_bytes)[0]
 
     def open(self, path: StrPath, flags: int = os.O_RDONLY) -> int:
-        """A descriptor of a regular file. With O_CREAT it is made, and the folders above it."""
+        """A descriptor of a regular file, for the caller to close.
+
+        With O_CREAT the file is made, and the folders above it.
+        """
         folder, name = self.enter_above(path, make=bool(flags & os.O_CREAT))
         with folder:
             return folder.open(name, flags)
@@ -124,7 +130,7 @@ class Tree:
         return 0o700 if self.is_own else 0o777
 
     def refuses_owner(self, status: os.stat_result) -> bool:
-        """Whether neither the user owns that file nor whoever owns the folder the user named."""
+        """Whether that file belongs to another user, who does not own the tree's folder either."""
         if not self.is_own or os.name == "nt" or status.st_uid == os.geteuid():
             return False
         return status.st_uid != os.stat(self.path).st_uid
@@ -201,7 +207,7 @@ class Folder:
         raise self._refusal(name, errno.EINVAL, reasons.NOT_REGULAR)
 
     def read(self, name: str, limit_bytes: int) -> tuple[bytes, os.stat_result]:
-        """The whole of a regular file, and its status. A larger one is refused."""
+        """The whole of a regular file of at most `limit_bytes`, and its status when opened."""
         descriptor = self.open(name)
         try:
             status = os.fstat(descriptor)

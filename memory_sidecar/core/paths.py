@@ -5,7 +5,7 @@
     ├── embeddings.sqlite    content-addressed vector cache
     ├── state/<db stem>/     what belongs to one database and is not derived:
     │   ├── sources.json     the registered sources
-    │   ├── writer.lock      held by whoever indexes
+    │   ├── writer.lock      held by the process that indexes
     │   └── <source>/        CocoIndex state
     ├── knowledge/
     │   ├── <agent>/         memories, the truth

@@ -25,4 +25,4 @@ def go_behind(niceness: int) -> None:
 def put_process_behind(niceness: int) -> None:
     """The same for a whole process, where a system has it for those."""
     if sys.platform != "win32":
-        os.nice(max(niceness - os.nice(0), 0))  # whoever started us may be nice already
+        os.nice(max(niceness - os.nice(0), 0))  # the parent process may be nice already

@@ -2,7 +2,7 @@
 
 The first of these that says something wins. An unknown key or a value of the wrong kind is an
 error that names it, never a silent default. What a source's own `memory-sidecar.toml` says is
-believed by nobody, except where it takes something away from that source: see `narrowed_by`.
+not believed, except where it takes something away from that source: see `narrowed_by`.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Sett
 def narrowed_by(root: Path, settings: Settings) -> Settings:
     """`settings` for the source at `root`, less what its own `memory-sidecar.toml` leaves out.
 
-    Of that file, which nobody need have trusted, `excludes` add to ours, but ask for nothing, and
-    `max_file_bytes` may be less than ours. Whatever else it says, and a file that cannot be read,
-    counts for nothing.
+    Of that file, which the user need not have trusted, `excludes` add to ours, but ask for
+    nothing, and `max_file_bytes` may be less than ours. Whatever else it says, and a file that
+    cannot be read, counts for nothing.
     """
     try:
         says = _read(root / CONFIG_NAME)

@@ -277,7 +277,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
 def _is_ours(path: Path) -> bool:
     """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id.
 
-    Or nothing at all, which is nobody else's. Its first bytes may be overwritten.
+    Or nothing at all, which no other program writes. Its first bytes may be overwritten.
     """
     try:
         with path.open("rb") as file:

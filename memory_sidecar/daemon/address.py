@@ -1,7 +1,7 @@
 """Where the daemon of a data directory listens: `unix:PATH`, or on Windows `tcp:PORT:TOKEN`.
 
-A running daemon has its address in `state/daemon.json`. Anyone may have put that file there, so on
-Unix it counts only where it names a socket of ours in a folder that no other user can enter. The
+A running daemon has its address in `state/daemon.json`. Any user may have put that file there, so
+on Unix it counts only where it names a socket of ours in a folder that no other user can enter. The
 path can be computed too, so that systemd can listen before there is a daemon. It is short whatever
 the data directory is called: a system allows about a hundred bytes. Imports next to nothing: the
 thin client asks it.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 FLUSH_CHARACTERS = 1 << 16
-BYTES_AHEAD = 1 << 16  # of output that nobody need have taken: what asyncio buffers, too
+BYTES_AHEAD = 1 << 16  # of output that no reader need have taken: what asyncio buffers, too
 DEFAULT_COLUMNS = 80
 
 
@@ -67,7 +67,7 @@ class Request:
 
 
 class Exchange:
-    """A request with the streams of whoever made it.
+    """A request with the streams of the client that made it.
 
     Reading and writing wait for the client, however slow it is, and let others have the turn of
     this request meanwhile. Once the client cancels or is gone, reading and writing standard output
@@ -106,7 +106,7 @@ class Exchange:
                     raise ProtocolError("not base64") from error
 
     def cancel(self, *, is_gone: bool = False) -> None:
-        """Have the command end at its next step. `is_gone`: nobody reads its output any more."""
+        """Have the command end at its next step. `is_gone`: its output has no reader any more."""
         self._is_gone |= is_gone
         self.cancelled.set()
         self._input.put(None)

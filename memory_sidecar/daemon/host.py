@@ -1,7 +1,7 @@
 """The life of a daemon: take the lock, listen, announce, serve, finish, let go.
 
 The lock decides who is the daemon of a data directory; everything else that lies about, a socket
-or an address, may be left over from one that was killed and is replaced by whoever holds it.
+or an address, may be left over from one that was killed and is replaced by the one that holds it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _stop_on_signals(server: Server) -> None:
 
 
 async def _watch_place(server: Server, lock: FileLock, listener: Listener) -> None:
-    """Stop when the data directory or the socket was removed: nobody can find this daemon then."""
+    """Stop when the data directory or the socket was removed: no client finds this daemon then."""
     while lock.is_in_place and listener.is_in_place:
         await asyncio.sleep(IN_PLACE_CHECK_S)
     _log.warning("the data directory or the socket was removed")
@@ -142,7 +142,7 @@ async def _watch_use(server: Server, application: Application) -> None:
         await asyncio.sleep(IN_PLACE_CHECK_S)
         if not server.is_idle:
             used_at_s = time.monotonic()
-    _log.info("nothing to keep, and nobody asked for a while")
+    _log.info("nothing to keep, and no client for a while")
     server.stop()
 
 

@@ -32,7 +32,7 @@ class Link:
     """A connection whose daemon has greeted back."""
 
     def __init__(self, connected: socket.socket, token: str) -> None:
-        """Raises OSError and ProtocolError where nobody greets back."""
+        """Raises OSError and ProtocolError where no daemon greets back."""
         self._socket = connected
         self._received = bytearray()
         self.send(greeting(token=token))

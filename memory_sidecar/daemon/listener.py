@@ -1,7 +1,7 @@
 """The socket that a daemon listens on, and the file that says where it is.
 
-On Unix nobody else can open the socket; on Windows anyone on the machine could, so a client has to
-show a token that only this user can read.
+On Unix no other user can open the socket; on Windows any on the machine could, so a client has
+to show a token that only this user can read.
 """
 
 from __future__ import annotations

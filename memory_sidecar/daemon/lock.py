@@ -18,7 +18,7 @@ else:
     import fcntl
 
 CLOCK_STEP_S = 2.0  # by which a corrected clock may move the start of a process
-_NAME_AT = 1  # the first byte is what Windows locks, and lets nobody read
+_NAME_AT = 1  # the first byte is what Windows locks, and lets no process read
 _NAME_BYTES = 100
 
 
@@ -106,7 +106,7 @@ def is_locked(path: str) -> bool:
 
 
 def holder(path: str) -> Holder | None:
-    """Who signed the lock `path` and is still alive; `None` where nobody is known to."""
+    """Who signed the lock `path` and is still alive; `None` where no process is known to."""
     try:
         fd = os.open(path, os.O_RDONLY | SAFELY)
     except (OSError, ValueError):
@@ -123,7 +123,7 @@ def holder(path: str) -> Holder | None:
 
 
 def _lock(fd: int) -> bool:
-    """Whether nobody else has it."""
+    """Whether no other process has it."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)

@@ -21,7 +21,7 @@ after which the connection carries lines that only the two ends understand, unti
 conversation that is not granted ends like a `run`, with what is wrong as `err` and an `exit`.
 
 For good: the greeting has an integer `memory_sidecar`, which is raised when versions can no longer
-talk, and a `version`; `stop` is understood at any number. Whoever reads ignores fields it does not
+talk, and a `version`; `stop` is understood at any number. A reader ignores fields that it does not
 know and does without fields that are new. Imports next to nothing: the thin client is built on it.
 """
 
@@ -67,7 +67,7 @@ def greeting(**more: object) -> Frame:
 
 
 def greeted(frame: Frame) -> tuple[int, str]:
-    """Protocol and version of whoever sent the greeting `frame`."""
+    """Protocol and version of the peer that sent the greeting `frame`."""
     protocol, version = frame.get(GREETING), frame.get("version")
     if type(protocol) is not int or not isinstance(version, str):
         raise ProtocolError("not a greeting")

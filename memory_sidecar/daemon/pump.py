@@ -3,7 +3,7 @@
 A host starts one such process per agent, so it imports next to nothing and holds no library. Of
 JSON-RPC it knows how the host opened the conversation, which it says again to the next daemon, and
 which requests wait for an answer: when the daemon that ran them is lost they get an error, since
-nobody knows what was done. While nothing is asked, a daemon that was stopped stays stopped.
+neither side knows what was done. While nothing is asked, a daemon that was stopped stays stopped.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Pump:
             try:
                 link.send_line(line)
             except OSError:
-                self._settle(asked)  # nobody has heard all of it
+                self._settle(asked)  # no reader has heard all of it
                 self._lose()
             else:
                 return

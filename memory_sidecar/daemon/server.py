@@ -1,6 +1,6 @@
 """Talks to any number of clients at once, and has each request answered in a thread.
 
-Garbage, silence and slowness cost whoever causes them a connection, and nobody else anything.
+Garbage, silence and slowness cost the client that causes them its connection, no other anything.
 Requests of each kind take turns of their own, so that a burst of them does not outrun the machine,
 and one that waits or goes on for ever holds up none that is quick. A request that has no turn yet
 has no thread either, and a thread ends with its request. A conversation keeps its connection, and
@@ -79,7 +79,7 @@ class Application(Protocol):
         """Known from the arguments alone."""
 
     def may_end(self, *, idle_s: float) -> bool:
-        """Whether nobody misses a daemon that had no client for so long."""
+        """Whether no client would miss a daemon that had none for so long."""
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         """Run one request to its end, in a thread of its own; returns its exit status.

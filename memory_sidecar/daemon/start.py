@@ -1,8 +1,8 @@
 """Starts the daemon of a data directory, and waits until it answers.
 
 Any number of clients may try at once: one of them starts a process, and should several do so, the
-daemon's own lock lets one of those live. An older daemon is replaced, whoever started it, and one
-that ends is waited for.
+daemon's own lock lets one of those live. An older daemon is replaced, however it was started,
+and one that ends is waited for.
 """
 
 from __future__ import annotations

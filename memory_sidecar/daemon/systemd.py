@@ -22,7 +22,7 @@ def passed_socket(environ: Mapping[str, str]) -> socket.socket | None:
 
 
 def notify(state: str, environ: Mapping[str, str]) -> None:
-    """Tell systemd `state`, for instance `READY=1`; does nothing where nobody listens."""
+    """Tell systemd `state`, for instance `READY=1`; does nothing where systemd does not listen."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

@@ -38,9 +38,10 @@ _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-Us
 
 
 def text_or_reason(data: bytes, name: str, *, is_asked_for: bool = False) -> tuple[str, str]:
-    """The text of `data` and "", or "" and the reason to skip a file of this `name`.
+    """The text of `data` and "", or "" and the reason of `reasons` to skip a file of this `name`.
 
-    A private key is skipped unless it `is_asked_for`.
+    The text is without a byte order mark, its line breaks as they stand. A private key is skipped
+    unless it `is_asked_for`. Never raises.
     """
     if not data.strip():
         return "", reasons.EMPTY

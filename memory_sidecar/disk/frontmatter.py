@@ -59,7 +59,7 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     """`text` with the keys of `changes` replaced or added, and removed where the value is None.
 
     Every other byte stays: order, comments, spacing, line endings, the body. Raises PageBroken
-    where the frontmatter has a problem, since a guess could lose what someone wrote.
+    where the frontmatter has a problem, since a guess could lose what a person wrote.
     """
     parts, meta, problem = _read(text)
     if problem:

@@ -70,7 +70,7 @@ class InotifyObserver:
         _SYSTEM.leave(self)
 
     def hear(self, folder: str, event: Event) -> None:
-        """`event` happened in `folder`, or to it where the event has no name."""
+        """`event` happened in `folder`, or to the folder itself where the event has no name."""
         if self._is_closed:
             return
         if not event.name:

@@ -47,7 +47,7 @@ class Poll:
             }
 
     def look(self) -> None:
-        """Look at every folder, if that is due."""
+        """Look at every folder and report what changed, if `poll_ms` have passed since the last."""
         started_s = time.monotonic()
         if started_s < self._due_s:
             return

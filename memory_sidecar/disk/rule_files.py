@@ -1,4 +1,4 @@
-"""Files of ignore rules that whoever follows them may open: no device, no FIFO, none without end.
+"""Files of ignore rules that a walk may open: no device, no FIFO, none without end.
 
 A link is followed within its own source only. The rules of a worktree or a submodule lie where its
 file `.git` says.
@@ -50,7 +50,7 @@ def _check(path: str, *, within: str = "") -> None:
     try:
         status = os.lstat(path)
     except OSError:
-        return  # nobody can open it either
+        return  # the walk cannot open it either
     if stat.S_ISLNK(status.st_mode):
         real = os.path.realpath(path)
         if within and not Path(real).is_relative_to(os.path.realpath(within)):

@@ -142,7 +142,7 @@ class VectorCache:
                     _begin_anew(self.path)
                     answer = self._run(task)
             except StoreBusy:
-                return otherwise  # someone writes for long; the next call tries again
+                return otherwise  # another process writes for long; the next call tries again
             except StoreError as error:
                 self._off_until_s = self._now_s() + RETRY_S
                 self._disconnect()

@@ -40,7 +40,7 @@ QUESTIONS_KEPT = 256
 
 
 class EmbeddingStopped(Exception):
-    """Whoever asked wants no more."""
+    """The caller wants no more."""
 
 
 class Embedder(OnDemand["TextEmbedding"]):
@@ -73,7 +73,7 @@ class Embedder(OnDemand["TextEmbedding"]):
         model = self._loaded()
         with self._gate.query():
             vector = _embed(model, QUERY_PREFIX + text)
-        vector.flags.writeable = False  # it is kept for whoever asks the same again
+        vector.flags.writeable = False  # it is kept for the next who asks the same
         return vector
 
     def embed_passages(

@@ -1,4 +1,4 @@
-"""Lets queries go first: whoever indexes asks here before each step."""
+"""Lets queries go first: every indexing thread asks here before each step."""
 
 from __future__ import annotations
 

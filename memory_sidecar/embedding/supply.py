@@ -2,7 +2,7 @@
 
 Looking never touches the network and imports neither FastEmbed nor the model package. The files of
 the package are compared with their published hashes, those of the cache with the hashes that it
-names them by; the cache is believed only where nobody but the user can write.
+names them by; the cache is believed only where the user alone can write.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def fastembed_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def _own_cache(environ: Mapping[str, str]) -> Path:
-    """Raises ModelMissing for a folder that somebody else may have filled."""
+    """Raises ModelMissing for a folder that another user may have filled."""
     cache = fastembed_cache(environ)
     if cache.exists() and not _is_users_own(cache):
         raise ModelMissing(

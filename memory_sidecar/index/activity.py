@@ -81,7 +81,7 @@ class Activity:
         self._failures[what] = failure
 
     def went_well(self, what: str) -> None:
-        """Nothing is wrong with `what` any more, or nobody wants it."""
+        """Nothing is wrong with `what` any more, or no caller wants it."""
         self._failures.pop(what, None)
 
     @property

@@ -33,7 +33,7 @@ from memory_sidecar.index.engine import Change, Engine
 from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.scan import Differences
 
-FEW_FILES = 20  # a save, or what somebody waits for: those give way to no query
+FEW_FILES = 20  # a save, or what a caller waits for: those give way to no query
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # some of them wait for other processes
 SLICE_FILES = 512  # of a pass: between two slices, what a caller waits for is done
 

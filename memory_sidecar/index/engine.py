@@ -32,7 +32,7 @@ from memory_sidecar.index.scan import Differences
 
 FEW_FILES = 4  # are built and written in the engine's own thread: to hand them over takes as long
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
-BEAT_S = 0.1  # between two looks at whether whoever waits still wants to
+BEAT_S = 0.1  # between two looks at whether the caller still waits
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 

@@ -15,7 +15,7 @@ from memory_sidecar.core.priority import INDEXING, go_behind
 
 def _load() -> None:
     go_behind(INDEXING)
-    with suppress(Exception):  # whoever imports it next is told
+    with suppress(Exception):  # the next import says why
         importlib.import_module("cocoindex")
 
 

@@ -1,4 +1,4 @@
-"""How a handler talks to whoever waits for it, while it works."""
+"""How a handler talks to the caller that waits for it, while it works."""
 
 from __future__ import annotations
 

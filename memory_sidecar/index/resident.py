@@ -22,7 +22,7 @@ def resident_bytes() -> int | None:
 
 
 def return_free() -> None:
-    """Find what nobody holds any more, and hand it back to the system."""
+    """Find what no object holds any more, and hand it back to the system."""
     gc.collect()
     trim()
 

@@ -48,7 +48,7 @@ def differences(
     found = {file.path: file for file in scan.files}
     changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
     gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
-    # The most recently saved first: that is what someone is working on. Of what was saved together,
+    # The most recently saved first: that is what is being worked on. Of what was saved together,
     # by a checkout for example, small files first: most files are then found soonest.
     changed.sort(key=lambda file: (-(file.mtime_ns // SAVED_TOGETHER_NS), file.size))
     return Differences(changed, gone)
@@ -62,7 +62,7 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 
 
 def require_root_is_itself(source: Source) -> None:
-    """A link in the place of the root, or above it, leads to files that nobody registered."""
+    """A link in the place of the root, or above it, leads to files that were not registered."""
     root = os.fspath(source.root)
     if (real := os.path.realpath(root)) != root:
         raise PathRefused(

@@ -130,7 +130,7 @@ def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
         rows = schema.corpora[0].rows
         tables = integers(connection.execute("SELECT name = ? FROM sqlite_schema", (rows,)))
     if application == 0 and version == 0 and not tables:
-        return 0  # new, or emptied by someone
+        return 0  # new, or emptied
     if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too
         raise StoreForeign(
             f"{path} is not a database of {schema.kind}",

@@ -99,7 +99,7 @@ class StoreFile(Generic[S]):
             self._close()
 
     def start_over(self) -> None:
-        """Begin a new database. For whoever holds the writer's lock.
+        """Begin a new database. For the process that holds the writer's lock.
 
         Raises StoreForeign and StoreNewer for what is not ours to set aside.
         """

@@ -142,7 +142,7 @@ async def _in_thread(
 
 
 def _look_at(finished: asyncio.Future[Result | Answer]) -> None:
-    """Keep asyncio from logging what became of a call that nobody waits for any more."""
+    """Keep asyncio from logging what became of a call that no client waits for any more."""
     if not finished.cancelled():
         finished.exception()
 
