@@ -33,102 +33,71 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
         raise PathRefused(
             f"{root} cannot be read: {error.strerror}", hint="check its permissions and its disk"
         ) from error
-    scanning = _Scanning(root, max_file_bytes)
-    for path in [""] if under is None else sorted({_checked(path) for path in under}):
-        scanning.add_path(path)
+    starts = frozenset([""] if under is None else map(_checked, under))
+    waiting = [path for path in starts if not _is_hidden(path)]
+    files: dict[str, SourceFile] = {}
+    folders: set[str] = set()
+    unreadable: set[str] = set()
+    while waiting:
+        path = waiting.pop()
+        try:
+            if path in starts and _leads_through_link(root, path):
+                continue
+            status = os.lstat(root / path) if path else root.stat()
+            if not stat.S_ISDIR(status.st_mode):
+                if path.lower().endswith(SUFFIX):
+                    file = _file(path, status, max_file_bytes)
+                    files[file.path] = file
+            elif path not in folders:
+                folders.add(path)
+                waiting += _listing(root, path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # it is not there, or went away since it was listed
+        except OSError:
+            unreadable.add(path)
     return Scan(
-        files=tuple(scanning.files[path] for path in sorted(scanning.files)),
-        folders=tuple(sorted(scanning.folders)),
-        unreadable=tuple(sorted(scanning.unreadable)),
+        files=tuple(files[path] for path in sorted(files)),
+        folders=tuple(sorted(folders)),
+        unreadable=tuple(sorted(unreadable)),
     )
 
 
-class _Scanning:
-    """Gathers the parts of a `Scan`."""
+def _listing(root: Path, folder: str) -> Iterator[str]:
+    """The paths in `folder` that may be memories, or hold some."""
+    with os.scandir(root / folder) as entries:
+        for entry in entries:
+            is_named = entry.name.lower().endswith(SUFFIX)
+            if not _is_hidden(entry.name) and (is_named or entry.is_dir(follow_symlinks=False)):
+                yield f"{folder}/{entry.name}" if folder else entry.name
 
-    def __init__(self, root: Path, max_file_bytes: int) -> None:
-        self._root = root
-        self._max_file_bytes = max_file_bytes
-        self.files: dict[str, SourceFile] = {}
-        self.folders: set[str] = set()
-        self.unreadable: set[str] = set()
 
-    def add_path(self, path: str) -> None:
-        if any(part.startswith(".") for part in path.split("/")) or path in self.folders:
-            return
-        if not path:
-            self._add_folder(path)
-            return
-        try:
-            if self._leads_through_link(path):
-                return
-            status = os.lstat(self._root / path)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError:
-            self.unreadable.add(path)
-            return
-        if stat.S_ISDIR(status.st_mode):
-            self._add_folder(path)
-        else:
-            self._add_file(path, status)
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
 
-    def _leads_through_link(self, path: str) -> bool:
-        above = list(PurePosixPath(path).parents)[:-1]
-        return any(stat.S_ISLNK(os.lstat(self._root / folder).st_mode) for folder in above)
 
-    def _add_folder(self, folder: str) -> None:
-        waiting = [folder]
-        while waiting:
-            folder = waiting.pop()
-            self.folders.add(folder)
-            for path, status in self._listing(folder):
-                if stat.S_ISDIR(status.st_mode):
-                    waiting.append(path)
-                else:
-                    self._add_file(path, status)
+def _leads_through_link(root: Path, path: str) -> bool:
+    above = list(PurePosixPath(path).parents)[:-1]
+    return any(stat.S_ISLNK(os.lstat(root / folder).st_mode) for folder in above)
 
-    def _listing(self, folder: str) -> Iterator[tuple[str, os.stat_result]]:
-        try:
-            with os.scandir(self._root / folder) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if name.startswith(".") or not (
-                        name.lower().endswith(SUFFIX) or entry.is_dir(follow_symlinks=False)
-                    ):
-                        continue
-                    try:
-                        status = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue  # went away since it was listed
-                    yield f"{folder}/{name}" if folder else name, status
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError:
-            self.unreadable.add(folder)
 
-    def _add_file(self, path: str, status: os.stat_result) -> None:
-        if not path.lower().endswith(SUFFIX):
-            return
-        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        self.files[shown] = SourceFile(
-            path=shown,
-            size=status.st_size,
-            mtime_ns=status.st_mtime_ns,
-            ctime_ns=status.st_ctime_ns,
-            skip_reason=self._skip_reason(status, is_utf8=shown == path),
-        )
-
-    def _skip_reason(self, status: os.stat_result, *, is_utf8: bool) -> str:
-        if stat.S_ISLNK(status.st_mode):
-            return reasons.SYMBOLIC_LINK
-        if not stat.S_ISREG(status.st_mode):
-            return reasons.NOT_REGULAR
-        if not is_utf8:
-            return reasons.NAME_NOT_UTF8
-        if status.st_size > self._max_file_bytes:
-            return reasons.larger_than(self._max_file_bytes)
-        return "" if status.st_size else reasons.EMPTY
+def _file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
+    shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+    reason = "" if status.st_size else reasons.EMPTY
+    if stat.S_ISLNK(status.st_mode):
+        reason = reasons.SYMBOLIC_LINK
+    elif not stat.S_ISREG(status.st_mode):
+        reason = reasons.NOT_REGULAR
+    elif shown != path:
+        reason = reasons.NAME_NOT_UTF8
+    elif status.st_size > max_file_bytes:
+        reason = reasons.larger_than(max_file_bytes)
+    return SourceFile(
+        path=shown,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        ctime_ns=status.st_ctime_ns,
+        skip_reason=reason,
+    )
 
 
 def _checked(path: str) -> str:
