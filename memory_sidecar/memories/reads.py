@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import stat
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.access_log import LogPart, log_reads, read_part
-from memory_sidecar.index.database import Database
 from memory_sidecar.index.schema import read_identity, write_identity
+
+if TYPE_CHECKING:
+    from memory_sidecar.index.database import Database  # which starts the engine's threads
 
 WAIT_S = 0.2  # of a reader for the count of its own read
 
