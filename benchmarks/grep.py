@@ -99,13 +99,14 @@ def _measure(
         hits = grep(
             GrepQuery(pattern, languages=("python",), limit=UNLIMITED),
             [tree],
+            cwd=tree,
             registry=registry,
             max_file_bytes=MAX_FILE_BYTES,
             reporter=Silent(),
         )
         walls.append(time.perf_counter() - wall)
         processor.append(time.process_time() - cpu)
-    found = Counter(hit.file for hit in hits)
+    found = Counter(tree / hit.found.filename for hit in hits)
     name = " ".join(pattern.split())
     results.add(name, statistics.median(walls), "s", note=f"{len(hits):,} hits")
     results.add(f"{name}, CPU time", statistics.median(processor), "s")

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from memory_sidecar.agents.doctor_agents import examine_agents, repair_agents
-from memory_sidecar.agents.doctor_check import Finding
-from memory_sidecar.agents.doctor_index import examine_index
+from memory_sidecar.agents.doctor_index import Check, examine_index
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError
@@ -15,39 +14,39 @@ from memory_sidecar.core.sqlite import sqlite_version
 from memory_sidecar.index.reporter import Reporter
 
 
-def examine(services: Services, codebase: Codebase) -> list[Finding]:
+def examine(services: Services, codebase: Codebase) -> list[Check]:
     """Run every check; none changes anything."""
     return [_runtime(), _model(services), *_code(codebase), *examine_agents(services)]
 
 
 def repair(
-    findings: Sequence[Finding], services: Services, codebase: Codebase, *, reporter: Reporter
+    checks: Sequence[Check], services: Services, codebase: Codebase, *, reporter: Reporter
 ) -> None:
-    """Do what the remedies of `findings` say, the most thorough one first."""
-    remedies = {finding.remedy for finding in findings if not finding.agent}
+    """Do what the remedies of `checks` say, the most thorough one first."""
+    remedies = {each.remedy for each in checks if not each.agent}
     if "rebuild" in remedies:
         codebase.rebuild((), reporter=reporter)
     elif "index" in remedies:
         codebase.index((), reporter=reporter, embed=True)
-    repair_agents(findings, services, reporter=reporter)
+    repair_agents(checks, services, reporter=reporter)
 
 
-def _runtime() -> Finding:
+def _runtime() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("runtime", True, f"Python {version}, SQLite {sqlite_version()} with sqlite-vec")
+    return Check("runtime", True, f"Python {version}, SQLite {sqlite_version()} with sqlite-vec")
 
 
-def _model(services: Services) -> Finding:
+def _model(services: Services) -> Check:
     try:
         embedder = services.models.embedder
         embedder.load()
     except ModelError as error:
-        return Finding("model", False, error.message, error.hint)
-    return Finding("model", True, f"{embedder.files.name} from {embedder.files.origin} loads")
+        return Check("model", False, error.message, error.hint)
+    return Check("model", True, f"{embedder.files.name} from {embedder.files.origin} loads")
 
 
-def _code(codebase: Codebase) -> list[Finding]:
+def _code(codebase: Codebase) -> list[Check]:
     if codebase.paths.db.exists() or codebase.registry.all():
         return examine_index(codebase.data)
     text = f"nothing is indexed in {codebase.paths.db}"
-    return [Finding("database", True, text, "run `memory-sidecar index PATH`")]
+    return [Check("database", True, text, "run `memory-sidecar index PATH`")]

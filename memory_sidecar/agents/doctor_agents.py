@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.doctor_check import Finding
-from memory_sidecar.agents.doctor_index import examine_index
+from memory_sidecar.agents.doctor_index import Check, examine_index
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import FileStatus
@@ -30,25 +29,25 @@ from memory_sidecar.memories.health import (
 SHOWN = 5  # of a list that may be long
 
 
-def examine_agents(services: Services) -> list[Finding]:
+def examine_agents(services: Services) -> list[Check]:
     """Every check of every agent of the data directory; none changes anything."""
-    findings = []
+    checks = []
     for name in services.agent_names():
         agent = services.agent(name)
         found = examine_index(agent.data, name)
         if len(found) > 1:  # its database can be read
             with agent.data.open().reading() as connection:
                 found += [*_faults(agent, connection), *_doubts(agent, connection)]
-        findings += found
-    return findings
+        checks += found
+    return checks
 
 
-def repair_agents(findings: Iterable[Finding], services: Services, *, reporter: Reporter) -> None:
-    """Make the databases again that `findings` say are damaged, and index what is missing."""
+def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Reporter) -> None:
+    """Make the databases again that `checks` say are damaged, and index what is missing."""
     remedies: dict[str, set[str]] = {}
-    for finding in findings:
-        if finding.agent and finding.remedy:
-            remedies.setdefault(finding.agent, set()).add(finding.remedy)
+    for each in checks:
+        if each.agent and each.remedy:
+            remedies.setdefault(each.agent, set()).add(each.remedy)
     for name, wanted in remedies.items():
         agent = services.agent(name)
         if "rebuild" in wanted:
@@ -57,8 +56,8 @@ def repair_agents(findings: Iterable[Finding], services: Services, *, reporter: 
             agent.data.update(agent.sources(), reporter)
 
 
-def _faults(agent: Agent, connection: Connection) -> Iterator[Finding]:
-    """One finding for each kind of fault, or one that says there is none."""
+def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
+    """One check for each kind of fault, or one that says there is none."""
     check = f"agent {agent.name}, files"
     failed = [(file.path, file.reason) for file in list_files(connection, FileStatus.FAILED)]
     faults = (
@@ -78,12 +77,12 @@ def _faults(agent: Agent, connection: Connection) -> Iterator[Finding]:
         if faulty:
             found = True
             text = f"{len(faulty):,} {what}: {_some(faulty)}"
-            yield Finding(check, False, text, hint, agent=agent.name)
+            yield Check(check, False, text, hint, agent=agent.name)
     if not found:
-        yield Finding(check, True, "all are sound", agent=agent.name)
+        yield Check(check, True, "all are sound", agent=agent.name)
 
 
-def _doubts(agent: Agent, connection: Connection) -> Iterator[Finding]:
+def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     now = system_clock()
     doubts = (
         (faded(connection, now=now), "stale, hardly any strength left"),
@@ -92,7 +91,7 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Finding]:
     )
     for paths, what in doubts:
         if paths:
-            yield Finding(
+            yield Check(
                 f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_some(paths)}",
                 "update, pin or remove them, or see "
                 f"`memory-sidecar prune --dry-run --agent {agent.name}`",

@@ -6,16 +6,29 @@ What is still being done is no fault: it is told with how far it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from memory_sidecar.agents.doctor_check import Finding
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.report import SourceCounts, count_pending, count_rows, count_sources
 
 
-def examine_index(data: Database[Any], agent: str = "") -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of the doctor."""
+
+    check: str
+    ok: bool
+    text: str
+    hint: Annotated[str, about("a next step, or empty")] = ""
+    agent: Annotated[str, about("whose database it is about, or empty")] = ""
+    remedy: Annotated[str, about("what --fix does about it: rebuild, index, or empty")] = ""
+
+
+def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
     """Its file, its sources and its vectors; where the file is damaged, nothing else.
 
     `agent` is whose database it is, "" for the code's. Never raises SidecarError.
@@ -25,17 +38,17 @@ def examine_index(data: Database[Any], agent: str = "") -> list[Finding]:
         return _examine(data, agent, check)
     except SidecarError as error:
         remedy = "rebuild" if error.code == "store_corrupt" else ""
-        return [Finding(check, False, error.message, error.hint, remedy, agent)]
+        return [Check(check, False, error.message, error.hint, agent, remedy)]
 
 
-def _examine(data: Database[Any], agent: str, check: str) -> list[Finding]:
+def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
     db = data.paths.db
     if not db.exists():
         hint = "the next access makes it again from the files"
-        return [Finding(check, True, f"{db} is not there", hint, "index", agent)]
+        return [Check(check, True, f"{db} is not there", hint, agent, "index")]
     if damage := damage_of(db):
         hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` makes it again"
-        return [Finding(check, False, f"{db} is damaged: {damage}", hint, "rebuild", agent)]
+        return [Check(check, False, f"{db} is damaged: {damage}", hint, agent, "rebuild")]
     store = data.open()
     with store.reading() as connection:
         counts = count_sources(connection)
@@ -43,19 +56,19 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Finding]:
         pending = count_pending(connection, store.SCHEMA.corpora)
     text = f"{db}, {rows:,} {'texts' if agent else 'chunks'}"
     return [
-        Finding(check, True, text, agent=agent),
+        Check(check, True, text, agent=agent),
         _sources(data, agent, counts),
         _vectors(data, agent, rows, pending),
     ]
 
 
-def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Finding:
+def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
     check = _named("sources", agent)
     sources = data.sources()
     if absent := [source.name for source in sources if not source.root.is_dir()]:
         option = f" --agent {agent}" if agent else ""
         removing = (f"`memory-sidecar source remove {name}{option}`" for name in absent)
-        return Finding(
+        return Check(
             check, False, f"not there: {', '.join(absent)}; what was indexed of them stays",
             f"bring them back, or {', '.join(removing)}", agent=agent,
         )  # fmt: skip
@@ -64,31 +77,31 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
     under_way = _under_way(data)
     if left := [name for name in unscanned if name not in under_way]:
         text = f"never indexed to the end: {', '.join(left)}"
-        return Finding(check, False, text, _indexing(agent), "index", agent)
+        return Check(check, False, text, _indexing(agent), agent, "index")
     failed = sum(source.failed for source in counts)
     if failed and not agent:  # the files of an agent are told of one by one
-        return Finding(
+        return Check(
             check, False, f"{failed} files could not be indexed",
             "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
-            "index",
+            remedy="index",
         )  # fmt: skip
     if unscanned:
         text = "; ".join(f"{name} is being indexed{under_way[name]}" for name in unscanned)
-        return Finding(check, True, text, agent=agent)
-    return Finding(check, True, f"{len(sources)} registered, all indexed", agent=agent)
+        return Check(check, True, text, agent=agent)
+    return Check(check, True, f"{len(sources)} registered, all indexed", agent=agent)
 
 
-def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Finding:
+def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Check:
     check = _named("vectors", agent)
     if not pending:
-        return Finding(check, True, f"all {rows:,} are there", agent=agent)
+        return Check(check, True, f"all {rows:,} are there", agent=agent)
     text = f"{pending:,} of {rows:,} are not there yet"
     if problem := data.models.problem:
-        return Finding(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
+        return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
     if data.is_tended or data.owner.other_writer():
         done = 100 * (rows - pending) // rows
-        return Finding(check, True, f"{text}, {done} % done", agent=agent)
-    return Finding(check, False, text, _indexing(agent), "index", agent)
+        return Check(check, True, f"{text}, {done} % done", agent=agent)
+    return Check(check, False, text, _indexing(agent), agent, "index")
 
 
 def _under_way(data: Database[Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 
-from memory_sidecar.agents.doctor_check import Finding
+from memory_sidecar.agents.doctor_index import Check
 from memory_sidecar.core.children import find_program, run_child
 from memory_sidecar.core.errors import one_line
 
@@ -15,11 +15,11 @@ QMD_TIMEOUT_S = 15  # it starts a language runtime and opens its database
 _COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
 
 
-def examine_qmd(environ: Mapping[str, str]) -> Finding:
+def examine_qmd(environ: Mapping[str, str]) -> Check:
     """Whether QMD, which searches documents, is on the PATH of `environ` and works."""
     program = find_program("qmd", environ)
     if program is None:
-        return Finding(
+        return Check(
             "qmd", True, "not installed; it searches long documents, and we do without it",
             "`npm install --global @tobilu/qmd`, then `task qmd:setup`",
         )  # fmt: skip
@@ -27,13 +27,11 @@ def examine_qmd(environ: Mapping[str, str]) -> Finding:
     if not problem:
         listed, problem = _run(program, "collection", "list", environ=environ)
     if problem:
-        return Finding("qmd", True, f"{program} does not work: {problem}", "see `qmd doctor`")
+        return Check("qmd", True, f"{program} does not work: {problem}", "see `qmd doctor`")
     found = _COLLECTIONS.search(listed)
     if found is None:
-        return Finding(
-            "qmd", True, f"{version}, without a collection", "`task qmd:setup` adds docs"
-        )
-    return Finding("qmd", True, f"{version}, collections: {found[1]}")
+        return Check("qmd", True, f"{version}, without a collection", "`task qmd:setup` adds docs")
+    return Check("qmd", True, f"{version}, collections: {found[1]}")
 
 
 def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import Conflict, PathRefused
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import parse_page
 
@@ -18,11 +20,11 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill; `file` is where its SKILL.md lies."""
+    """A skill for coding agents."""
 
     name: str
     description: str
-    file: Path
+    path: Annotated[Path, about("of its SKILL.md")]
 
 
 def all_skills() -> list[Skill]:
@@ -43,15 +45,15 @@ def install_skills(folder: Path, *, force: bool = False) -> list[Skill]:
     for skill, copy in copies.items():
         with named_errors(copy):
             try:
-                changed = tree.read(copy, MAX_BYTES) != skill.file.read_bytes()
+                changed = tree.read(copy, MAX_BYTES) != skill.path.read_bytes()
             except (FileNotFoundError, NotADirectoryError):
                 changed = False
         if changed and not force:
             raise Conflict(f"{copy} says something else", hint="--force replaces it")
     for skill, copy in copies.items():
         with named_errors(copy):
-            replace_file(tree, copy, skill.file.read_bytes())
-    return [replace(skill, file=copy) for skill, copy in copies.items()]
+            replace_file(tree, copy, skill.path.read_bytes())
+    return [replace(skill, path=copy) for skill, copy in copies.items()]
 
 
 def _read(file: Path) -> Skill:

@@ -1,12 +1,22 @@
-"""`memory-sidecar index`"""
+"""`memory-sidecar index`, `reindex` and `source`: which folders are indexed, and doing so."""
 
 from __future__ import annotations
 
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import force_option, with_call
-from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.cli.options import force_option, with_call, with_help
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.index.indexing import AgentReports, IndexReport
+
+exclude_option = click.option(
+    "--exclude",
+    "excludes",
+    multiple=True,
+    metavar="GLOB",
+    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
+)
 
 
 @click.command()
@@ -18,13 +28,7 @@ from memory_sidecar.index.indexing import IndexReport
     help="Return when vectors are done, or as soon as keywords are. By default keyword where a "
     "daemon embeds behind, and dense without one.",
 )
-@click.option(
-    "--exclude",
-    "excludes",
-    multiple=True,
-    metavar="GLOB",
-    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
-)
+@exclude_option
 @force_option
 @with_call
 def index(
@@ -49,10 +53,10 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
-    return call.show(report, print_report)
+    return call.show(report, _print_report)
 
 
-def print_report(call: Call, report: IndexReport) -> None:
+def _print_report(call: Call, report: IndexReport) -> None:
     """For a person, what `index` and `reindex` did."""
     call.print(
         f"{', '.join(report.sources)}: {report.files_total:,} files, "
@@ -65,3 +69,112 @@ def print_report(call: Call, report: IndexReport) -> None:
         call.print(f"failed: {file.path}: {file.reason}")
     for folder in report.folders_unreadable:
         call.print(f"unreadable, left as it was: {folder}")
+
+
+@click.command()
+@click.option("--source", "sources", multiple=True, metavar="NAME", help="Only this source.")
+@click.option("--agent", "agent", metavar="A", help="Only this agent's memories and sessions.")
+@click.option("--all", "everything", is_flag=True, help="Every source and every agent.")
+@with_call
+def reindex(
+    call: Call, sources: tuple[str, ...], agent: str | None, everything: bool
+) -> IndexReport | AgentReports:
+    """Derive the index again from the files. Vectors that are known are not computed again."""
+    if [bool(sources), agent is not None, everything].count(True) != 1:
+        raise UsageError("name what to rebuild", hint="--source NAME, --agent A or --all")
+    report: IndexReport | AgentReports
+    if agent is not None:
+        report = call.services.agent(agent, call.db).rebuild(reporter=call.reporter)
+    elif sources:
+        report = call.codebase.rebuild(sources, reporter=call.reporter)
+    else:
+        report = call.services.rebuild(reporter=call.reporter)
+    return call.show(report, _print_reports)
+
+
+def _print_reports(call: Call, report: IndexReport | AgentReports) -> None:
+    if isinstance(report, IndexReport):
+        if report.agent:
+            call.print(f"agent {report.agent}:")
+        _print_report(call, report)
+    for each in report.agents or ():
+        _print_reports(call, each)
+
+
+@click.group()
+@with_help
+def source() -> None:
+    """Registered sources: the folders that `index` keeps up to date."""
+
+
+@source.command()
+@click.argument("path")
+@click.option("--name", help="What to call it; the folder's name otherwise.")
+@exclude_option
+@click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
+@force_option
+@with_call
+def add(
+    call: Call,
+    *,
+    path: str,
+    name: str | None,
+    excludes: tuple[str, ...],
+    agent: str | None,
+    force: bool,
+) -> Source:
+    """Register the folder PATH without indexing it yet.
+
+    With --agent, the Markdown files in PATH become memories of that agent, or of all agents where
+    it is `shared`. The daemon indexes them at once, without one the next query does.
+    """
+    if agent is None:
+        added = call.codebase.registry.add(
+            call.path(path), name=name, excludes=excludes, force=force
+        )
+    elif excludes:
+        raise UsageError("--exclude is for code", hint="register the folders inside one by one")
+    else:
+        its = call.services.agent(agent, call.db)
+        added = its.register(call.path(path), name=name, force=force)
+    return call.show(added, _print_source)
+
+
+@source.command(name="list")
+@click.option("--agent", metavar="A", help="The knowledge directories of this agent instead.")
+@with_call
+def list_sources(call: Call, agent: str | None) -> list[Source]:
+    """Show the registered sources."""
+    if agent is None:
+        sources = call.codebase.registry.all()
+    else:
+        sources = call.services.agent(agent, call.db).registry.all()
+    return call.show(sources, _print_sources)
+
+
+@source.command()
+@click.argument("name")
+@click.option("--agent", metavar="A", help="A knowledge directory of this agent.")
+@with_call
+def remove(call: Call, name: str, agent: str | None) -> Source:
+    """Forget the source NAME and its index. Its files stay as they are."""
+    if agent is None:
+        removed = call.codebase.remove(name, reporter=call.reporter)
+    else:
+        its = call.services.agent(agent, call.db)
+        removed = its.unregister(name, reporter=call.reporter)
+    return call.show(removed, _print_forgotten)
+
+
+def _print_source(call: Call, shown: Source) -> None:
+    call.print(f"{shown.name}: {shown.root}")
+
+
+def _print_sources(call: Call, shown: list[Source]) -> None:
+    for each in shown:
+        excluded = f" (without {', '.join(each.excludes)})" if each.excludes else ""
+        call.print(f"{each.name}: {each.root}{excluded}")
+
+
+def _print_forgotten(call: Call, removed: Source) -> None:
+    call.print(f"forgot {removed.name}: {removed.root}")

@@ -1,7 +1,8 @@
-"""`memory-sidecar serve`"""
+"""`memory-sidecar serve` and `stop`: the daemon's process."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,7 +14,16 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.daemon import log
+from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import reach
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Whether a daemon ran, and which."""
+
+    stopped: bool
+    pid: int | None
 
 
 @click.command()
@@ -48,3 +58,24 @@ def _tell_running(data_dir: str, call: Call, log_level: str) -> bool:
     running.receive()
     running.close()
     return True
+
+
+@click.command()
+@with_call
+def stop(call: Call) -> Stopped:
+    """Stop the daemon once it has finished what runs. The next command starts one again.
+
+    It has some seconds for that. What it has committed stays, whatever it leaves behind.
+    """
+    data_dir = str(find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root)
+    ended = end_daemon(data_dir, call.environ)
+    if ended is not None and ended.was_killed:
+        call.reporter.notice(f"it did not end within {END_TIMEOUT_S:.0f} s, and was killed")
+
+    def print_stopped(call: Call, stopped: Stopped) -> None:
+        if stopped.stopped:
+            call.print(f"stopped the daemon of {data_dir} (process {stopped.pid})")
+        else:
+            call.print(f"no daemon runs for {data_dir}")
+
+    return call.show(Stopped(ended is not None, ended.pid if ended else None), print_stopped)

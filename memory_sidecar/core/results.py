@@ -10,15 +10,17 @@
         explain: Explanation | UnsetType = UNSET  # left out unless asked for
 
 Its fields are the properties of the JSON, in order, so a handler fills them as they are printed:
-scores `rounded`, moments by `iso_utc`, paths with `/`. A command returns it, by `Call.show`, which
-prints it, and its annotation is what `./task schemas` makes the committed schema of; a tool of MCP
-has it in its answer. A new property is a line there, its value in the handler, and the schema.
+scores `rounded`, moments by `iso_utc`; a path gets its `/` when printed. A command returns it, by
+`Call.show`, which prints it, and its annotation is what `./task schemas` makes the committed schema
+of; a tool of MCP has it in its answer. A new property is a line there, its value in the handler,
+and the schema.
 """
 
 from __future__ import annotations
 
 import types
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
@@ -50,7 +52,7 @@ class Problem:
 
 def plain(result: object) -> Any:  # noqa: ANN401  whatever JSON has
     """`result` as mappings, lists and values, without the properties that are unset."""
-    return msgspec.to_builtins(result)
+    return msgspec.to_builtins(result, enc_hook=_told)
 
 
 def rounded(value: float) -> float:
@@ -61,16 +63,44 @@ def rounded(value: float) -> float:
 def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are values
     """The schema of results of that type, complete in itself, with `top` before it."""
     alternatives = list(get_args(shape)) if _is_union(shape) else [shape]
-    bodies, definitions = msgspec.json.schema_components(alternatives, ref_template=_REF)
+    bodies, definitions = _components(alternatives)
     body: Schema = {"anyOf": list(bodies)} if len(bodies) > 1 else bodies[0]
     return top | body | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
 
 
 def object_schema_of(shape: type) -> Schema:
     """The same of a dataclass, with `"type": "object"` at its top as MCP demands."""
-    _, definitions = msgspec.json.schema_components([shape], ref_template=_REF)
+    _, definitions = _components([shape])
     top: Schema = definitions.pop(shape.__name__)
     return top | ({"$defs": definitions} if definitions else {})
+
+
+def _components(shapes: list[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    """Schemas of `shapes`, and by name those of the objects that they hold.
+
+    A property with a default is always there, whatever it is by default.
+    """
+    bodies, definitions = msgspec.json.schema_components(
+        shapes, schema_hook=_schema_of_path, ref_template=_REF
+    )
+    for definition in definitions.values():
+        for name, schema in definition.get("properties", {}).items():
+            if "default" in schema:
+                del schema["default"]
+                definition["required"].append(name)
+    return bodies, definitions
+
+
+def _told(value: object) -> str:
+    if isinstance(value, PurePath):
+        return value.as_posix()
+    raise NotImplementedError(f"{type(value)} has no place in a result")
+
+
+def _schema_of_path(shape: type) -> Schema:
+    if issubclass(shape, PurePath):
+        return {"type": "string"}
+    raise NotImplementedError(f"{shape} has no place in a result")
 
 
 def _is_union(shape: object) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from filelock import FileLock, Timeout
 
@@ -30,6 +30,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.paths import OWN_FOLDERS
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes
 
@@ -44,11 +45,11 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A registered folder, watched and indexed."""
+    """A registered folder."""
 
     name: str  # unique without regard to case; names a folder of the state
-    root: Path  # absolute, without links
-    excludes: tuple[str, ...] = ()  # globs as in a `.gitignore` at the root
+    root: Annotated[Path, about("absolute")]  # and without links
+    excludes: Annotated[tuple[str, ...], about("globs as in a .gitignore")] = ()
 
 
 class Registry:

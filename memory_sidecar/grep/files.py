@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import Annotated
 
 from memory_sidecar.chunking.language import TEXT, detect_language
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.results import about
 from memory_sidecar.disk.read import ReadFailed, TextRead, read_text
 from memory_sidecar.grep.finder import Finder
 from memory_sidecar.grep.match import Found
@@ -20,26 +22,40 @@ _HEAD = 4096  # characters that tell the language
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """Where a piece of code stands, counted from 1 in characters; `end_column` is behind it."""
+class Capture:
+    """What stood in a hole of a pattern. Counted from 1 in characters."""
 
+    text: str
     start_line: int
     start_column: int
     end_line: int
-    end_column: int
+    end_column: Annotated[int, about("behind its last character")]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCode:
+    """A place that a pattern matched. Counted from 1 in characters."""
+
+    filename: Annotated[str, about("relative to the working directory, absolute outside of it")]
+    location: Annotated[str, about("start-end in lines: filename:location opens in an editor")]
+    language: str
     code: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: Annotated[int, about("behind its last character")]
+    captures: Annotated[
+        dict[str, tuple[Capture, ...]], about("by name: one for $X, any number for $$$X")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class GrepHit:
-    """A place that the pattern matched."""
+    """A place that the pattern matched, and what of it to show a person."""
 
-    file: Path
-    language: str
-    extent: Extent
-    head: tuple[int, int]  # line and column to show: behind attributes, at the definition itself
+    found: FoundCode
+    head: tuple[int, int]  # line and column: behind attributes, at the definition itself
     line: str  # the whole line of `head`
-    captures: Mapping[str, tuple[Extent, ...]]  # what stood in each hole
 
 
 def guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
@@ -60,10 +76,11 @@ def search_file(
     finder: Finder,
     *,
     languages: frozenset[str],
+    cwd: Path,
     max_file_bytes: int,
     on_failure: Callable[[str], None],
 ) -> list[GrepHit]:
-    """The hits in `file` below `root`, in order; none where it is no code.
+    """The hits in `file` below `root`, in order, named from `cwd`; none where it is no code.
 
     `on_failure` hears why a file that may hold the pattern could not be looked into.
     """
@@ -81,19 +98,31 @@ def search_file(
     found = finder.find(lines.data, language)
     if found is None:
         on_failure(f"{file.path}: not looked into, {NO_TREE}")
-    return list(_hits(root / file.path, language, lines, found or ()))
+    path = root / file.path
+    filename = (path.relative_to(cwd) if path.is_relative_to(cwd) else path).as_posix()
+    return list(_hits(filename, language, lines, found or ()))
 
 
-def _hits(file: Path, language: str, lines: Lines, found: Iterable[Found]) -> Iterator[GrepHit]:
+def _hits(filename: str, language: str, lines: Lines, found: Iterable[Found]) -> Iterator[GrepHit]:
     places = _Places(lines)
     for match in found:
-        extent = places.extent(match.start, match.stop)
-        captures = {
-            name: tuple(places.extent(*span) for span in spans)
-            for name, spans in match.captures.items()
-        }
+        whole = places.capture(match.start, match.stop)
+        hit = FoundCode(
+            filename=filename,
+            location=f"{whole.start_line}-{whole.end_line}",
+            language=language,
+            code=whole.text,
+            start_line=whole.start_line,
+            start_column=whole.start_column,
+            end_line=whole.end_line,
+            end_column=whole.end_column,
+            captures={
+                name: tuple(places.capture(*span) for span in spans)
+                for name, spans in match.captures.items()
+            },
+        )
         head = places.place(match.head)
-        yield GrepHit(file, language, extent, head, lines.rows[head[0] - 1], captures)
+        yield GrepHit(hit, head, lines.rows[head[0] - 1])
 
 
 class _Places:
@@ -104,9 +133,9 @@ class _Places:
         lengths = (len(row) + 1 for row in lines.data.split(b"\n"))
         self._starts = list(accumulate(lengths, initial=0))
 
-    def extent(self, start: int, stop: int) -> Extent:
-        code = self._data[start:stop].decode()
-        return Extent(*self.place(start), *self.place(stop), code)
+    def capture(self, start: int, stop: int) -> Capture:
+        text = self._data[start:stop].decode()
+        return Capture(text, *self.place(start), *self.place(stop))
 
     def place(self, byte: int) -> tuple[int, int]:
         row = bisect_right(self._starts, byte) - 1

@@ -32,11 +32,14 @@ def grep(
     query: GrepQuery,
     paths: Sequence[Path],
     *,
+    cwd: Path,
     registry: Registry,
     max_file_bytes: int,
     reporter: Reporter,
 ) -> list[GrepHit]:
     """Every hit in the folders and files `paths`, by path and line, at most `query.limit`.
+
+    Files are named from the folder `cwd`.
 
     A folder is looked through as indexing would: what git or its source leaves out is left out. A
     file that is named is looked into whatever ignores it. Raises UsageError for a pattern that is
@@ -65,6 +68,7 @@ def grep(
             file,
             finder,
             languages=wanted,
+            cwd=cwd,
             max_file_bytes=max_file_bytes,
             on_failure=reporter.notice,
         )

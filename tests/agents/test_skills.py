@@ -33,10 +33,10 @@ def test_there_are_four():
 @pytest.mark.parametrize("name", SKILLS)
 def test_a_skill_says_when_to_use_it_and_is_short(name):
     skill = SKILLS[name]
-    assert skill.file.parent.name == name
+    assert skill.path.parent.name == name
     assert "Use " in skill.description
     assert 40 < len(skill.description) < 400
-    assert len(skill.file.read_text("utf-8").splitlines()) < 60
+    assert len(skill.path.read_text("utf-8").splitlines()) < 60
 
 
 @pytest.mark.parametrize("name", SKILLS)
@@ -49,7 +49,7 @@ def test_every_command_of_a_skill_works(name, indexed, serve, tmp_path):
     assert serve("index", project).status == 0
     assert serve("store", "A charge is final", "--category", "pattern").status == 0
     assert serve("session", "save", stdin=SESSION).status == 0
-    lines = list(command_lines(SKILLS[name].file.read_text("utf-8")))
+    lines = list(command_lines(SKILLS[name].path.read_text("utf-8")))
     assert lines
     for line in lines:
         piped, _, command = line.rpartition(" | ")
@@ -62,7 +62,7 @@ def test_every_command_of_a_skill_works(name, indexed, serve, tmp_path):
 
 @pytest.mark.parametrize("name", SKILLS)
 def test_what_a_skill_names_in_passing_is_there(name):
-    text = BLOCK.sub("", SKILLS[name].file.read_text("utf-8"))
+    text = BLOCK.sub("", SKILLS[name].path.read_text("utf-8"))
     options = {
         option
         for command in all_commands(every_command())
@@ -86,7 +86,7 @@ def test_installed_skills_are_the_ones_we_have(run, tmp_path):
     assert done.status == 0
     assert [skill["name"] for skill in done.json] == list(SKILLS)
     for skill in done.json:
-        assert Path(skill["path"]).read_bytes() == SKILLS[skill["name"]].file.read_bytes()
+        assert Path(skill["path"]).read_bytes() == SKILLS[skill["name"]].path.read_bytes()
 
 
 def test_installing_again_changes_nothing(tmp_path):
@@ -106,7 +106,7 @@ def test_a_skill_that_was_changed_is_not_lost(tmp_path):
     assert mine.read_text() == "mine"
     assert not (tmp_path / "embedding").exists()
     install_skills(tmp_path, force=True)
-    assert mine.read_bytes() == SKILLS["indexing"].file.read_bytes()
+    assert mine.read_bytes() == SKILLS["indexing"].path.read_bytes()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs links")

@@ -1,0 +1,216 @@
+"""The commands about the installation: `doctor`, `model`, `embed`, `trust` and `skills`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from memory_sidecar.agents.doctor import examine, repair
+from memory_sidecar.agents.doctor_index import Check
+from memory_sidecar.agents.qmd import examine_qmd
+from memory_sidecar.agents.skills import Skill, all_skills, install_skills
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import joined, with_call, with_help
+from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
+from memory_sidecar.core.results import about
+from memory_sidecar.core.trust import answer, answers
+from memory_sidecar.embedding.embedder import Vectors
+from memory_sidecar.embedding.supply import ModelFiles, fetch_model
+
+Vector = Annotated[list[float], about("384 numbers of length 1; with `-`, such an array a line")]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The embedding model in use."""
+
+    name: str
+    origin: str
+    folder: Path
+    sha256: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """The folders that the user trusts now."""
+
+    trusted: list[str]
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without a decision.")
+@with_call
+def doctor(call: Call, fix: bool) -> list[Check]:
+    """Check the installation, the model and the index. Exit status 1 when something is wrong."""
+    checks = _examine(call)
+    if fix and any(check.remedy for check in checks):
+        repair(checks, call.services, call.codebase, reporter=call.reporter)
+        checks = _examine(call)
+    call.show(checks, _print_checks)
+    wrong = [check for check in checks if not check.ok]
+    if wrong:
+        can_fix = not fix and any(check.remedy for check in wrong)
+        raise SidecarError(
+            f"{len(wrong)} of {len(checks)} checks failed",
+            hint="`memory-sidecar doctor --fix` repairs what it can" if can_fix else "",
+        )
+    return checks
+
+
+def _examine(call: Call) -> list[Check]:
+    checks = [*examine(call.services, call.codebase), examine_qmd(call.child_environ)]
+    return [replace(check, hint=call.hint(check.hint)) for check in checks]
+
+
+def _print_checks(call: Call, checks: list[Check]) -> None:
+    for check in checks:
+        call.print(f"{'ok  ' if check.ok else 'FAIL'} {check.check}: {check.text}")
+        if check.hint:
+            call.print(f"     {check.hint}")
+
+
+@click.group()
+@with_help
+def model() -> None:
+    """The embedding model: where it comes from, and whether it is sound."""
+
+
+@model.command(name="list")
+@with_call
+def list_models(call: Call) -> Model:
+    """Show the model in use and where its files lie."""
+    return _show_model(call, call.services.models.files)
+
+
+@model.command()
+@with_call
+def fetch(call: Call) -> Model:
+    """Download the model, if it is nowhere on this machine."""
+    return _show_model(call, fetch_model(call.services.settings))
+
+
+@model.command()
+@with_call
+def verify(call: Call) -> Model:
+    """Check the model's files, load it and embed a text."""
+    embedder = call.services.models.embedder
+    embedder.load()
+    return _show_model(call, embedder.files)
+
+
+def _show_model(call: Call, files: ModelFiles) -> Model:
+    shown = Model(files.name, files.origin, files.folder, files.sha256, files.dimension)
+
+    def print_model(call: Call, model: Model) -> None:
+        call.print(f"{model.name}, {model.dimension} dimensions, from {model.origin}")
+        call.print(f"{model.folder / files.model_file}  sha256 {model.sha256}")
+
+    return call.show(shown, print_model)
+
+
+@click.command()
+@click.argument("texts", nargs=-1, metavar="TEXT|-")
+@click.option("--query", "as_query", is_flag=True, help="Embed questions, not passages.")
+@with_call
+def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
+    """Print the vector of TEXT, 384 numbers as a JSON array.
+
+    With `-`, one array for each line of standard input, one a line.
+    """
+    if not texts:
+        raise UsageError("no TEXT to embed", hint="name one, or `-` for standard input")
+    text = joined(call, texts)
+    lines = _lines(text) if texts == ("-",) else [text]
+    embedder = call.services.models.embedder
+    vectors: Iterable[Vectors] = (
+        map(embedder.embed_query, lines) if as_query else embedder.embed_passages(lines)
+    )
+    shown: Vector = []
+    for vector in vectors:
+        shown = [round(float(number), 8) for number in vector]
+        call.print_json(shown)
+    return shown
+
+
+def _lines(text: str) -> list[str]:
+    """Every line, blank ones too: the n-th array belongs to the n-th line."""
+    if not text:
+        raise UsageError("standard input is empty", hint="one text a line")
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+@click.command()
+@click.argument("path", required=False)
+@click.option("--list", "lists", is_flag=True, help="Show the folders that you trust.")
+@click.option("--remove", is_flag=True, help="Trust PATH no longer.")
+@with_call
+def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted:
+    """Have the `data/memory` and `memory-sidecar.toml` of the folder PATH count, as your own would.
+
+    By default the folder you are in. Such settings may name programs to run: trust what you have
+    read. Folders inside of PATH are not trusted with it.
+    """
+    if lists:
+        if path or remove:
+            raise UsageError("--list takes nothing else", hint="`memory-sidecar trust --list`")
+    else:
+        _answer(call, path or ".", remove=remove)
+    trusted = sorted(folder for folder, said in answers(call.environ).items() if said)
+    return call.show(Trusted(trusted), _print_trusted if lists else _print_nothing)
+
+
+def _print_trusted(call: Call, shown: Trusted) -> None:
+    for folder in shown.trusted:
+        call.print(folder)
+
+
+def _print_nothing(_call: Call, _shown: Trusted) -> None:
+    """What was changed is told already."""
+
+
+def _answer(call: Call, path: str, *, remove: bool) -> None:
+    folder = call.path(path)
+    if not remove and not folder.is_dir():
+        raise PathRefused(f"{folder} is not a folder", hint="name the folder of a project")
+    try:
+        answer(str(folder), None if remove else True, call.environ)
+    except (OSError, ValueError) as error:
+        raise PathRefused(f"{folder}: that cannot be kept: {error}") from error
+    if not call.wants_json:
+        call.print(f"{folder} is {'not trusted any more' if remove else 'trusted'}")
+
+
+@click.group()
+@with_help
+def skills() -> None:
+    """Skills for coding agents: when and how to search, index and remember."""
+
+
+@skills.command(name="list")
+@with_call
+def list_skills(call: Call) -> list[Skill]:
+    """Show the skills that come with this version."""
+    return call.show(all_skills(), _print_skills)
+
+
+@skills.command()
+@click.argument("folder", metavar="DIR")
+@click.option("--force", is_flag=True, help="Replace skills of these names that were changed.")
+@with_call
+def install(call: Call, folder: str, force: bool) -> list[Skill]:
+    """Copy the skills into DIR, where an agent looks for them: `.claude/skills`, `.agents/skills`.
+
+    Skills that are there and say something else are left alone, and so are then all others.
+    """
+    return call.show(install_skills(call.path(folder), force=force), _print_skills)
+
+
+def _print_skills(call: Call, shown: list[Skill]) -> None:
+    for skill in shown:
+        call.print(f"{skill.name}: {skill.path}")
+        call.print(f"  {skill.description}")
