@@ -8,9 +8,11 @@ is made again by what needs it first, which says so.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar, cast
 
 from memory_sidecar.core.clock import Clock
@@ -70,7 +72,19 @@ class Database(Readings[S]):
         super().__init__(file, sources=sources, models=models, remedy=remedy)
         self.paths = paths
         self._builder = builder
-        self.owner = Owner(self._file, paths, builder=builder, models=models, clock=clock)
+        self._make_owner = partial(
+            Owner, self._file, paths, builder=builder, models=models, clock=clock
+        )
+        self._owner: Owner[S] | None = None
+        self._making = threading.Lock()  # of the owner: a second one would wait for the first
+
+    @property
+    def owner(self) -> Owner[S]:
+        """What changes it, made when something first has to be: readers do without."""
+        with self._making:
+            if self._owner is None:
+                self._owner = self._make_owner()
+            return self._owner
 
     @property
     def activity(self) -> Activity:
@@ -79,18 +93,10 @@ class Database(Readings[S]):
 
     def close(self, *, until_s: float = math.inf) -> bool:
         """End what is under way, until `until_s`; whether it has ended."""
-        has_ended = self.owner.close(until_s=until_s)
+        has_ended = self._owner is None or self._owner.close(until_s=until_s)
         if has_ended:
             self._file.close()
         return has_ended
-
-    def rest(self) -> None:
-        """Give idle connections back; the next use opens new ones."""
-        self._file.rest()
-
-    def unload(self) -> None:
-        """Give the memory of the vectors back, too; the next query reads them again."""
-        self._file.unload()
 
     # Writing
 
@@ -188,8 +194,8 @@ class Database(Readings[S]):
             self.open()
             if all_of_it and (damage := damage_of(self.paths.db)):
                 raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
-            for source in sources:
-                self._forget_state(source)
+            for source in sources:  # the next pass derives every row again
+                remove_state(self.paths.flow_state(source.name))
             if all_of_it:
                 self._forget_all_but(sources)
             return self._update(self._with_lost(sources, said), said, embed=True)
@@ -201,7 +207,7 @@ class Database(Readings[S]):
         self.owner.unfollow(source.name)
 
         def work(_: Reporter) -> None:
-            self._forget_state(source)
+            remove_state(self.paths.flow_state(source.name))
             if self.paths.db.exists():
                 self.open().forget_source(source.name)
 
@@ -212,7 +218,7 @@ class Database(Readings[S]):
     @property
     def is_tended(self) -> bool:
         """Whether this process watches the sources."""
-        return self.owner.loop.is_tended
+        return self._owner is not None and self._owner.loop.is_tended
 
     def follow(self, source: Source) -> None:
         """Watch `source` from now on, where this process watches."""
@@ -220,7 +226,7 @@ class Database(Readings[S]):
 
     def states(self) -> dict[str, LiveState]:
         """Of every watched source, by its name."""
-        return self.owner.states()
+        return self._owner.states() if self._owner is not None else {}
 
     def unseen(self, sources: Sequence[Source] | None = None) -> set[str]:
         """Those of `sources`, or of all, that this process watches and has not looked at yet."""
@@ -323,10 +329,6 @@ class Database(Readings[S]):
         with suppress(ModelError):
             if not self.is_tended or waiting(self.open()) <= AT_ONCE:
                 self.owner.embed(reporter)
-
-    def _forget_state(self, source: Source) -> None:
-        """The next pass over `source` derives every row again."""
-        remove_state(self.paths.flow_state(source.name))
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, and the lost ones besides; those that are watched are seen to by themselves."""

@@ -69,6 +69,14 @@ class Readings(ABC, Generic[S]):
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
         return self._file.open()
 
+    def rest(self) -> None:
+        """Give idle connections back; the next use opens new ones."""
+        self._file.rest()
+
+    def unload(self) -> None:
+        """Give the memory of the vectors back, too; the next query reads them again."""
+        self._file.unload()
+
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Do `work`, which reads; if the database turns out to be damaged, begin it anew before."""
         beginnings = self._file.beginnings

@@ -1,0 +1,129 @@
+"""The derived store: what is written is there as a whole, for every reader that comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_sidecar.chunking.chunk import chunk_text
+from memory_sidecar.code.head import head_of
+from memory_sidecar.code.store import CHUNKS, ChunkWords, CodeDocument, CodeStore
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import StoreCorrupt
+from memory_sidecar.core.model import FileStatus, SourceFile
+from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
+from memory_sidecar.index.vectors import DIMENSION
+
+UNIT = np.eye(1, DIMENSION, dtype=np.float32)[0]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[CodeStore]:
+    store = CodeStore(tmp_path / "codebase.sqlite", clock=system_clock)
+    yield store
+    store.close()
+
+
+def document(path: str, text: str) -> CodeDocument:
+    chunks = chunk_text(text, "python")
+    return CodeDocument(
+        source="shop",
+        file=SourceFile(path, len(text), 1, 1),
+        fingerprint=text,
+        language="python",
+        status=FileStatus.INDEXED,
+        chunks=chunks,
+        words=tuple(map(ChunkWords.of, chunks)),
+        heads=tuple(head_of(path, chunk) for chunk in chunks),
+    )
+
+
+def vectors_of(store: CodeStore) -> list[int]:
+    with store.reading() as connection:
+        ids, _ = store.vectors[CHUNKS].cosines(UNIT, connection)
+    return [int(each) for each in ids]
+
+
+def test_a_document_comes_with_the_vectors_that_are_known_and_queues_for_the_others(store):
+    known, other = document("a.py", "def a(): pass\n"), document("b.py", "def b(): pass\n")
+    counts = store.write([known, other], known=dict.fromkeys(known.embedded_texts, UNIT))
+    assert counts == (2, 0)
+    assert len(vectors_of(store)) == 1
+    assert [each.text for each in next_pending(store, 10)] == list(other.embedded_texts)
+
+
+def test_writing_the_same_again_leaves_the_same(store):
+    for _ in range(2):
+        store.write([document("a.py", "def a(): pass\n")])
+    assert list(store.manifest("shop")) == ["a.py"]
+    assert len(next_pending(store, 10)) == 1
+
+
+def test_what_is_gone_takes_its_words_vectors_and_place_in_the_queue_along(store):
+    known, other = document("a.py", "def a(): pass\n"), document("b.py", "def b(): pass\n")
+    store.write([known, other], known=dict.fromkeys(known.embedded_texts, UNIT))
+    assert store.write([], gone=[("shop", "a.py"), ("shop", "b.py")]) == (0, 2)
+    assert (vectors_of(store), next_pending(store, 10), store.manifest("shop")) == ([], [], {})
+
+
+def test_a_transaction_that_fails_leaves_nothing_and_the_next_one_is_whole(store):
+    store.write([document("a.py", "def a(): pass\n")])
+    waiting = next_pending(store, 10)
+
+    def fail() -> None:
+        with store.writing() as write:
+            write.put_vector(CHUNKS, waiting[0].row_id, UNIT)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (vectors_of(store), len(next_pending(store, 10))) == ([], 1)
+    put_vectors(store, [(waiting[0], UNIT)])
+    assert (len(vectors_of(store)), next_pending(store, 10)) == (1, [])
+
+
+def test_a_reader_sees_the_commit_that_it_began_with(store):
+    store.write([document("a.py", "def a(): pass\n")])
+    with store.reading() as connection:
+        before = connection.execute("SELECT count(*) FROM code_chunks").get
+        store.write([document("b.py", "def b(): pass\n")])
+        assert connection.execute("SELECT count(*) FROM code_chunks").get == before == 1
+
+
+def test_a_vector_for_a_row_that_was_replaced_meanwhile_is_passed_over(store):
+    store.write([document("a.py", "def a(): pass\n")])
+    waiting = next_pending(store, 10)
+    store.write([document("a.py", "def b(): pass\n")])
+    put_vectors(store, [(each, UNIT) for each in waiting])
+    assert vectors_of(store) == []
+    assert len(next_pending(store, 10)) == 1
+
+
+def test_another_model_has_every_row_wait_again(store):
+    adopt_model(store, "one")
+    known = document("a.py", "def a(): pass\n")
+    store.write([known], known=dict.fromkeys(known.embedded_texts, UNIT))
+    adopt_model(store, "one")
+    assert len(vectors_of(store)) == 1
+    adopt_model(store, "two")
+    assert (vectors_of(store), len(next_pending(store, 10))) == ([], 1)
+
+
+def test_a_part_of_the_manifest_is_what_lies_at_and_below_a_path(store):
+    paths = ("a.py", "a/b.py", "a/c/d.py", "a0.py", "b.py")
+    store.write([document(path, f"def f(): return {path!r}\n") for path in paths])
+    assert set(store.manifest("shop", under=["a"])) == {"a/b.py", "a/c/d.py"}
+    assert set(store.manifest("shop", under=["b.py"])) == {"b.py"}
+    assert set(store.manifest("shop", under=["", "a"])) == set(paths)
+
+
+def test_a_file_that_was_replaced_is_not_written_to(store):
+    store.write([document("a.py", "def a(): pass\n")])
+    store.rest()
+    store.path.unlink()
+    store.path.write_bytes(b"")
+    with pytest.raises(StoreCorrupt, match="was deleted or replaced"):
+        store.write([document("b.py", "def b(): pass\n")])

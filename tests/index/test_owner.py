@@ -1,0 +1,154 @@
+"""The owner of a database by itself: real files and rows, a clock that the test sets, no daemon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_sidecar.code.builder import CodeBuilder
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.index.document import Stopped
+from memory_sidecar.index.embed import next_pending
+from memory_sidecar.index.followed import RESCAN_S
+from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.scan import Look
+from memory_sidecar.index.store_file import StoreFile
+from tests.conftest import HashModels, Notices
+
+
+class Clock:
+    now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def source(project: Path) -> Source:
+    return Source("project", project)
+
+
+@pytest.fixture
+def file(data_dir: Path) -> Iterator[StoreFile[CodeStore]]:
+    file = StoreFile(data_dir / "codebase.sqlite", CodeStore, clock=system_clock)
+    yield file
+    file.close()
+
+
+@pytest.fixture
+def owner(data_dir, file, clock) -> Iterator[Owner[CodeStore]]:
+    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    owner: Owner[CodeStore] = Owner(
+        file,
+        StorePaths(file.path),
+        builder=lambda source: CodeBuilder(source, settings=Settings()),
+        models=models,
+        clock=system_clock,
+        now_s=clock,
+    )
+    yield owner
+    assert owner.close()
+    models.close()
+
+
+def ask(owner: Owner[CodeStore], work: Callable[[Reporter], Any], reporter: Any = None) -> Any:
+    return owner.loop.ask(
+        work, reporter or Silent(), urgency=Urgency.ASKED, patience_s=0.0
+    )  # fmt: skip
+
+
+def test_a_pass_makes_rows_and_embedding_gives_them_vectors(owner, file, source):
+    done = ask(owner, lambda said: owner.refresh(source, said))
+    assert done.files_processed == done.files_total - 1  # a picture is left out
+    assert done.chunks_indexed == len(next_pending(file.open(), 100))
+    assert ask(owner, owner.embed) == done.chunks_indexed
+    assert next_pending(file.open(), 100) == []
+    again = ask(owner, lambda said: owner.refresh(source, said))
+    assert (again.files_processed, again.chunks_indexed) == (0, 0)
+
+
+def test_a_part_is_enough_only_after_the_whole_was_seen(owner, source):
+    part = Look(under=("shop/cart.py",))
+    assert ask(owner, lambda said: owner.refresh(source, said, part)).files_total > 1
+    assert ask(owner, lambda said: owner.refresh(source, said, part)).files_total == 1
+
+
+def test_a_damaged_database_is_begun_anew_and_the_caller_is_told(owner, file, source):
+    ask(owner, lambda said: owner.refresh(source, said))
+    chunks = len(next_pending(file.open(), 100))
+    file.close()
+    size = file.path.stat().st_size
+    file.path.write_bytes(file.path.read_bytes()[:4096] + b"\xff" * (size - 4096))
+    notices = Notices()
+    ask(owner, lambda said: owner.refresh(source, said, Look(full=True)), notices)
+    assert notices.has("making it again")
+    assert len(next_pending(file.open(), 100)) == chunks
+
+
+def test_a_root_that_is_gone_is_an_error_and_its_rows_stay(owner, file, source):
+    ask(owner, lambda said: owner.refresh(source, said))
+    chunks = len(next_pending(file.open(), 100))
+    source.root.rename(source.root.with_name("away"))
+    with pytest.raises(NotFound):
+        ask(owner, lambda said: owner.refresh(source, said))
+    assert len(next_pending(file.open(), 100)) == chunks
+
+
+def test_closing_ends_what_embeds_with_what_is_committed(owner, source):
+    ask(owner, lambda said: owner.refresh(source, said))
+
+    class Interrupting(Silent):
+        def progress(self, stage: str, done: int, total: int) -> None:
+            owner.stop()
+
+    with pytest.raises(Stopped):
+        ask(owner, lambda _: owner.embed(Interrupting()))
+    assert owner.close()
+    assert ask(owner, lambda said: owner.refresh(source, said)).files_processed == 0
+
+
+def test_without_a_watch_nothing_is_followed(owner, source):
+    owner.follow(source)
+    assert owner.states() == {}
+
+
+def test_what_is_watched_is_due_at_once_and_again_after_a_rescan(owner, source, clock):
+    owner.tend(lambda: None)
+    owner.follow(source)
+    assert owner.loop.due_s <= clock.now_s
+    ask(owner, lambda said: owner.refresh(source, said))
+    ask(owner, owner.embed)
+    (followed,) = owner.followed()
+    assert followed.due_s > clock.now_s
+    clock.now_s += RESCAN_S
+    assert followed.due_s <= clock.now_s
+    owner.unfollow(source.name)
+    assert owner.followed() == []
+
+
+def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_dir):
+    assert owner.other_writer() == ""
+    other = Owner(
+        file,
+        StorePaths(file.path),
+        builder=lambda source: CodeBuilder(source, settings=Settings()),
+        models=owner._models,
+        clock=system_clock,
+    )
+    assert ask(other, lambda _: owner.other_writer()) != ""
+    assert owner.other_writer() == ""
