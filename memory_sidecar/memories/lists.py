@@ -200,7 +200,6 @@ _ORDER = {
 }
 
 _EXPRESSIONS = {
-    "stored_at": "created_at",
     "tokens": "token_estimate",
     "summary": "coalesce(summary, '')",
     "strength": STRENGTH_SQL,
@@ -210,13 +209,13 @@ _EXPRESSIONS = {
 }
 """What a field of `Memory` or `StoredMemory` is in SQL, if not the column of its name."""
 
-_MADE_HERE = ("agent", "shared", "title", "tag_list", "relations", "memory")
+_MADE_HERE = ("agent", "shared", "title", "stored_at", "tag_list", "relations", "memory")
 _READ = {
     each.name: _EXPRESSIONS.get(each.name, each.name)
     for each in (*fields(StoredMemory), *fields(Memory))
     if each.name not in _MADE_HERE
 }
-_MOMENTS = ("stored_at", "created_at", "updated_at", "expires_at")
+_MOMENTS = ("created_at", "updated_at", "expires_at")
 _FLAGS = ("pinned", "superseded", "expired")
 _OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
 
@@ -249,21 +248,24 @@ def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[st
 
 
 def _stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]]) -> StoredMemory:
-    own = {name: row[name] for name in _OWN}
+    """Makes the memory of `row`, which it changes: of thousands, copies would be felt."""
+    own = {name: row[name] if name in _TOLD else row.pop(name) for name in _OWN}
     tags = tuple(json.loads(row["tags"]))
-    facts = {name: value for name, value in row.items() if name in _TOLD}
-    facts |= {name: bool(row[name]) for name in _FLAGS}
-    facts |= {name: row[name] if row[name] is None else iso_utc(row[name]) for name in _MOMENTS}
-    facts |= {
-        "agent": agent,
-        "shared": agent == SHARED,
-        "title": title_of(row["summary"], row["content"]),
-        "tags": tags_by_key(tags),
-        "tag_list": tags,
-        "strength": round(row["strength"], 4),
-        "relations": relations,
-    }
-    return StoredMemory(memory=Memory(**facts), **own)
+    for name in _FLAGS:
+        row[name] = bool(row[name])
+    for name in _MOMENTS:
+        row[name] = None if row[name] is None else iso_utc(row[name])
+    row.update(
+        agent=agent,
+        shared=agent == SHARED,
+        title=title_of(row["summary"], row["content"]),
+        stored_at=row["created_at"],
+        tags=tags_by_key(tags),
+        tag_list=tags,
+        strength=round(row["strength"], 4),
+        relations=relations,
+    )
+    return StoredMemory(memory=Memory(**row), **own)
 
 
 _TOLD = {each.name for each in fields(Memory)}
@@ -276,5 +278,6 @@ def title_of(summary: str, content: str) -> str:
     first = next(filter(None, (line.strip("#*_> \t") for line in content.split("\n"))), "")
     if len(first) <= TITLE_CHARACTERS:
         return first
-    # Masked before it is cut: the half of a secret would no longer look like one.
-    return f"{mask_credentials(first)[0][:TITLE_CHARACTERS]}…"
+    # Cut between words, or masked before: the half of a secret would no longer look like one.
+    words = first[: TITLE_CHARACTERS + 1].rpartition(" ")[0]
+    return f"{words or mask_credentials(first)[0][:TITLE_CHARACTERS]}…"
