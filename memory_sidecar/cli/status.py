@@ -136,7 +136,8 @@ def _remembered(agent: AgentStatus) -> str:
 def _freshness(source: SourceStatus) -> str:
     live = source.live
     if live is None:
-        return f"scanned {source.scanned_at or 'not yet'}"
+        scanned = f"scanned {source.scanned_at}" if source.scanned_at else "not scanned yet"
+        return f"{scanned}, and cannot be: {source.problem}" if source.problem else scanned
     if live.error:
         return f"watched, but {live.error}"
     if under_way := live.indexing:

@@ -35,6 +35,7 @@ from memory_sidecar.index.report import (
     scan_times,
 )
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.scan import problem_of
 
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
 
@@ -276,6 +277,7 @@ def _status(source: Source, counts: SourceCounts | None, live: LiveState | None)
         chunks=counts.chunks if counts else 0,
         scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
         live=live,
+        problem=live.error if live else problem_of(source),
     )
 
 

@@ -59,6 +59,7 @@ class SourceStatus:
     chunks: int
     scanned_at: Time | None
     live: Annotated[LiveState | None, about("null where nothing watches it")]
+    problem: Annotated[str, about("why it cannot be indexed, or empty")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def walk(
     listed, or a path in `under` leaves it. UsageError for an exclude that is no glob.
     """
     top = os.fspath(root.absolute())
-    _check_root(top)
+    check_root(top)
     rules = IgnoreRules(top, excludes)
     collector = _Collector(top, max_file_bytes, rules.asked_for)
     wanted = frozenset([""]) if under is None else _outermost(under)
@@ -157,7 +157,8 @@ class _Collector:
         return real == self._real_top or real.startswith(_with_separator(self._real_top))
 
 
-def _check_root(top: str) -> None:
+def check_root(top: str) -> None:
+    """Raises NotFound and PathRefused, as `walk` does."""
     try:
         os.scandir(top).close()
     except FileNotFoundError as error:

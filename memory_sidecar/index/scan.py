@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.walk import Scan
+from memory_sidecar.disk.rule_files import check_rules
+from memory_sidecar.disk.walk import Scan, check_root
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 
 SAVED_TOGETHER_NS = 60 * 10**9
@@ -69,6 +70,18 @@ def require_root_is_itself(source: Source) -> None:
             f"{root} is a link to {real} now",
             hint=f"bring the folder back, or `memory-sidecar source remove {source.name}`",
         )
+
+
+def problem_of(source: Source) -> str:
+    """Why no scan of `source` would begin, as far as its root tells; "" where one would."""
+    root = os.fspath(source.root)
+    try:
+        require_root_is_itself(source)
+        check_root(root)
+        check_rules(root, root)
+    except (NotFound, PathRefused) as error:
+        return error.message
+    return ""
 
 
 def require_rows_unneeded(

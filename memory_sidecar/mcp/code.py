@@ -208,12 +208,13 @@ def source_states(caller: Caller) -> tuple[SourceState, ...]:
 
 
 def _state(source: SourceStatus) -> str:
+    if source.problem:
+        indexed = f"as of {source.scanned_at}" if source.scanned_at else "not indexed"
+        return f"{indexed}: {source.problem}"
     if source.scanned_at is None:
         return "not indexed yet" if source.live is None else "being indexed"
     if source.live is None:
         return f"as of {source.scanned_at}"
-    if source.live.error:
-        return f"watched, but {source.live.error}"
     return "up to date" if source.live.is_current else "indexing changes"
 
 

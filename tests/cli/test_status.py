@@ -90,3 +90,20 @@ def test_the_live_view_is_text_alone(status, indexed, option):
 )
 def test_one_is_not_many(number, text):
     assert counted(number, "file") == text
+
+
+@pytest.mark.parametrize("is_indexed", [False, True], ids=["never indexed", "indexed before"])
+def test_a_source_that_cannot_be_indexed_says_why_where_nothing_watches_it(
+    run, project, tmp_path, known_vectors, is_indexed
+):
+    assert run("source", "add", project).status == 0
+    if is_indexed:
+        assert run("index", project).status == 0
+    (tmp_path / "rules").write_text("*.log\n")
+    (project / ".gitignore").symlink_to(tmp_path / "rules")
+    (source,) = run("status", "--json").json["sources"]
+    assert source["problem"].startswith(f"{project}/.gitignore")
+    assert source["problem"] in run("status").out
+    (project / ".gitignore").unlink()
+    (source,) = run("status", "--json").json["sources"]
+    assert source["problem"] == ""

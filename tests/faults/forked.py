@@ -32,8 +32,8 @@ HUNG = 124  # as `timeout` says it
 _SLOW_TO_IMPORT = [
     *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "msgspec"),
     *("concurrent.futures.process", "pathspec", "watchdog.observers", "tree_sitter_language_pack"),
-    *("memory_sidecar.cli.main", "memory_sidecar.agents.store", "memory_sidecar.memories.write"),
-    *("memory_sidecar.disk.watch", "memory_sidecar.disk.registry", "memory_sidecar.index.models"),
+    *("memory_sidecar.cli.main", "memory_sidecar.index.store_file", "memory_sidecar.index.models"),
+    *("memory_sidecar.disk.watch", "memory_sidecar.disk.registry", "memory_sidecar.memories.write"),
     "tests.faults.forked",
 ]
 _CHANGING = {
@@ -115,6 +115,7 @@ def _state(thread: Path) -> str:
 
 
 def _run(job: Job, pipe: Connection) -> None:
+    assert "cocoindex" not in sys.modules, "imported before the fork, it waits for its threads"
     os.chdir(job.folder)
     os.environ.clear()
     os.environ.update(job.environ)
