@@ -11,11 +11,13 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.index.database import Database
+from memory_sidecar.index.followed import Followed
 from memory_sidecar.index.resident import return_free, trim
 
 BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
@@ -24,6 +26,7 @@ FOLLOW_EVERY_S = 5.0  # tried, while what is registered cannot be read
 MAX_AT_ONCE = 3  # owners that begin by themselves; callers have theirs begin besides
 REST_AFTER_S = 30.0  # unused, a database gives its connections back
 TRIM_EVERY_S = 30.0  # where owners work without a pause
+LOOKING = 2  # threads; each of them can be held by a disk that does not answer
 UNLOAD_AFTER_S = 300.0  # unused, the memory of its vectors, too
 
 _log = logging.getLogger(__name__)
@@ -44,6 +47,7 @@ class Tending:
         self._databases: list[Database[Any]] = []
         self._unfollowed: list[Database[Any]] = []
         self._chores: list[_Chore] = []
+        self._looks = _Looks()
         self._lock = threading.Lock()  # of the databases
         self._woken = threading.Event()
         self._is_closed = False
@@ -89,6 +93,7 @@ class Tending:
                 _log.warning("%s was left in the middle of something", database.paths.db)
         if self._thread.is_alive():
             self._thread.join(max(until_s - self._now_s(), 0.0))
+        self._looks.end()
 
     def _run(self) -> None:
         if self._begin is not None:
@@ -142,9 +147,8 @@ class Tending:
     def _look(self) -> None:
         """At roots, and at what idles."""
         databases = self._all()
+        self._looks.begin([each for database in databases for each in database.owner.followed()])
         for database in databases:
-            for followed in database.owner.followed():
-                followed.look()
             unused_s = self._now_s() - database.used_at_s
             if unused_s >= REST_AFTER_S:
                 database.rest()
@@ -161,6 +165,35 @@ class Tending:
     def _all(self) -> list[Database[Any]]:
         with self._lock:
             return list(self._databases)
+
+
+class _Looks:
+    """Looks at roots in threads of its own: a mount that hangs keeps none but its own look waiting.
+
+    Where `LOOKING` of them hang, no root is looked at; events and scans go on.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(LOOKING, thread_name_prefix="looking")
+        self._under_way: dict[Followed, Future[None]] = {}
+
+    def begin(self, followed: Sequence[Followed]) -> None:
+        """Look at each once more, unless it is still being looked at."""
+        under_way = {each: look for each, look in self._under_way.items() if not look.done()}
+        for each in followed:
+            if each not in under_way:
+                under_way[each] = self._threads.submit(self._look, each)
+        self._under_way = under_way
+
+    def end(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @staticmethod
+    def _look(followed: Followed) -> None:
+        try:
+            followed.look()
+        except Exception:
+            _log.exception("%s is looked at again later", followed.source.root)
 
 
 class _Chore:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import SLICE_FILES
@@ -318,3 +320,27 @@ def damage(db: Path) -> None:
     with db.open("r+b") as file:
         file.seek(4096)
         file.write(bytes(range(256)) * ((db.stat().st_size - 4096) // 256))
+
+
+def test_a_disk_that_hangs_keeps_no_other_source_waiting(
+    codebase, live, root, tmp_path, monkeypatch
+):
+    held, goes_on = threading.Event(), threading.Event()
+    real = watch._identity
+
+    def identity(path):
+        if path == root:
+            held.set()
+            goes_on.wait(DEADLINE_S)
+        return real(path)
+
+    monkeypatch.setattr(watch, "_identity", identity)
+    assert held.wait(DEADLINE_S)
+    other = tmp_path / "other"
+    other.mkdir()
+    codebase.index([other], reporter=Silent(), embed=False)
+    try:
+        (other / "new.py").write_text("def zebra(): pass\n")
+        eventually(lambda: files_with(codebase, "zebra") == {"new.py"})
+    finally:
+        goes_on.set()
