@@ -21,7 +21,7 @@ CHUNKS = Corpus(
     text="head",
     columns=("body", "symbols", "path"),
     weights=(1.0, 2.0, 4.0),
-    has_source=True,
+    source="source",
 )
 
 

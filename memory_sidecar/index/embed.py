@@ -143,17 +143,15 @@ def put_vectors(store: DerivedStore, vectors: Sequence[tuple[PendingText, Vector
                 write.put_vector(row.corpus, row.row_id, vector)
 
 
-def _pending_of(store: DerivedStore, sources: Collection[str]) -> list[PendingText] | None:
-    """The rows of `sources` to embed, without their text; None where rows name no source."""
-    if not all(corpus.has_source for corpus in store.SCHEMA.corpora):
-        return None
+def _pending_of(store: DerivedStore, sources: Collection[str]) -> list[PendingText]:
+    """The rows of `sources` to embed, without their text."""
     found: list[PendingText] = []
     with store.reading() as connection:
         for corpus in store.SCHEMA.corpora:
             for source in sources:
                 rows = connection.execute(
                     f"SELECT id FROM {corpus.pending} JOIN {corpus.rows} USING (id)"
-                    " WHERE source = ? ORDER BY queued_at DESC, id",
+                    f" WHERE {corpus.source} = ? ORDER BY queued_at DESC, id",
                     (source,),
                 )
                 found += [PendingText(corpus, row_id, "") for row_id in integers(rows)]

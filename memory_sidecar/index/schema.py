@@ -38,7 +38,7 @@ class Corpus:
     text: str  # SQL expression over a row: what the model sees of it
     columns: tuple[str, ...]  # of `words`
     weights: tuple[float, ...]  # of these columns, for BM25
-    has_source: bool = False  # a column `source` names the source that a row is derived from
+    source: str  # SQL expression over a row: the name of the source that it is derived from
 
     @property
     def words(self) -> str:

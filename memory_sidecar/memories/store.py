@@ -26,6 +26,7 @@ MEMORY_CHUNKS = Corpus(
     text="CASE context WHEN '' THEN text ELSE context || char(10) || text END",
     columns=("body", "title", "labels"),
     weights=(1.0, 1.5, 1.5),
+    source="(SELECT directory FROM memories WHERE key = memory)",
 )
 
 

@@ -25,8 +25,14 @@ SESSIONS = "sessions"
 
 SCRIPT = "sessions/sessions.sql"
 
+_SOURCE = "(SELECT source FROM sessions WHERE sessions.id = session_id)"
 SUMMARIES = Corpus(
-    name="summary", rows="summaries", text="embedded", columns=("body",), weights=(1.0,)
+    name="summary",
+    rows="summaries",
+    text="embedded",
+    columns=("body",),
+    weights=(1.0,),
+    source=_SOURCE,
 )
 MESSAGES = Corpus(
     name="message",
@@ -34,6 +40,7 @@ MESSAGES = Corpus(
     text=f"heading || ': ' || substr(content, 1, {EMBEDDED_CHARACTERS})",
     columns=("body",),
     weights=(1.0,),
+    source=_SOURCE,
 )
 SNIPPETS = Corpus(
     name="snippet",
@@ -41,6 +48,7 @@ SNIPPETS = Corpus(
     text="coalesce(description || char(10), '') || coalesce(file_path || char(10), '') || code",
     columns=("body",),
     weights=(1.0,),
+    source=_SOURCE,
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 

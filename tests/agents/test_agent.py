@@ -285,6 +285,18 @@ def test_a_registered_directory_is_read_and_left_alone(make_agent, folder, tmp_p
     assert (notes / "decisions" / "db.md").exists()
 
 
+def test_an_index_of_a_directory_waits_for_the_vectors_of_that_alone(make_agent, folder, tmp_path):
+    notes = tmp_path / "notes"
+    write_memory(notes, "db.md", "We use one database for each agent.")
+    write_memory(folder, "own.md", "Own words.")
+    agent = make_agent()
+    registered = agent.register(notes)
+    assert agent.data.update(agent.sources(), Silent(), embed=False).vectors_pending == 2
+    report = agent.data.update([registered], Silent())
+    assert (report.vectors_embedded, report.vectors_pending) == (1, 1)
+    assert agent.data.update([agent.source("memories")], Silent()).vectors_pending == 0
+
+
 def test_a_registered_directory_that_is_gone_keeps_its_rows(make_agent, folder, tmp_path):
     notes = tmp_path / "mount" / "notes"
     write_memory(notes, "db.md", "We use one database for each agent.")

@@ -12,7 +12,9 @@ import pytest
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.vectors import DIMENSION, VectorIndex
 
-CORPUS = Corpus(name="thing", rows="things", text="text", columns=("body",), weights=(1.0,))
+CORPUS = Corpus(
+    name="thing", rows="things", text="text", columns=("body",), weights=(1.0,), source="source"
+)
 
 
 def unit_vectors(count):
