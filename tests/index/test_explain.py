@@ -19,7 +19,8 @@ def adds_up(hits) -> bool:
     assert hits
     reasons = [getattr(hit, "explain", None) or hit.explanation for hit in hits]
     told = [sum(reason.terms.values()) for reason in reasons]
-    return told == pytest.approx([hit.score for hit in hits], abs=1e-5)  # each is rounded
+    scores = [hit.relevance if hasattr(hit, "relevance") else hit.score for hit in hits]
+    return told == pytest.approx(scores, abs=1e-5)  # each is rounded
 
 
 @pytest.mark.parametrize("mode", SearchMode)
@@ -47,7 +48,7 @@ def test_of_memories(make_agent, data_dir, mode):
     agent = make_agent(clock=lambda: NOW)
     everything = MemoryFilter(with_superseded=True)
     for text in ("retry with a delay", "retry as m3.md says"):
-        query = MemoryQuery(text=text, mode=mode, filter=everything)
+        query = MemoryQuery(text=text, mode=mode, filter=everything, explain=True)
         assert adds_up(Memories(agent, Silent()).query(query))
 
 
