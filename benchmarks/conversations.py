@@ -141,11 +141,11 @@ def run_questions(
         seconds += time.perf_counter() - started
         ids = turn_ids[question.conversation]
         if options.get("by_session"):
-            ranking = [hit.session.session_id for hit in hits]
+            ranking = [hit.session_id for hit in hits]
             holding = {session for (session, _), turn in ids.items() if turn in question.relevance}
             one = Judged(ranking, dict.fromkeys(holding, 1))
         else:
-            ranking = [ids[hit.session.session_id, hit.sequence or 0] for hit in hits]
+            ranking = [ids[hit.session_id, hit.sequence or 0] for hit in hits]
             one = Judged(ranking, question.relevance)
         judged["all"].append(one)
         judged[f"category {question.category}"].append(one)

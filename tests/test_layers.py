@@ -44,7 +44,6 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "one job each, tried alone: a chunker needs no database, a model no store, a walk neither",
         ("embedding", "chunking", "disk"),
     ),
-    ("what commands and tools print that is no dataclass of a domain yet", ("outputs",)),
     (
         "what everything shares: errors, settings and trust, files and databases opened in one way",
         ("core",),

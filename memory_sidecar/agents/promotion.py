@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.store import AgentStore
@@ -26,9 +27,10 @@ from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import Embed, extract_summary
-from memory_sidecar.sessions.handlers import Saved, Sessions
+from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import Outcome, Session, Summary
-from memory_sidecar.sessions.promotion import Candidate, Fate, Promotion, candidates
+from memory_sidecar.sessions.promotion import Candidate, Fate, candidates
+from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
 
 
@@ -69,13 +71,15 @@ class Promoter:
             ]
         return Promotion(session_id, summary.brief, summary.made_by, tuple(judged))
 
-    def after_save(self, saved: Saved) -> Promotion | None:
-        """Promote a session that was saved as a success, where that is configured."""
-        summary = saved.session.summary
-        is_success = summary is not None and summary.outcome is Outcome.SUCCESS
-        if not (self._settings.session_promotion and saved.is_changed and is_success):
-            return None
-        return self.promote(saved.session.session_id)
+    def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
+        """Save a session, and promote it where that is configured and it was a success."""
+        saved = self._sessions.save(document, allow_secrets=allow_secrets)
+        if not (self._settings.session_promotion and saved.changed):
+            return saved
+        summary = read_session(self._sessions.get(saved.session_id).document).summary
+        if summary is None or summary.outcome is not Outcome.SUCCESS:
+            return saved
+        return replace(saved, promotion=self.promote(saved.session_id))
 
     def _summary(self, session: Session, document: Mapping[str, object]) -> Summary:
         if command := self._settings.session_summarizer:
@@ -149,7 +153,9 @@ def _repeated(
             cosine = min(float(vector @ its_vector), 1.0)
         is_same = other.text.casefold() == candidate.text.casefold()
         if is_same or (cosine or 0.0) >= NEAR_DUPLICATE:
-            return replace(candidate, fate=Fate.REPEATED, cosine=cosine, repeats=other.text)
+            return replace(
+                candidate, fate=Fate.REPEATED, cosine=_rounded(cosine), repeats=other.text
+            )
     return None
 
 
@@ -167,6 +173,10 @@ def _against(
         if near:
             best = near[0]
             return replace(
-                candidate, fate=Fate.NEAR, path=best.path, agent=agent, cosine=best.cosine
+                candidate, fate=Fate.NEAR, path=best.path, agent=agent, cosine=_rounded(best.cosine)
             )
     return candidate
+
+
+def _rounded(cosine: float | None) -> float | None:
+    return None if cosine is None else round(cosine, 4)

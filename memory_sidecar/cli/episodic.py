@@ -14,12 +14,13 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_call,
 )
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.outputs import sessions as out
 from memory_sidecar.sessions.handlers import Sessions
-from memory_sidecar.sessions.model import SessionHit, SessionQuery
+from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
+from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
+from memory_sidecar.sessions.results import Committed, JournalHit, JournalHits, Put, SessionHit
 
 MAX_TOP_K = 1000
 
@@ -43,7 +44,7 @@ def episodic_put(
     title: str,
     tags: tuple[str, ...],
     allow_secrets: bool,
-) -> None:
+) -> Put:
     """Add TEXT to a journal. The same text on the same day is added once.
 
     The .mv2 file is written as well where memvid is on the PATH.
@@ -55,22 +56,7 @@ def episodic_put(
     done = _sessions_of(call, path).put(
         path, entry, call.child_environ, allow_secrets=allow_secrets
     )
-    call.reporter.close()
-    session = done.saved.session
-    if call.wants_json:
-        call.print_json(
-            {
-                "ok": True,
-                "session_id": session.session_id,
-                "uri": f"session:{session.session_id}",
-                "agent": path.stem,
-                "created": done.saved.is_new,
-                "timestamp": iso_utc(session.created_at),
-                "memvid": done.memvid,
-            }
-        )
-    else:
-        call.print(f"{'put' if done.saved.is_new else 'known as'} {session.session_id}")
+    return call.show(done, _print_put)
 
 
 @click.command(name="episodic-search", cls=TextCommand)
@@ -78,32 +64,22 @@ def episodic_put(
 @_file_option
 @click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
 @with_call
-def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> None:
+def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> JournalHits:
     """Search a journal, and the other sessions of its agent."""
     path = call.path(file)
     asked = SessionQuery(text=joined(call, query), top_k=top_k)
     hits = call.masked(_sessions_of(call, path).search(asked))
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json({"hits": [_hit_json(hit) for hit in hits]})
-        return
-    for hit in hits:
-        call.print(f"{hit.score:.3f}  {_uri(hit)}  {hit.session.title}")
-        call.print(f"  {hit.text}")
-    if not hits:
-        call.reporter.notice("no hits")
+    return call.show(JournalHits(tuple(map(_in_journal, hits))), _print_hits)
 
 
 @click.command(name="episodic-commit")
 @_file_option
 @with_call
-def episodic_commit(call: Call, *, file: str) -> None:
+def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     path = call.path(file)
-    if call.wants_json:
-        call.print_json({"ok": True, "agent": path.stem, "file": path.as_posix()})
-    else:
-        call.print("everything is on the disk already")
+    committed = Committed(agent=path.stem, file=path.as_posix())
+    return call.show(committed, lambda call, _: call.print("everything is on the disk already"))
 
 
 def _sessions_of(call: Call, journal: Path) -> Sessions:
@@ -112,22 +88,30 @@ def _sessions_of(call: Call, journal: Path) -> Sessions:
     return call.services.sessions(journal.stem, db, reporter=call.reporter)
 
 
-def _hit_json(hit: SessionHit) -> out.JournalHit:
-    return {
-        "text": hit.text,
-        "title": hit.session.title,
-        "score": round(hit.score, 6),
-        "uri": _uri(hit),
-        "timestamp": iso_utc(hit.created_at),
-        "kind": hit.kind.value,
-        "session_id": hit.session.session_id,
-        "topics": list(hit.session.topics),
-    }
+def _in_journal(hit: SessionHit) -> JournalHit:
+    uri = EVIDENCE_PREFIX + hit.session_id
+    return JournalHit(
+        text=hit.text,
+        title=hit.title,
+        score=hit.score,
+        uri=uri if hit.sequence is None else f"{uri}#{hit.sequence}",
+        timestamp=hit.created_at,
+        kind=hit.kind,
+        session_id=hit.session_id,
+        topics=hit.topics,
+    )
 
 
-def _uri(hit: SessionHit) -> str:
-    uri = f"session:{hit.session.session_id}"
-    return uri if hit.sequence is None else f"{uri}#{hit.sequence}"
+def _print_put(call: Call, put: Put) -> None:
+    call.print(f"{'put' if put.created else 'known as'} {put.session_id}")
+
+
+def _print_hits(call: Call, found: JournalHits) -> None:
+    for hit in found.hits:
+        call.print(f"{hit.score:.3f}  {hit.uri}  {hit.title}")
+        call.print(f"  {hit.text}")
+    if not found.hits:
+        call.reporter.notice("no hits")
 
 
 def _by_key(tags: tuple[str, ...]) -> dict[str, str]:

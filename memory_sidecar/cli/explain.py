@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.outputs import common as out
-
-
-def explanation_json(why: Explanation) -> out.Explanation:
-    return {
-        "cosine": None if why.cosine is None else round(why.cosine, 6),
-        "keyword": None if why.keyword is None else round(why.keyword, 6),
-        "boosts": {name: round(value, 6) for name, value in why.boosts.items()},
-        "terms": {name: round(value, 6) for name, value in why.terms.items()},
-    }
 
 
 def explanation_line(why: Explanation) -> str:

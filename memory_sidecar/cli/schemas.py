@@ -9,19 +9,34 @@ import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import click
 
 from memory_sidecar.cli.main import every_command
-from memory_sidecar.core.results import DRAFT, Schema, schema_of
-from memory_sidecar.outputs.commands import OUTPUTS
-from memory_sidecar.outputs.common import Error
+from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 
 WITHOUT_JSON = frozenset({"mcp", "serve", "service install", "service status", "service uninstall"})
 """One is a protocol, the others talk to whoever runs the machine."""
+
+
+class ErrorText(TypedDict):
+    """What is wrong, and what would be right."""
+
+    code: Annotated[str, about("stable, such as no_index")]
+    message: str
+    hint: Annotated[str, about("a next step, or empty")]
+    current: NotRequired[
+        Annotated[dict[str, Any], about("what is there, where another change came first")]
+    ]
+
+
+class Error(TypedDict):
+    """The last line on standard error when a command fails and JSON was asked for."""
+
+    error: ErrorText
 
 
 def all_schemas() -> dict[str, Schema]:
@@ -36,7 +51,7 @@ def all_schemas() -> dict[str, Schema]:
 def outputs() -> dict[str, Any]:
     """The type of what each command gives back, by its words; none for those that give nothing."""
     given = {words: _returned(command) for words, command in commands(every_command())}
-    return OUTPUTS | {words: shape for words, shape in given.items() if shape is not type(None)}
+    return {words: shape for words, shape in given.items() if shape is not type(None)}
 
 
 def commands(group: click.Group, *words: str) -> Iterator[tuple[str, click.Command]]:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import COUNT, allow_secrets_option, with_agent, with_help
-from memory_sidecar.cli.session_search import head_json, list_sessions, search, sessions_of
+from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_named
-from memory_sidecar.outputs import sessions as out
 from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
-from memory_sidecar.sessions.handlers import Saved
-from memory_sidecar.sessions.model import Session
-from memory_sidecar.sessions.promotion import Candidate, Fate, Promotion
+from memory_sidecar.sessions.promotion import Candidate, Fate
+from memory_sidecar.sessions.results import (
+    Imported,
+    Promotion,
+    Saved,
+    SessionDeleted,
+    SessionsPruned,
+    ShownSession,
+)
 from memory_sidecar.sessions.retention import Retention
 
 
@@ -36,47 +41,33 @@ session.add_command(list_sessions)
 @click.argument("file", default="-")
 @allow_secrets_option
 @with_agent
-def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> None:
+def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     """Save the session in FILE, a JSON document, or on standard input.
 
     Without a session_id it gets one; with one that is known it takes that session's place.
     """
     document = _read_document(call, file)
-    sessions = sessions_of(call, agent)
-    saved = sessions.save(document, allow_secrets=allow_secrets)
-    promotion = call.masked(_promoter(call, agent).after_save(saved))
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(_saved_json(saved, agent) | _promoted_json(promotion))
-        return
-    call.print(f"{_verb(saved)} {saved.session.session_id}: {_size(saved.session)}")
-    if promotion is not None:
-        _print_promotion(call, promotion)
+    saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)
+    return call.show(call.masked(saved), _print_saved)
 
 
 @session.command()
 @click.argument("session_id", metavar="ID")
 @with_agent
-def show(call: Call, *, agent: str, session_id: str) -> None:
+def show(call: Call, *, agent: str, session_id: str) -> ShownSession:
     """Show a session as it was saved."""
-    stored = call.masked(sessions_of(call, agent).get(session_id))
-    if call.wants_json:
-        call.print_json(stored.document | {"path": stored.path})
-        return
-    _print_session(call, read_session(stored.document))
+    stored = sessions_of(call, agent).get(session_id)
+    shown = cast("ShownSession", stored.document | {"path": stored.path})
+    return call.show(call.masked(shown), _print_session)
 
 
 @session.command()
 @click.argument("session_id", metavar="ID")
 @with_agent
-def delete(call: Call, *, agent: str, session_id: str) -> None:
+def delete(call: Call, *, agent: str, session_id: str) -> SessionDeleted:
     """Delete a session for good, with everything derived from it."""
-    path = sessions_of(call, agent).delete(session_id)
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json({"session_id": session_id, "path": path, "deleted": True})
-    else:
-        call.print(f"deleted {session_id}")
+    deleted = sessions_of(call, agent).delete(session_id)
+    return call.show(deleted, lambda call, gone: call.print(f"deleted {gone.session_id}"))
 
 
 @session.command()
@@ -86,7 +77,7 @@ def delete(call: Call, *, agent: str, session_id: str) -> None:
 @with_agent
 def prune(
     call: Call, *, agent: str, keep_days: int | None, keep_count: int | None, dry_run: bool
-) -> None:
+) -> SessionsPruned:
     """Move old sessions into the archive, by age or by count. Pinned ones stay.
 
     A session is pinned by `"pinned": true` in its metadata. `session import` brings one back.
@@ -94,23 +85,17 @@ def prune(
     if keep_days is None and keep_count is None:
         raise UsageError("what is to be kept?", hint="--keep-days N, --keep-count N, or both")
     keep = Retention(keep_days=keep_days, keep_count=keep_count)
-    gone = call.masked(sessions_of(call, agent).prune(keep, dry_run=dry_run))
-    call.reporter.close()
-    if call.wants_json:
-        shown = [head_json(each.session) | {"reason": each.reason} for each in gone]
-        call.print_json({"dry_run": dry_run, "sessions": shown})
-        return
-    for each in gone:
-        call.print(f"{each.session.session_id}  {each.session.title}  ({each.reason})")
-    outcome = "would go" if dry_run else "moved to the archive"
-    call.print(f"{_counted(len(gone), 'session')} {outcome}")
+    pruned = sessions_of(call, agent).prune(keep, dry_run=dry_run)
+    return call.show(call.masked(pruned), _print_pruned)
 
 
 @session.command(name="import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @allow_secrets_option
 @with_agent
-def import_files(call: Call, *, agent: str, files: tuple[str, ...], allow_secrets: bool) -> None:
+def import_files(
+    call: Call, *, agent: str, files: tuple[str, ...], allow_secrets: bool
+) -> Imported:
     """Save the sessions in each FILE: JSON, a transcript with JSON lines, or an .mv2 file.
 
     Transcripts of Claude Code and Codex are understood, and plain lines with `role` and
@@ -121,20 +106,7 @@ def import_files(call: Call, *, agent: str, files: tuple[str, ...], allow_secret
     imported = sessions_of(call, agent).import_files(
         paths, call.child_environ, allow_secrets=allow_secrets
     )
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(
-            {
-                "sessions": [_saved_json(each, agent) for each in imported.saved],
-                "failed": [
-                    {"file": file.as_posix(), "reason": error.message}
-                    for file, error in imported.failed
-                ],
-            }
-        )
-        return
-    for each in imported.saved:
-        call.print(f"{_verb(each)} {each.session.session_id}: {_size(each.session)}")
+    return call.show(imported, _print_imported)
 
 
 @session.command()
@@ -142,19 +114,13 @@ def import_files(call: Call, *, agent: str, files: tuple[str, ...], allow_secret
 @click.option("--shared", is_flag=True, help="Into the memories that every agent reads.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be remembered.")
 @with_agent
-def promote(call: Call, *, agent: str, session_id: str, shared: bool, dry_run: bool) -> None:
+def promote(call: Call, *, agent: str, session_id: str, shared: bool, dry_run: bool) -> Promotion:
     """Turn what a session decided, solved and noted into memories.
 
     A session without a summary gets one. What is known already is left alone.
     """
-    promotion = call.masked(
-        _promoter(call, agent).promote(session_id, shared=shared, dry_run=dry_run)
-    )
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json(_promoted_json(promotion)["promotion"])
-    else:
-        _print_promotion(call, promotion)
+    promotion = _promoter(call, agent).promote(session_id, shared=shared, dry_run=dry_run)
+    return call.show(call.masked(promotion), _print_promotion)
 
 
 def _promoter(call: Call, agent: str) -> Promoter:
@@ -179,7 +145,8 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
         raise SessionInvalid(f"{file}: {error.message}", hint=error.hint) from error
 
 
-def _print_session(call: Call, session: Session) -> None:
+def _print_session(call: Call, shown: ShownSession) -> None:
+    session = read_session(shown)
     call.print(f"{session.session_id}  {session.opening}")
     about = [iso_utc(session.created_at), session.project_path, ", ".join(session.topics)]
     call.print("  " + " · ".join(part for part in about if part))
@@ -231,57 +198,28 @@ def _fate(judged: Candidate) -> str:
             return "new"
 
 
-def _promoted_json(promotion: Promotion | None) -> dict[str, Any]:
-    if promotion is None:
-        return {}
-    shown = {
-        "session_id": promotion.session_id,
-        "brief": promotion.brief,
-        "summary_made_by": promotion.summary_made_by,
-        "memories": [
-            {
-                "category": judged.category,
-                "text": judged.text,
-                "tags": list(judged.tags),
-                "evidence": list(judged.evidence),
-                "fate": judged.fate.value,
-                "agent": judged.agent,
-                "path": judged.path,
-                "cosine": None if judged.cosine is None else round(judged.cosine, 4),
-                "repeats": judged.repeats,
-            }
-            for judged in promotion.memories
-        ],
-    }
-    return {"promotion": shown}
+def _print_saved(call: Call, saved: Saved) -> None:
+    verb = "saved" if saved.created else "updated" if saved.changed else "unchanged:"
+    size = [_counted(saved.message_count, "message")]
+    if saved.has_summary:
+        size.append("a summary")
+    if saved.snippet_count:
+        size.append(_counted(saved.snippet_count, "snippet"))
+    call.print(f"{verb} {saved.session_id}: {', '.join(size)}")
+    if saved.promotion:
+        _print_promotion(call, saved.promotion)
 
 
-def _saved_json(saved: Saved, agent: str) -> out.Saved:
-    session = saved.session
-    return {
-        "session_id": session.session_id,
-        "agent": agent,
-        "path": saved.path,
-        "created": saved.is_new,
-        "changed": saved.is_changed,
-        "created_at": iso_utc(session.created_at),
-        "message_count": len(session.messages),
-    }
+def _print_imported(call: Call, imported: Imported) -> None:
+    for each in imported.sessions:
+        _print_saved(call, each)
 
 
-def _verb(saved: Saved) -> str:
-    if saved.is_new:
-        return "saved"
-    return "updated" if saved.is_changed else "unchanged:"
-
-
-def _size(session: Session) -> str:
-    parts = [_counted(len(session.messages), "message")]
-    if session.summary:
-        parts.append("a summary")
-    if session.code_snippets:
-        parts.append(_counted(len(session.code_snippets), "snippet"))
-    return ", ".join(parts)
+def _print_pruned(call: Call, pruned: SessionsPruned) -> None:
+    for each in pruned.sessions:
+        call.print(f"{each.session_id}  {each.title}  ({each.reason})")
+    outcome = "would go" if pruned.dry_run else "moved to the archive"
+    call.print(f"{_counted(len(pruned.sessions), 'session')} {outcome}")
 
 
 def _counted(count: int, thing: str) -> str:

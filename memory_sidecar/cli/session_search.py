@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_json, explanation_line
-from memory_sidecar.cli.form import Styled, title
+from memory_sidecar.cli.explain import explanation_line
+from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -18,20 +18,18 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_agent,
 )
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.times import past_moment
-from memory_sidecar.outputs import sessions as out
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
     Outcome,
     SessionFilter,
-    SessionHead,
-    SessionHit,
     SessionQuery,
 )
+from memory_sidecar.sessions.results import Head, SessionHit
 
 MAX_TOP_K = 1000
 SHOWN_CHARACTERS = 400
@@ -90,7 +88,7 @@ def search(
     rerank: bool,
     explain: bool,
     **chosen: Any,  # noqa: ANN401  the filter options
-) -> None:
+) -> list[SessionHit]:
     """Find what was said and done in earlier sessions.
 
     A "phrase in quotes" and a prefix* must occur; the other words rank.
@@ -102,17 +100,10 @@ def search(
         mode=SearchMode(mode),
         filter=chosen_filter(call, **chosen),
         by_session=by_session,
+        explain=explain,
         rerank=rerank,
     )
-    hits = call.masked(sessions_of(call, agent).search(asked))
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json([hit_json(hit, explain=explain) for hit in hits])
-        return
-    for hit in hits:
-        _print_hit(call, hit, explain=explain)
-    if not hits:
-        call.reporter.notice("no hits")
+    return call.show(call.masked(sessions_of(call, agent).search(asked)), _print_hits)
 
 
 @click.command(name="list")
@@ -120,16 +111,18 @@ def search(
 @click.option("--limit", type=AT_LEAST_ONE, default=20, show_default=True)
 @click.option("--offset", type=COUNT, default=0)
 @with_agent
-def list_sessions(call: Call, *, agent: str, limit: int, offset: int, **chosen: Any) -> None:  # noqa: ANN401
+def list_sessions(
+    call: Call,
+    *,
+    agent: str,
+    limit: int,
+    offset: int,
+    **chosen: Any,  # noqa: ANN401  the filter options
+) -> list[Head]:
     """Show sessions, the latest first."""
     wanted = chosen_filter(call, **chosen)
-    heads = call.masked(sessions_of(call, agent).listed(wanted, limit=limit, offset=offset))
-    call.reporter.close()
-    if call.wants_json:
-        call.print_json([head_json(head) for head in heads])
-        return
-    for head in heads:
-        call.print(f"{iso_utc(head.created_at)[:16].replace('T', ' ')}  ", *_label(head))
+    heads = sessions_of(call, agent).listed(wanted, limit=limit, offset=offset)
+    return call.show(call.masked(heads), _print_heads)
 
 
 def chosen_filter(
@@ -152,55 +145,24 @@ def chosen_filter(
     )
 
 
-def hit_json(hit: SessionHit, *, explain: bool) -> out.SessionHit:
-    shown: out.SessionHit = {
-        "kind": hit.kind.value,
-        "session_id": hit.session.session_id,
-        "title": hit.session.title,
-        "text": hit.text,
-        "score": round(hit.score, 6),
-        "heading": hit.heading,
-        "sequence": hit.sequence,
-        "created_at": iso_utc(hit.created_at),
-        "project_path": hit.session.project_path,
-        "topics": list(hit.session.topics),
-        "outcome": hit.session.outcome,
-    }
-    if explain:
-        shown["explain"] = explanation_json(hit.explanation)
-    return shown
+def _print_hits(call: Call, hits: list[SessionHit]) -> None:
+    for hit in hits:
+        where = hit.session_id if hit.sequence is None else f"{hit.session_id}#{hit.sequence}"
+        heading = hit.heading or f"{hit.created_at[:10]}, {hit.kind}"
+        call.print(title(where), f"  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
+        if hit.explain:
+            call.print(f"  {explanation_line(hit.explain)}")
+        text = hit.text.strip()
+        shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
+        for line in shown.split("\n"):
+            call.print(f"  {line}".rstrip())
+        call.print()
+    if not hits:
+        call.reporter.notice("no hits")
 
 
-def head_json(head: SessionHead) -> out.Head:
-    return {
-        "session_id": head.session_id,
-        "title": head.title,
-        "brief": head.brief,
-        "project_path": head.project_path,
-        "created_at": iso_utc(head.created_at),
-        "updated_at": iso_utc(head.updated_at),
-        "message_count": head.message_count,
-        "topics": list(head.topics),
-        "outcome": head.outcome,
-        "pinned": head.is_pinned,
-    }
-
-
-def _print_hit(call: Call, hit: SessionHit, *, explain: bool) -> None:
-    where = hit.session.session_id
-    if hit.sequence is not None:
-        where += f"#{hit.sequence}"
-    heading = hit.heading or f"{iso_utc(hit.created_at)[:10]}, {hit.kind.value}"
-    call.print(title(where), f"  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
-    if explain:
-        call.print(f"  {explanation_line(hit.explanation)}")
-    text = hit.text.strip()
-    shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
-    for line in shown.split("\n"):
-        call.print(f"  {line}".rstrip())
-    call.print()
-
-
-def _label(head: SessionHead) -> tuple[Styled, str]:
-    told = [head.title, f"{head.message_count} messages", head.outcome or "", *head.topics]
-    return title(head.session_id), f"  {' · '.join(part for part in told if part)}"
+def _print_heads(call: Call, heads: list[Head]) -> None:
+    for head in heads:
+        told = [head.title, f"{head.message_count} messages", head.outcome or "", *head.topics]
+        label = title(head.session_id), f"  {' · '.join(part for part in told if part)}"
+        call.print(f"{head.created_at[:16].replace('T', ' ')}  ", *label)

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex
+from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
-from memory_sidecar.mcp.session_shapes import (
-    Ended,
-    Said,
-    SavedMessage,
-    SavedSnippet,
-    SavedSummary,
-    ShownMessage,
-    Suggested,
-    message_of,
-    said_of,
-    snippets_of,
-    summary_of,
-    without_empty,
-)
-from memory_sidecar.mcp.tool import Arguments, Result
+from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
@@ -37,7 +25,38 @@ from memory_sidecar.sessions.model import (
     Outcome,
     SessionFilter,
     SessionQuery,
+    Snippet,
+    Summary,
 )
+from memory_sidecar.sessions.promotion import Candidate
+from memory_sidecar.sessions.results import SessionHit
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SavedMessage(_Part):
+    role: Literal["user", "assistant", "system"]
+    content: str
+    created_at: str = Field(default="", description="ISO 8601.")
+
+
+class SavedSummary(_Part):
+    brief: str = Field(description="One or two sentences.")
+    detailed: str = ""
+    key_decisions: list[str] = Field(default=[])
+    problems_solved: list[str] = Field(default=[])
+    technologies: list[str] = Field(default=[])
+    outcome: Literal["success", "partial", "abandoned"] | None = None
+    user_note: str = Field(default="", description="What the user wants done alike next time.")
+
+
+class SavedSnippet(_Part):
+    code: str
+    language: str = ""
+    description: str = ""
+    file_path: str = ""
 
 
 class SaveSession(Arguments):
@@ -54,7 +73,8 @@ class SaveSession(Arguments):
     )
 
 
-class SessionSaved(Result):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSaved(Answer):
     session_id: str
     created: bool
     changed: bool
@@ -70,15 +90,14 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
 
     Saving the same again changes nothing.
     """
-    document = without_empty(asked.model_dump(exclude={"allow_secrets"}))
+    document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.cwd.as_posix())
-    saved = _sessions(caller, report).save(document, allow_secrets=asked.allow_secrets)
-    promoter(caller, report).after_save(saved)
+    saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
     return SessionSaved(
-        session_id=saved.session.session_id,
-        created=saved.is_new,
-        changed=saved.is_changed,
-        messages=len(saved.session.messages),
+        session_id=saved.session_id,
+        created=saved.created,
+        changed=saved.changed,
+        messages=saved.message_count,
     )
 
 
@@ -87,7 +106,7 @@ class SearchSessions(Arguments):
     tier: Literal["summaries", "messages", "all"] = "all"
     project: str = Field(default="", description="Path or name; by default all.")
     topics: list[str] = Field(default=[], description="Any of.")
-    outcome: Ended | None = None
+    outcome: Literal["success", "partial", "abandoned"] | None = None
     after: str = Field(default="", description="A date, a moment, or so long ago: 7d.")
     before: str = ""
     by_session: bool = Field(default=False, description="Each session once, by its best parts.")
@@ -96,10 +115,11 @@ class SearchSessions(Arguments):
     cursor: str = Field(default="", description="next_cursor of the result before.")
 
 
-class SessionHits(Result):
-    treat_as: str = Field(default=DATA)
-    hits: list[Said]
-    next_cursor: str = Field(default="", description="For further hits; empty when there are none.")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHits(Answer):
+    treat_as: str = DATA
+    hits: tuple[SessionHit, ...]
+    next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
 
     def text(self) -> str:
         if not self.hits:
@@ -134,12 +154,12 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     try:
         found = _sessions(caller, report).search(query)[offset:]
     except NoIndex as nothing:
-        return SessionHits(hits=[], notices=[nothing.message])
+        return SessionHits(hits=(), notices=(nothing.message,))
     shown = within_tokens(
         found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.text)
     )
     return SessionHits(
-        hits=[said_of(hit) for hit in shown],
+        hits=tuple(shown),
         next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(found) else "",
     )
 
@@ -150,18 +170,27 @@ class GetSession(Arguments):
     cursor: str = Field(default="", description="next_cursor, or from-N for message N.")
 
 
-class ShownSession(Result):
-    treat_as: str = Field(default=DATA)
+@dataclass(frozen=True, slots=True)
+class Turn:
+    sequence: Annotated[int, about("From 0.")]
+    said_by: str
+    created_at: Time
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionText(Answer):
+    treat_as: str = DATA
     session_id: str
     title: str
     project_path: str
-    created_at: str
-    topics: list[str]
-    summary: SavedSummary | None
-    code_snippets: list[SavedSnippet] = Field(description="With the first messages only.")
+    created_at: Time
+    topics: tuple[str, ...]
+    summary: Summary | None
+    code_snippets: Annotated[tuple[Snippet, ...], about("With the first messages only.")]
     message_count: int
-    messages: list[ShownMessage]
-    next_cursor: str = Field(default="", description="For later messages; empty after the last.")
+    messages: tuple[Turn, ...]
+    next_cursor: Annotated[str, about("For later messages; empty after the last.")] = ""
 
     def text(self) -> str:
         told = self.summary
@@ -190,22 +219,25 @@ class ShownSession(Result):
         return "\n".join([*lines, "</session>", *more])
 
 
-def get_session(caller: Caller, asked: GetSession, report: Reporter) -> ShownSession:
+def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionText:
     """Read a session: its summary, and its messages from the first or from any other."""
     session = read_session(_sessions(caller, report).get(asked.session_id).document)
     offset = offset_of(asked.cursor)
     rest = session.messages[offset:]
     shown = within_tokens(rest, asked.max_tokens, characters=lambda message: len(message.content))
-    return ShownSession(
+    return SessionText(
         session_id=session.session_id,
         title=session.opening,
         project_path=session.project_path,
         created_at=iso_utc(session.created_at),
-        topics=list(session.topics),
-        summary=summary_of(session),
-        code_snippets=[] if offset else snippets_of(session),
+        topics=session.topics,
+        summary=session.summary,
+        code_snippets=() if offset else session.code_snippets,
         message_count=len(session.messages),
-        messages=[message_of(at, message) for at, message in enumerate(shown, offset)],
+        messages=tuple(
+            Turn(at, each.said_by, iso_utc(each.created_at), each.content)
+            for at, each in enumerate(shown, offset)
+        ),
         next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(rest) else "",
     )
 
@@ -216,10 +248,11 @@ class PromoteSession(Arguments):
     shared: bool = Field(default=False, description="With all agents, not yours alone.")
 
 
-class Promoted(Result):
-    treat_as: str = Field(default=DATA)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted(Answer):
+    treat_as: str = DATA
     dry_run: bool
-    memories: list[Suggested]
+    memories: tuple[Candidate, ...]
 
     def text(self) -> str:
         if not self.memories:
@@ -233,27 +266,27 @@ class Promoted(Result):
 
 def promote_session(caller: Caller, asked: PromoteSession, report: Reporter) -> Promoted:
     """Turn what a session decided, solved and noted into memories. What is known is left alone."""
-    promotion = promoter(caller, report).promote(
+    promotion = _promoter(caller, report).promote(
         asked.session_id, shared=asked.shared, dry_run=asked.dry_run
     )
-    return Promoted(
-        dry_run=asked.dry_run,
-        memories=[
-            Suggested(
-                category=each.category,
-                text=each.text,
-                fate=each.fate.value,
-                path=each.path,
-            )
-            for each in promotion.memories
-        ],
-    )
+    return Promoted(dry_run=asked.dry_run, memories=promotion.memories)
 
 
-def promoter(caller: Caller, report: Reporter) -> Promoter:
+def _promoter(caller: Caller, report: Reporter) -> Promoter:
     """What makes memories of the caller's sessions."""
     return caller.services.promoter(caller.agent, environ=caller.environ, reporter=report)
 
 
 def _sessions(caller: Caller, report: Reporter) -> Sessions:
     return caller.services.sessions(caller.agent, reporter=report)
+
+
+def _without_empty(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
+    """`value` without what a session's file leaves out."""
+    if isinstance(value, dict):
+        return {
+            key: _without_empty(each)
+            for key, each in value.items()
+            if each is not None and each not in ("", [], {})
+        }
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value

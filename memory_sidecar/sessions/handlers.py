@@ -8,11 +8,11 @@ at the folder indexes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memory_sidecar.core.clock import compact_utc
+from memory_sidecar.core.clock import compact_utc, iso_utc
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import (
     MemvidFailed,
@@ -25,6 +25,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import parse_time
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
@@ -43,15 +44,20 @@ from memory_sidecar.sessions.files import (
     unknown_session,
 )
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
-from memory_sidecar.sessions.model import (
-    Session,
-    SessionFilter,
-    SessionHead,
-    SessionHit,
-    SessionQuery,
-)
+from memory_sidecar.sessions.model import SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
-from memory_sidecar.sessions.retention import Expired, Retention, expired
+from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
+from memory_sidecar.sessions.results import (
+    FailedImport,
+    Head,
+    Imported,
+    Put,
+    Saved,
+    SessionDeleted,
+    SessionHit,
+    SessionsPruned,
+)
+from memory_sidecar.sessions.retention import Retention, expired
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import SESSIONS
 from memory_sidecar.sessions.transcripts import sessions_in
@@ -60,32 +66,6 @@ T = TypeVar("T")
 
 MEMVID_SUFFIX = ".mv2"
 MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A session after it was saved."""
-
-    session: Session
-    path: str  # of its file, relative to the agent's session folder
-    is_new: bool
-    is_changed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """A text that was added to a journal."""
-
-    saved: Saved
-    memvid: str  # what became of the .mv2 file
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of files."""
-
-    saved: tuple[Saved, ...]
-    failed: tuple[tuple[Path, SidecarError], ...]
 
 
 class Sessions:
@@ -128,15 +108,17 @@ class Sessions:
         memvid = Memvid.find(environ)
         if memvid is None:
             self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
-            return Put(saved, "not on the PATH")
-        if not saved.is_new and file.exists():
-            return Put(saved, "has it already")
+            return _put(saved, "not on the PATH")
+        if not saved.created and file.exists():
+            return _put(saved, "has it already")
         try:
-            memvid.put(file, replace(entry, created_at=saved.session.created_at))
+            memvid.put(
+                file, replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
+            )
         except MemvidFailed as error:
             self._reporter.notice(f"{file.name} was not written: {error.message}; {error.hint}")
-            return Put(saved, "failed")
-        return Put(saved, "written")
+            return _put(saved, "failed")
+        return _put(saved, "written")
 
     def find(self, session_id: str) -> StoredSession | None:
         """The session as its file says, if there is one."""
@@ -149,12 +131,12 @@ class Sessions:
             raise unknown_session(session_id)
         return stored
 
-    def delete(self, session_id: str) -> str:
+    def delete(self, session_id: str) -> SessionDeleted:
         """Remove the session and everything derived from it, for good. Raises NotFound."""
         with self._files.changing(self._lock):
             path = self._files.delete(session_id)
         self._take_up([path])
-        return path
+        return SessionDeleted(session_id, path)
 
     # Many
 
@@ -188,7 +170,7 @@ class Sessions:
 
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
-    ) -> list[SessionHead]:
+    ) -> list[Head]:
         """The sessions that satisfy `wanted`, the latest first. Raises NoIndex without any."""
         return self._read(
             lambda _, connection: list_sessions(
@@ -196,17 +178,18 @@ class Sessions:
             )
         )
 
-    def prune(self, keep: Retention, *, dry_run: bool) -> list[Expired]:
+    def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
         """Move the sessions that `keep` lets go into the archive; a dry run only tells which."""
         chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
+        pruned = SessionsPruned(dry_run, tuple(chosen))
         if dry_run or not chosen:
-            return chosen
+            return pruned
         paths = self.agent.paths
         archive = SessionFiles(paths.archive / compact_utc(self._clock()) / SESSIONS, paths.tree)
         with self._files.changing(self._lock):
-            moved = [self._files.archive(each.session.session_id, archive) for each in chosen]
+            moved = [self._files.archive(each.session_id, archive) for each in chosen]
         self._take_up(moved)
-        return chosen
+        return pruned
 
     def import_files(
         self, files: Sequence[Path], environ: Mapping[str, str], *, allow_secrets: bool = False
@@ -232,7 +215,9 @@ class Sessions:
             raise failed[0][1]
         for _, why in failed:
             self._reporter.notice(f"{why.message}; {why.hint}")
-        return Imported(tuple(saved), tuple(failed))
+        return Imported(
+            tuple(saved), tuple(FailedImport(file.as_posix(), why.message) for file, why in failed)
+        )
 
     def _import(
         self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
@@ -304,11 +289,32 @@ class Sessions:
                 path = self._files.write(
                     session.session_id, done.document, began_at=session.created_at
                 )
-            return Saved(session, path, is_new, done.is_changed)
+            return Saved(
+                session_id=session.session_id,
+                agent=self.agent.name,
+                path=path,
+                created=is_new,
+                changed=done.is_changed,
+                created_at=iso_utc(session.created_at),
+                message_count=len(session.messages),
+                snippet_count=len(session.code_snippets),
+                has_summary=session.summary is not None,
+            )
 
     def _take_up(self, paths: Sequence[str]) -> None:
         if paths:
             self.agent.take_up(paths, reporter=self._reporter, directory=SESSIONS)
+
+
+def _put(saved: Saved, memvid: str) -> Put:
+    return Put(
+        session_id=saved.session_id,
+        uri=EVIDENCE_PREFIX + saved.session_id,
+        agent=saved.agent,
+        created=saved.created,
+        timestamp=saved.created_at,
+        memvid=memvid,
+    )
 
 
 def _hash_of(wanted: SessionFilter) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.index.keyword import index_words, unstemmed
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.vectors import Ids
-from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter, SessionHead
+from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter
+from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
 
 CORPUS_OF: dict[HitKind, Corpus] = {
@@ -42,7 +44,7 @@ def list_sessions(
     project_hash: str,
     limit: int | None = None,
     offset: int = 0,
-) -> list[SessionHead]:
+) -> list[Head]:
     """The sessions that satisfy `wanted`, the latest beginning first.
 
     `project_hash` is that of `wanted.project`.
@@ -108,7 +110,7 @@ def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> li
     return [FoundRow(*row) for row in rows]
 
 
-def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, SessionHead]:
+def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]:
     """What a list shows of the sessions in these rows, by row."""
     found: list[Any] = connection.execute(
         "SELECT s.id, s.session_id, s.title, u.brief, s.project_path, s.created_at, s.updated_at,"
@@ -120,17 +122,17 @@ def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Sessi
         (json.dumps(list(rows)),),
     ).fetchall()
     return {
-        row: SessionHead(
+        row: Head(
             session_id=session_id,
             title=title or brief,
             brief=brief,
             project_path=project_path,
-            created_at=created_at,
-            updated_at=updated_at,
+            created_at=iso_utc(created_at),
+            updated_at=iso_utc(updated_at),
             message_count=message_count,
             topics=tuple(json.loads(topics)),
             outcome=Outcome(outcome) if outcome else None,
-            is_pinned=bool(pinned),
+            pinned=bool(pinned),
         )
         for row, session_id, title, brief, project_path, created_at, updated_at, message_count,
         outcome, pinned, topics in found

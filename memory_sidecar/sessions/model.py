@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from memory_sidecar.core.model import Explanation, SearchMode
+from memory_sidecar.core.model import SearchMode
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -199,34 +199,5 @@ class SessionQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: SessionFilter = field(default_factory=SessionFilter)
     by_session: bool = False  # each session once, by its best parts
+    explain: bool = False  # say what each score is made of
     rerank: bool = False  # by the cross-encoder, where there is one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionHead:
-    """What a list shows of a session."""
-
-    session_id: str
-    title: str  # its own, or the brief of its summary, or its first words
-    brief: str
-    project_path: str
-    created_at: int
-    updated_at: int
-    message_count: int
-    topics: tuple[str, ...]
-    outcome: Outcome | None
-    is_pinned: bool  # by its metadata
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionHit:
-    """A ranked summary, message or snippet. `score` lies in 0…1 and falls with rank."""
-
-    kind: HitKind
-    session: SessionHead
-    text: str
-    heading: str  # of a message: date and speaker; of a snippet: language and file
-    sequence: int | None  # of a message in its session, from 0
-    created_at: int
-    score: float
-    explanation: Explanation

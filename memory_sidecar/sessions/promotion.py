@@ -13,7 +13,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from memory_sidecar.core.results import about
 from memory_sidecar.sessions.model import Session, Summary
 
 EVIDENCE_PREFIX = "session:"
@@ -43,20 +45,10 @@ class Candidate:
     tags: tuple[str, ...]
     evidence: tuple[str, ...]
     fate: Fate = Fate.NEW
-    agent: str = ""  # whose memory says it
-    path: str = ""  # of the memory that says it
-    cosine: float | None = None
-    repeats: str = ""  # the text of the other candidate
-
-
-@dataclass(frozen=True, slots=True)
-class Promotion:
-    """What a session was turned into."""
-
-    session_id: str
-    brief: str
-    summary_made_by: str
-    memories: tuple[Candidate, ...]
+    agent: Annotated[str, about("whose memory says it, or empty")] = ""
+    path: Annotated[str, about("of the memory that says it, or empty")] = ""
+    cosine: Annotated[float | None, about("of the two")] = None
+    repeats: Annotated[str, about("the text of the other candidate that it repeats, or empty")] = ""
 
 
 def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:

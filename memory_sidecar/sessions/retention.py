@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from memory_sidecar.sessions.model import SessionHead
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.sessions.results import Gone, Head
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -18,23 +19,17 @@ class Retention:
     keep_count: int | None = None  # of the latest ones
 
 
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """A session to let go, and why."""
-
-    session: SessionHead
-    reason: str
-
-
-def expired(sessions: Sequence[SessionHead], keep: Retention, *, now: int) -> list[Expired]:
-    """Those of `sessions` that `keep` lets go, the latest first."""
-    latest = sorted(sessions, key=lambda s: (-s.updated_at, s.session_id))
+def expired(sessions: Sequence[Head], keep: Retention, *, now: int) -> list[Gone]:
+    """Those of `sessions` that `keep` lets go, the latest first, each with the reason."""
+    kept_since = "" if keep.keep_days is None else iso_utc(max(now - keep.keep_days * DAY_MS, 0))
     found = []
+    latest = sorted(sessions, key=lambda each: each.session_id)
+    latest.sort(key=lambda each: each.updated_at, reverse=True)  # in UTC, of one length
     for place, session in enumerate(latest):
-        if session.is_pinned:
+        if session.pinned:
             continue
         if keep.keep_count is not None and place >= keep.keep_count:
-            found.append(Expired(session, f"older than the latest {keep.keep_count}"))
-        elif keep.keep_days is not None and now - session.updated_at > keep.keep_days * DAY_MS:
-            found.append(Expired(session, f"not updated for {keep.keep_days} days"))
+            found.append(Gone(**asdict(session), reason=f"older than the latest {keep.keep_count}"))
+        elif session.updated_at < kept_since:
+            found.append(Gone(**asdict(session), reason=f"not updated for {keep.keep_days} days"))
     return found

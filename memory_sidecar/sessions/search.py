@@ -23,8 +23,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import UNSET
 
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import Explanation, SearchMode
+from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Judge, Scores, among
 from memory_sidecar.index.beside import BESIDE
@@ -41,7 +44,7 @@ from memory_sidecar.sessions.lookup import (
     read_rows,
     rows_with_all,
 )
-from memory_sidecar.sessions.model import HitKind, SessionHead, SessionHit, SessionQuery
+from memory_sidecar.sessions.model import HitKind, SessionQuery
 from memory_sidecar.sessions.ranking import (
     AROUND_WEIGHT,
     COMMON_RANK,
@@ -54,6 +57,7 @@ from memory_sidecar.sessions.ranking import (
 )
 from memory_sidecar.sessions.required import Required
 from memory_sidecar.sessions.rerank import MAX_HITS, judged_order
+from memory_sidecar.sessions.results import Head, SessionHit
 
 MAX_QUERY_CHARACTERS = 4000
 PARTS = 200  # of all sessions, of which each session is made
@@ -106,13 +110,17 @@ def search_sessions(
     return [
         SessionHit(
             kind=scored.kind,
-            session=head,
+            session_id=head.session_id,
+            title=head.title,
             text=row.text,
+            score=rounded(scored.score),
             heading=row.heading,
             sequence=row.sequence,
-            created_at=row.created_at,
-            score=scored.score,
-            explanation=scored.explanation,
+            created_at=iso_utc(row.created_at),
+            project_path=head.project_path,
+            topics=head.topics,
+            outcome=head.outcome,
+            explain=scored.explanation if query.explain else UNSET,
         )
         for scored, row, head in read[: query.top_k]
     ]
@@ -267,7 +275,7 @@ class _Search:
         }
 
 
-_Read = tuple[_Scored, FoundRow, SessionHead]
+_Read = tuple[_Scored, FoundRow, Head]
 
 
 def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
@@ -318,7 +326,7 @@ def _by_session(read: Sequence[_Read]) -> list[_Read]:
     for (scored, row, head), *others in parts.values():
         added = OTHERS_WEIGHT * sum(other.score for other, _, _ in others[:OTHERS]) / OTHERS
         score = (scored.score + added) / (1 + OTHERS_WEIGHT)
-        step = {"others": score - scored.score}
+        step = {"others": rounded(score - scored.score)}
         told = scored.explanation
         told = replace(told, boosts=told.boosts | step, terms=told.terms | step)
         whole.append((replace(scored, score=score, explanation=told), row, head))

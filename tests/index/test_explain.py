@@ -58,4 +58,6 @@ def test_of_sessions(make_agent, mode):
     told = ("where is the token", "in the header", "and the refresh", "every hour", "thanks")
     messages = [{"role": "user", "content": text} for text in told]
     sessions.save({"session_id": "a", "messages": messages})
-    assert adds_up(sessions.search(SessionQuery(text="token header refresh", mode=mode)))
+    assert adds_up(
+        sessions.search(SessionQuery(text="token header refresh", mode=mode, explain=True))
+    )

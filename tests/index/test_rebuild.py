@@ -149,7 +149,7 @@ def test_an_agent_answers_as_before_while_it_is_rebuilt(make_agent, data_dir, ha
         return [
             {hit.path for hit in Memories(agent, notices).query(asked)},
             {row.path for row in Memories(agent, notices).list(MemoryList())},
-            {hit.session.session_id for hit in sessions.search(SessionQuery(text="token refresh"))},
+            {hit.session_id for hit in sessions.search(SessionQuery(text="token refresh"))},
         ]
 
     before = answers()

@@ -20,9 +20,9 @@ from memory_sidecar.sessions.model import (
     HitKind,
     Outcome,
     SessionFilter,
-    SessionHit,
     SessionQuery,
 )
+from memory_sidecar.sessions.results import SessionHit
 from memory_sidecar.sessions.retention import Retention
 from memory_sidecar.sessions.search import search_sessions
 from tests.conftest import HashModels, Notices
@@ -49,11 +49,13 @@ class Episodes:
         self.sessions.save({"session_id": session_id, "messages": messages, **more})
 
     def find(self, text: str, *, tier: int = 2, **options: Any) -> list[SessionHit]:
-        return self.sessions.search(SessionQuery(text=text, kinds=TIERS[tier], **options))
+        return self.sessions.search(
+            SessionQuery(text=text, kinds=TIERS[tier], explain=True, **options)
+        )
 
     def found(self, text: str, **options: Any) -> list[str]:
         """`id#sequence` of each hit."""
-        return [f"{h.session.session_id}#{h.sequence}" for h in self.find(text, **options)]
+        return [f"{h.session_id}#{h.sequence}" for h in self.find(text, **options)]
 
     def close(self) -> None:
         self.agent.close()
@@ -207,7 +209,7 @@ def test_filters_choose_sessions_in_every_tier(several, mode, wanted, ids):
     assert listed == set(ids)
     for tier in TIERS:
         hits = several.find("token", tier=tier, mode=mode, filter=wanted)
-        assert {hit.session.session_id for hit in hits} == set(ids)
+        assert {hit.session_id for hit in hits} == set(ids)
 
 
 def test_sessions_are_listed_the_latest_first(several):
@@ -253,15 +255,15 @@ def test_an_answer_gains_from_the_question_before_it(episodes):
     episodes.save("a", *talk)
     hits = episodes.find("where did the token refresh of payments fail", top_k=3)
     assert [hit.sequence for hit in hits][:2] == [30, 31]
-    assert hits[1].explanation.boosts["neighbours"] > 0
+    assert hits[1].explain.boosts["neighbours"] > 0
 
 
 def test_an_answer_gains_from_what_is_said_around_it_and_in_its_session(episodes):
     """The words of a question may be spread over several messages, none of which has them all."""
     episodes.save("a", "about the token refresh", "it works", "only under load", "what of payments")
     episodes.save("b", "it works", "about the token refresh", *["something else"] * 9)
-    hits = {f"{h.session.session_id}#{h.sequence}": h for h in episodes.find("token load payments")}
-    told = {name: hits[name].explanation.boosts for name in ("a#1", "b#0")}
+    hits = {f"{h.session_id}#{h.sequence}": h for h in episodes.find("token load payments")}
+    told = {name: hits[name].explain.boosts for name in ("a#1", "b#0")}
     assert told["a#1"]["around"] == pytest.approx(0.2)  # every word, within two messages
     assert 0 < told["b#0"]["around"] < 0.1
     assert told["a#1"]["session"] > told["b#0"]["session"] > 0
@@ -276,19 +278,19 @@ def test_a_session_is_answered_once_by_its_best_parts(episodes):
     parts = episodes.find("token refresh fails")
     assert len(parts) > 2
     whole = episodes.find("token refresh fails", by_session=True)
-    assert [hit.session.session_id for hit in whole] == ["a", "b"]
+    assert [hit.session_id for hit in whole] == ["a", "b"]
     assert whole[0].sequence == 0  # its best part
     for hit in whole:
-        assert sum(hit.explanation.terms.values()) == pytest.approx(hit.score)
-    assert [h.session.session_id for h in episodes.find("token", by_session=True, top_k=1)] == ["a"]
+        assert sum(hit.explain.terms.values()) == pytest.approx(hit.score)
+    assert [h.session_id for h in episodes.find("token", by_session=True, top_k=1)] == ["a"]
 
 
 def test_the_last_message_lends_nothing_to_another_session(episodes):
     episodes.save("a", "something else", "where did the token refresh fail")
     episodes.save("b", "in Frankfurt")
-    hits = {f"{h.session.session_id}#{h.sequence}": h for h in episodes.find("token refresh fail")}
-    assert "neighbours" in hits["a#0"].explanation.boosts
-    assert "neighbours" not in hits["b#0"].explanation.boosts
+    hits = {f"{h.session_id}#{h.sequence}": h for h in episodes.find("token refresh fail")}
+    assert "neighbours" in hits["a#0"].explain.boosts
+    assert "neighbours" not in hits["b#0"].explain.boosts
 
 
 def test_scores_lie_in_0_to_1_and_fall_with_rank(several):
@@ -329,14 +331,14 @@ def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
     several.now += 10 * DAY_MS
     keep = Retention(keep_count=1)
     gone = several.sessions.prune(keep, dry_run=True)
-    assert [each.session.session_id for each in gone] == ["b", "a"]
+    assert [each.session_id for each in gone.sessions] == ["b", "a"]
     assert len(list(root.rglob("*.json"))) == 3
-    assert several.sessions.prune(keep, dry_run=False) == gone
+    assert several.sessions.prune(keep, dry_run=False).sessions == gone.sessions
     assert several.found("token", mode=SearchMode.KEYWORD) == ["c#0"]
     archived = sorted((data_dir / "archive" / "architect").rglob("*.json"))
     assert [path.name for path in archived] == ["a.json", "b.json"]
-    (saved,) = several.sessions.import_files(archived[:1], {}).saved
-    assert saved.session.created_at == NOW
+    (saved,) = several.sessions.import_files(archived[:1], {}).sessions
+    assert saved.created_at == "2026-03-01T09:12:00.000Z"
     assert set(several.found("token", mode=SearchMode.KEYWORD)) == {"a#0", "c#0"}
 
 
@@ -383,11 +385,11 @@ def test_importing_again_takes_what_is_new(episodes, tmp_path):
     for content in ("two", "three"):
         lines.append({"role": "assistant", "content": content, "sessionId": "t"})
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (saved,) = episodes.sessions.import_files([file], {}).saved
-        assert saved.is_changed
-    (saved,) = episodes.sessions.import_files([file], {}).saved
-    assert not saved.is_changed
-    assert len(saved.session.messages) == 3
+        (saved,) = episodes.sessions.import_files([file], {}).sessions
+        assert saved.changed
+    (saved,) = episodes.sessions.import_files([file], {}).sessions
+    assert not saved.changed
+    assert saved.message_count == 3
 
 
 def test_a_file_that_fails_keeps_no_other_from_being_imported(episodes, tmp_path):
@@ -395,8 +397,8 @@ def test_a_file_that_fails_keeps_no_other_from_being_imported(episodes, tmp_path
     good.write_text('{"role": "user", "content": "the token refresh fails"}')
     bad.write_text('{"type": "summary", "summary": "of nothing"}')
     imported = episodes.sessions.import_files([bad, good, gone], {})
-    assert [path for path, _ in imported.failed] == [bad, gone]
-    assert len(imported.saved) == 1
+    assert [each.file for each in imported.failed] == [bad.as_posix(), gone.as_posix()]
+    assert len(imported.sessions) == 1
     assert episodes.notices.has("b.jsonl holds no session")
     assert len(episodes.found("token", mode=SearchMode.KEYWORD)) == 1
     with pytest.raises(SessionInvalid, match="holds no session"):

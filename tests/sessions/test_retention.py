@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.sessions.model import SessionHead
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.retention import Retention, expired
 from tests.sessions.conftest import DAY_MS, NOW
 
 
-def head(session_id, *, days_ago, is_pinned=False):
-    return SessionHead(
+def head(session_id, *, days_ago, pinned=False):
+    return Head(
         session_id=session_id,
         title="",
         brief="",
         project_path="",
-        created_at=0,
-        updated_at=NOW - days_ago * DAY_MS,
+        created_at=iso_utc(0),
+        updated_at=iso_utc(NOW - days_ago * DAY_MS),
         message_count=0,
         topics=(),
         outcome=None,
-        is_pinned=is_pinned,
+        pinned=pinned,
     )
 
 
 SESSIONS = [
     head("old", days_ago=100),
     head("new", days_ago=1),
-    head("pinned", days_ago=200, is_pinned=True),
+    head("pinned", days_ago=200, pinned=True),
     head("middle", days_ago=30),
 ]
 
@@ -44,7 +45,7 @@ SESSIONS = [
     ],
 )
 def test_the_old_and_the_many_go_and_pinned_ones_stay(keep, gone):
-    assert [each.session.session_id for each in expired(SESSIONS, keep, now=NOW)] == gone
+    assert [each.session_id for each in expired(SESSIONS, keep, now=NOW)] == gone
 
 
 def test_every_one_has_a_reason():
