@@ -196,7 +196,7 @@ def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None
     if not folder.is_dir():  # a version that does not carry this model
         return None
     for name, published in spec.package_sha256.items():
-        if not (folder / name).is_file() or _sha256(folder / name) != published:
+        if not (folder / name).is_file() or sha256_of(folder / name) != published:
             wanted = f"{spec.package}=={spec.package_version}"
             raise ModelCorrupt(
                 f"{folder / name} is not the file that {wanted} was published with",
@@ -215,7 +215,9 @@ def _cached(spec: ModelSpec, cache: Path) -> ModelFiles | None:
     newest = max(snapshots, key=lambda path: path.stat().st_mtime)
     for name in wanted:
         blob = (newest / name).resolve()
-        if not _is_users_own(blob) or (_SHA256.fullmatch(blob.name) and _sha256(blob) != blob.name):
+        if not _is_users_own(blob) or (
+            _SHA256.fullmatch(blob.name) and sha256_of(blob) != blob.name
+        ):
             raise ModelCorrupt(
                 f"{newest / name} is not the file that was downloaded",
                 hint=f"remove {repo}, and `memory-sidecar model fetch` gets it again",
@@ -250,7 +252,7 @@ def _download(spec: ModelSpec, cache: Path) -> Path:
 
 
 def _files(spec: ModelSpec, folder: Path, origin: Origin, model_file: str) -> ModelFiles:
-    sha256 = _sha256(folder / model_file)
+    sha256 = sha256_of(folder / model_file)
     return ModelFiles(spec.name, folder, origin, model_file, sha256, spec.dimension)
 
 
@@ -258,7 +260,8 @@ def _absent(folder: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if not (folder / name).is_file()]
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Hex, read once for each version of the file. Raises ModelCorrupt where it is unreadable."""
     try:
         status = path.stat()
         return _sha256_of_version(path, status.st_size, status.st_mtime_ns)

@@ -1,0 +1,94 @@
+"""The table of token vectors, as its package brings it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.embedding.static import (
+    DIMENSION,
+    WEIGHTS,
+    StaticEmbedder,
+    StaticFiles,
+    find_static,
+)
+
+
+@pytest.fixture(name="embedder", scope="module")
+def an_embedder() -> StaticEmbedder:
+    return StaticEmbedder(find_static())
+
+
+def test_vectors_have_length_one_and_come_in_order(embedder: StaticEmbedder) -> None:
+    texts = ["open a file for reading", "def parse(text): return json.loads(text)", "héllo 世界"]
+    vectors = embedder.embed(texts)
+    assert vectors.shape == (3, DIMENSION)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    alone = np.vstack([embedder.embed([text]) for text in texts])
+    assert np.array_equal(vectors, alone)
+
+
+def test_what_means_the_same_is_nearer_than_what_shares_no_meaning(
+    embedder: StaticEmbedder,
+) -> None:
+    question, near, far = embedder.embed(
+        [
+            "how is a connection to the database opened",
+            "def connect(path): return sqlite.Connection(path)",
+            "def rotate(image, degrees): return image.transpose(degrees)",
+        ]
+    )
+    assert question @ near > question @ far + 0.1
+
+
+def test_a_text_without_tokens_is_like_nothing(embedder: StaticEmbedder) -> None:
+    assert not embedder.embed([""]).any()
+    assert embedder.embed([]).shape == (0, DIMENSION)
+
+
+def test_a_lone_surrogate_and_a_text_without_an_end_are_read(embedder: StaticEmbedder) -> None:
+    odd, endless = embedder.embed(["bad \udc80 name", "word " * 1_000_000])
+    assert np.isfinite(odd).all()
+    assert np.isfinite(endless).all()
+
+
+def test_it_answers_the_same_after_its_memory_was_given_back(embedder: StaticEmbedder) -> None:
+    before = embedder.embed(["parse the header"])
+    embedder.unload()
+    assert np.array_equal(embedder.embed(["parse the header"]), before)
+
+
+def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing) as raised:
+        find_static([str(tmp_path)])
+    assert "pip install" in (raised.value.hint or "")
+
+
+def test_files_that_were_changed_are_refused(tmp_path: Path) -> None:
+    files = find_static()
+    site = files.weights.parents[2]
+    for found in site.glob("wordllama-*.dist-info"):
+        shutil.copytree(found, tmp_path / found.name)
+    for file in (files.tokenizer, files.weights):
+        copy = tmp_path / file.relative_to(site)
+        copy.parent.mkdir(parents=True)
+        shutil.copy(file, copy)
+    assert find_static([str(tmp_path)]).weights == tmp_path / WEIGHTS
+    with (tmp_path / WEIGHTS).open("r+b") as weights:
+        weights.seek(100_000)
+        weights.write(b"changed")
+    with pytest.raises(ModelCorrupt, match="not the file"):
+        find_static([str(tmp_path)])
+
+
+def test_a_table_that_does_not_load_is_named(tmp_path: Path) -> None:
+    files = find_static()
+    broken = tmp_path / "broken.safetensors"
+    broken.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
+    with pytest.raises(ModelCorrupt, match=r"broken\.safetensors"):
+        StaticEmbedder(StaticFiles(files.tokenizer, broken)).embed(["x"])
