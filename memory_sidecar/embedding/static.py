@@ -97,9 +97,11 @@ class StaticEmbedder:
             tokenizer.encode_batch_fast(readable, add_special_tokens=False)
         ):
             tokens, counts = np.unique(np.array(encoding.ids, np.int32), return_counts=True)
-            vectors[row] = np.sqrt(np.sqrt(counts)).astype(np.float32) @ table[tokens]
+            weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
+            vectors[row] = weights @ table[tokens]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+        return vectors
 
     def unload(self) -> None:
         """Give the memory of the table back, 33 MB; the next call reads it again."""
