@@ -33,7 +33,7 @@ def rows_of(db: Path) -> Rows:
         rows = {table: _plain_rows(connection, table) for table in _TABLES}
         rows["identity"] = Counter(
             connection.execute(
-                "SELECT key, value FROM identity WHERE key NOT LIKE '%vector_version'"
+                r"SELECT key, value FROM identity WHERE key NOT LIKE '%\_version' ESCAPE ''"
             )
         )
         for corpus in CodeStore.SCHEMA.corpora:

@@ -37,6 +37,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
 from tests.finished import Finished
 
@@ -145,6 +146,9 @@ class HashEmbedder:
         return np.stack([self.embed_query(text) for text in texts])
 
 
+STATIC = StaticEmbedder(find_static())  # read once: it takes as long as many a test
+
+
 class HashModels:
     """Stands where `Models` does. `version` makes another model of it, "" none at all."""
 
@@ -154,6 +158,7 @@ class HashModels:
         self.reranker = None
         self.gate = QueryGate()
         self._embedder: HashEmbedder | None = None
+        self.static = STATIC
 
     is_loaded = False
 

@@ -36,6 +36,12 @@ CREATE VIRTUAL TABLE chunk_vectors USING vec0 (
     embedding FLOAT[384] distance_metric=cosine
 );
 
+-- The static arm: vectors that come with the words, whole numbers of eight bits.
+CREATE TABLE chunk_static (
+    id        INTEGER PRIMARY KEY,
+    embedding BLOB NOT NULL
+);
+
 -- The durable queue of chunks that wait for their vector.
 CREATE TABLE chunk_pending (
     id        INTEGER PRIMARY KEY REFERENCES code_chunks (id) ON DELETE CASCADE,

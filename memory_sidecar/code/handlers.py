@@ -203,7 +203,13 @@ class Codebase:
                 reporter,
                 required=query.mode is SearchMode.VECTOR,
             )
-        hits = search_code(query, connection, store=store, embed_query=embed_query)
+        hits = search_code(
+            query,
+            connection,
+            store=store,
+            embed_query=embed_query,
+            embed_static=self.data.embed_static(connection),
+        )
         if not hits and all(known[name] is None for name in asked):
             raise NoIndex(
                 f"not indexed yet: {', '.join(asked)}",

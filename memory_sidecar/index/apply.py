@@ -1,7 +1,7 @@
 """Differences → rows: builds each changed file, and writes what became of it.
 
     differences ──▶ CocoIndex, a component for each file:
-        build its document ──▶ one transaction: rows, words, vectors already known
+        build its document ──▶ one transaction: rows, words, static vectors, vectors already known
 
 The vectors that are not known yet follow behind (`embed`).
 """
@@ -28,7 +28,7 @@ from memory_sidecar.index.document import (
     Stopped,
     skipped_document,
 )
-from memory_sidecar.index.embed import KnownVectors
+from memory_sidecar.index.embed import VectorsAtHand
 from memory_sidecar.index.engine import Change, Engine
 from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.scan import Differences
@@ -113,7 +113,7 @@ class Applier:
         builder: Builder,
         store: DerivedStore,
         state: EngineState,
-        known_vectors: KnownVectors,
+        at_hand: VectorsAtHand,
         give_way: Callable[[], None],
         between: Callable[[], object],
     ) -> None:
@@ -123,7 +123,7 @@ class Applier:
         self._builder = builder
         self._store = store
         self._state = state
-        self._known_vectors = known_vectors
+        self._at_hand = at_hand
         self._give_way = give_way
         self._between = between
         self._is_stopped = threading.Event()
@@ -270,12 +270,12 @@ class Applier:
         """CocoIndex's sink: one transaction."""
         self._make_way()
         documents = [document for _, document in changes if document is not None]
-        # One question to the cache for all texts of a transaction.
-        known = self._known_vectors([text for d in documents for text in d.embedded_texts])
+        # One question to the cache, and one to the table, for all texts of a transaction.
+        at_hand = self._at_hand([text for d in documents for text in d.embedded_texts])
         indexed, deleted = self._store.write(
             documents,
             gone=[(self._source.name, path) for path, document in changes if document is None],
-            known=known,
+            at_hand=at_hand,
             queued_at=self._pass.began_at,
         )
         self._pass.count_written(documents, indexed=indexed, deleted=deleted)

@@ -29,8 +29,8 @@ from memory_sidecar.core.sqlite import (
     snapshot,
 )
 from memory_sidecar.index.schema import Schema, found_version, open_current
-from memory_sidecar.index.vectors import Vector, VectorIndex
-from memory_sidecar.index.writing import NO_VECTORS, Write
+from memory_sidecar.index.vectors import VectorIndex
+from memory_sidecar.index.writing import NONE_AT_HAND, AtHand, Write
 
 MAX_IDLE_READERS = 4  # connections kept for the next questions
 
@@ -58,6 +58,8 @@ class ManifestEntry:
 class DerivedStore(ABC):
     """The database at `path`, made if it is missing. `vectors` has an index for each corpus.
 
+    `static` has another one for each corpus with static vectors.
+
     One that is there is opened without writing: a full disk is no reason not to read it.
     """
 
@@ -65,7 +67,10 @@ class DerivedStore(ABC):
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
-        self.vectors = {corpus: VectorIndex(corpus) for corpus in self.SCHEMA.corpora}
+        self.vectors = {c: VectorIndex(c.vector_table) for c in self.SCHEMA.corpora}
+        self.static = {
+            c: VectorIndex(table) for c in self.SCHEMA.corpora if (table := c.static_table)
+        }
         self._clock = clock
         self._write_lock = threading.Lock()
         found = found_version(path, self.SCHEMA)
@@ -133,7 +138,7 @@ class DerivedStore(ABC):
 
     def unload(self) -> None:
         """Give the memory of the vectors back, too; the next query reads them again."""
-        for index in self.vectors.values():
+        for index in (*self.vectors.values(), *self.static.values()):
             index.unload()
         self.rest()
 
@@ -157,16 +162,16 @@ class DerivedStore(ABC):
 
     @contextmanager
     def writing(
-        self, *, queued_at: int | None = None, known: Mapping[str, Vector] = NO_VECTORS
+        self, *, queued_at: int | None = None, at_hand: AtHand = NONE_AT_HAND
     ) -> Iterator[Write]:
         """One transaction, as `Write` says."""
         with self._write_lock:
             write = Write(
                 self._opened_writer(),
-                self.vectors,
+                (*self.vectors.values(), *self.static.values()),
                 now=self._clock(),
                 queued_at=queued_at,
-                known=known,
+                at_hand=at_hand,
             )
             with write.committed():
                 yield write
@@ -269,16 +274,16 @@ class DerivedStore(ABC):
         documents: Sequence[Document],
         *,
         gone: Iterable[tuple[str, str]] = (),
-        known: Mapping[str, Vector] = NO_VECTORS,
+        at_hand: AtHand = NONE_AT_HAND,
         queued_at: int | None = None,
     ) -> tuple[int, int]:
         """Delete what is `gone`, source and path, and replace `documents`, in one transaction.
 
         Returns how many rows that can be searched came and went. Writing the same again changes
-        nothing. `known` are vectors by their text; rows without one and with the same `queued_at`
-        (epoch ms, by default now) are embedded in the order of writing.
+        nothing. Rows whose vector is not at hand, and with the same `queued_at` (epoch ms, now by
+        default), are embedded in the order of writing.
         """
-        with self.writing(queued_at=queued_at, known=known) as write:
+        with self.writing(queued_at=queued_at, at_hand=at_hand) as write:
             for source, path in gone:
                 self._delete_document(write, source, path)
             for document in documents:
@@ -286,7 +291,7 @@ class DerivedStore(ABC):
                 _insert_file(write, document)
                 if document.status is FileStatus.INDEXED:
                     self._insert_rows(write, document)
-        return write.indexed, sum(map(len, write.removed.values()))
+        return write.indexed, write.deleted
 
     def _delete_document(self, write: Write, source: str, path: str) -> None:
         write.connection.execute("DELETE FROM files WHERE source = ? AND path = ?", (source, path))

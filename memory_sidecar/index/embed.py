@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.core.sqlite import integers
-from memory_sidecar.embedding.cache import VectorCache, vector_key
+from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.embedding.embedder import EmbeddingStopped
 from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.index.derived import DerivedStore
@@ -21,11 +21,14 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import count_pending
 from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.vectors import Vector
+from memory_sidecar.index.writing import AtHand
 
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 
-KnownVectors = Callable[[Collection[str]], Mapping[str, Vector]]
-"""The vectors that are at hand for these texts, by text; never computes one."""
+VectorsAtHand = Callable[[Collection[str]], AtHand]
+"""What vectors these texts have without running the model."""
+
+STATIC_ROWS = 4096  # whose static vectors are made in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,20 @@ class PendingText:
     text: str
 
 
-def known_vectors(cache: VectorCache, model: str) -> KnownVectors:
-    """Looks vectors up in the cache, for the transaction that writes their rows."""
+def vectors_at_hand(models: Models, corpora: Collection[Corpus]) -> VectorsAtHand:
+    """For the transactions that write rows of `corpora`: the cache's vectors, and static ones."""
+    model = models.files.sha256 if models.problem is None else None
+    static = models.static if any(corpus.has_static for corpus in corpora) else None
 
-    def look_up(texts: Collection[str]) -> Mapping[str, Vector]:
-        keys = {vector_key(model, text): text for text in texts}
-        found = cache.get_many(list(keys))
-        return {keys[key]: vector for key, vector in found.items()}
+    def look_up(texts: Collection[str]) -> AtHand:
+        different = list(dict.fromkeys(texts))
+        known: Mapping[str, Vector] = {}
+        if model is not None:
+            keys = {vector_key(model, text): text for text in different}
+            found = models.cache.get_many(list(keys))
+            known = {keys[key]: vector for key, vector in found.items()}
+        vectors = static.embed(different) if static is not None else ()
+        return AtHand(known, dict(zip(different, vectors, strict=bool(static))))
 
     return look_up
 
@@ -101,17 +111,45 @@ def adopt_model(store: DerivedStore, model: str) -> None:
         if read_identity(connection, "model") == model:
             return
     with store.writing() as write:
-        connection = write.connection
         for corpus in store.SCHEMA.corpora:
-            write.removed[corpus] += integers(
-                connection.execute(f"SELECT id FROM {corpus.vectors}")
-            )
-            connection.execute(f"DELETE FROM {corpus.vectors}")
-            connection.execute(
+            write.clear_vectors(corpus.vector_table)
+            write.connection.execute(
                 f"INSERT OR IGNORE INTO {corpus.pending} SELECT id, ? FROM {corpus.rows}",
                 (write.now,),
             )
-        write_identity(connection, "model", model)
+        write_identity(write.connection, "model", model)
+
+
+def adopt_static(store: DerivedStore, models: Models) -> None:
+    """Give every row a static vector of the table that is installed, where it has none of that.
+
+    Without the table what is there stays: no question is compared with it.
+    """
+    tables = {corpus: table for corpus in store.SCHEMA.corpora if (table := corpus.static_table)}
+    static = models.static if tables else None
+    if static is None:
+        return
+    with store.reading() as connection:
+        if read_identity(connection, "static") == static.version:
+            return
+        waiting = {corpus: _texts_of_all(connection, corpus) for corpus in tables}
+    with store.writing() as write:
+        for table in tables.values():
+            write.clear_vectors(table)
+    for corpus, table in tables.items():
+        for at in range(0, len(waiting[corpus]), STATIC_ROWS):
+            part = waiting[corpus][at : at + STATIC_ROWS]
+            vectors = static.embed([text for _, text in part])
+            with store.writing() as write:
+                for (row_id, _), vector in zip(part, vectors, strict=True):
+                    write.put_vector(table, row_id, vector)
+    with store.writing() as write:
+        write_identity(write.connection, "static", static.version)
+
+
+def _texts_of_all(connection: Connection, corpus: Corpus) -> list[tuple[int, str]]:
+    rows: Any = connection.execute(f"SELECT id, {corpus.text} FROM {corpus.rows} ORDER BY id")
+    return list(rows)
 
 
 def next_pending(store: DerivedStore, limit: int) -> list[PendingText]:
@@ -140,7 +178,7 @@ def put_vectors(store: DerivedStore, vectors: Sequence[tuple[PendingText, Vector
             if write.connection.execute(
                 f"DELETE FROM {row.corpus.pending} WHERE id = ? RETURNING 1", (row.row_id,)
             ).get:
-                write.put_vector(row.corpus, row.row_id, vector)
+                write.put_vector(row.corpus.vector_table, row.row_id, vector)
 
 
 def _pending_of(store: DerivedStore, sources: Collection[str]) -> list[PendingText]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from memory_sidecar.core.errors import ModelError
+from memory_sidecar.core.errors import ModelError, ModelMissing
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.reranker import Reranker
+from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
 from memory_sidecar.index.arms import Judge
 from memory_sidecar.index.reporter import Reporter
@@ -29,6 +31,8 @@ class Models:
         self._reranker: Reranker | None = None
         self.gate = QueryGate()  # closed around a query: nothing is indexed meanwhile
         self._has_sought_reranker = False
+        self._static: StaticEmbedder | None = None
+        self._has_sought_static = False
 
     @property
     def files(self) -> ModelFiles:
@@ -57,6 +61,16 @@ class Models:
             return self._reranker
 
     @property
+    def static(self) -> StaticEmbedder | None:
+        """What makes static vectors; `None` where its table is not to be had."""
+        with self._lock:
+            if not self._has_sought_static:
+                with suppress(ModelMissing):
+                    self._static = StaticEmbedder(find_static())
+                self._has_sought_static = True
+            return self._static
+
+    @property
     def problem(self) -> ModelError | None:
         """Why there is no model to embed with; `None` when there is one."""
         try:
@@ -74,7 +88,8 @@ class Models:
     def unload(self, *, unused_for_s: float) -> bool:
         """Give the model's memory back if it was not used for so long; whether there was any."""
         with self._lock:
-            loaded = [m for m in (self._embedder, self._reranker) if m is not None and m.is_loaded]
+            known = (self._embedder, self._reranker, self._static)
+            loaded = [m for m in known if m is not None and m.is_loaded]
         if not loaded or any(time.monotonic() - m.used_at < unused_for_s for m in loaded):
             return False
         for model in loaded:

@@ -33,7 +33,7 @@ from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.activity import DATABASE, VECTORS, Activity, Failure
 from memory_sidecar.index.document import Builder, Stopped
-from memory_sidecar.index.embed import KnownVectors, adopt_model, embed_pending, known_vectors
+from memory_sidecar.index.embed import adopt_model, adopt_static, embed_pending, vectors_at_hand
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.loop import Loop
@@ -309,16 +309,15 @@ class Owner(Generic[S]):
 
     def _make_flow(self, source: Source) -> SourceFlow:
         store, models = self._file.open(), self._models
-        known: KnownVectors = lambda _texts: {}  # noqa: E731
+        adopt_static(store, models)
         if models.problem is None:
             adopt_model(store, models.files.sha256)  # before the first vector comes
-            known = known_vectors(models.cache, models.files.sha256)
         return SourceFlow(
             source,
             builder=self._builder(source),
             store=store,
             state=self._paths.flow_state(source.name),
-            known_vectors=known,
+            at_hand=vectors_at_hand(models, store.SCHEMA.corpora),
             give_way=models.gate.pass_through,
             between=self.loop.serve,
         )

@@ -146,6 +146,13 @@ class Readings(ABC, Generic[S]):
             raise problem
         return self.models.embedder.embed_query if problem is None else None
 
+    def embed_static(self, connection: Connection) -> EmbedQuery | None:
+        """What gives a question a static vector like those of the rows; `None` without."""
+        static = self.models.static
+        if static is None or read_identity(connection, "static") != static.version:
+            return None
+        return lambda text: static.embed([text])[0]
+
     def _problem_with_vectors(
         self, connection: Connection, asked: VectorCounts
     ) -> SidecarError | None:

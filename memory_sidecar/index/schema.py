@@ -24,6 +24,23 @@ from memory_sidecar.core.sqlite import (
     transaction,
 )
 
+DIMENSION = 384  # of the model's vectors
+STATIC_DIMENSION = 256
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """Where one kind of vector of a corpus lasts: `id`, and the vector as a blob in `embedding`."""
+
+    name: str
+    dimension: int
+    is_coded: bool  # unit vectors of whole numbers, eight bits each; else floats, in a vec0
+
+    @property
+    def version_key(self) -> str:
+        """The identity's count of transactions that changed it."""
+        return f"{self.name}_version"
+
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
@@ -39,6 +56,7 @@ class Corpus:
     columns: tuple[str, ...]  # of `words`
     weights: tuple[float, ...]  # of these columns, for BM25
     source: str  # SQL expression over a row: the name of the source that it is derived from
+    has_static: bool = False  # static vectors come with the words, before the model's
 
     @property
     def words(self) -> str:
@@ -52,18 +70,31 @@ class Corpus:
 
     @property
     def vectors(self) -> str:
-        """vec0: id, embedding."""
-        return f"{self.name}_vectors"
+        """Name of `vector_table`."""
+        return self.vector_table.name
+
+    @property
+    def vector_table(self) -> VectorTable:
+        """The model's vectors."""
+        return VectorTable(f"{self.name}_vectors", DIMENSION, is_coded=False)
+
+    @property
+    def static_table(self) -> VectorTable | None:
+        """The static vectors, where there are any."""
+        if not self.has_static:
+            return None
+        return VectorTable(f"{self.name}_static", STATIC_DIMENSION, is_coded=True)
+
+    @property
+    def vector_tables(self) -> tuple[VectorTable, ...]:
+        """Every table of vectors."""
+        static = self.static_table
+        return (self.vector_table, static) if static else (self.vector_table,)
 
     @property
     def pending(self) -> str:
         """The durable queue: id, queued_at."""
         return f"{self.name}_pending"
-
-    @property
-    def version_key(self) -> str:
-        """The identity's count of transactions that changed the vectors."""
-        return f"{self.name}_vector_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +183,7 @@ def _create(connection: apsw.Connection, schema: Schema) -> None:
         for script in ("index/derived.sql", *schema.scripts):
             connection.execute(sql.joinpath(script).read_text("utf-8"))
         for corpus in schema.corpora:
-            write_identity(connection, corpus.version_key, "0")
+            for table in corpus.vector_tables:
+                write_identity(connection, table.version_key, "0")
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", schema.version)

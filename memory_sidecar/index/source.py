@@ -17,7 +17,7 @@ from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.apply import Applier, Progress
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.document import Builder
-from memory_sidecar.index.embed import KnownVectors
+from memory_sidecar.index.embed import VectorsAtHand
 from memory_sidecar.index.engine_state import EngineState, StateBroken
 from memory_sidecar.index.scan import (
     Look,
@@ -58,7 +58,7 @@ class SourceFlow:
         builder: Builder,
         store: DerivedStore,
         state: Path,
-        known_vectors: KnownVectors,
+        at_hand: VectorsAtHand,
         give_way: Callable[[], None] = lambda: None,
         between: Callable[[], object] = lambda: None,
     ) -> None:
@@ -77,7 +77,7 @@ class SourceFlow:
             builder=builder,
             store=store,
             state=self._state,
-            known_vectors=known_vectors,
+            at_hand=at_hand,
             give_way=give_way,
             between=between,
         )

@@ -1,4 +1,4 @@
-"""The vector arm: every vector of a corpus in memory, eight bits a dimension.
+"""The vector arms: every vector of a table in memory, eight bits a dimension.
 
 The vec0 table (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
 scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import integers
-from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.schema import VectorTable
 
-DIMENSION = 384
 _QUERY_STEPS = 255
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
@@ -42,14 +41,14 @@ Codes = npt.NDArray[np.int8]
 
 
 class VectorIndex:
-    """Cosine similarity of a query to every row of `corpus`. Safe to use from several threads."""
+    """Cosine similarity of a query to every row of `table`. Safe to use from several threads."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+    def __init__(self, table: VectorTable) -> None:
+        self.table = table
         self._lock = threading.Lock()
         self._handed_over = threading.Condition(self._lock)
         self._coming: int | None = None  # the version that a writer of this process is committing
-        self._rows = _Rows()
+        self._rows = _Rows(table.dimension)
 
     def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
         """As `VectorView.cosines`, of what `connection` sees."""
@@ -58,16 +57,16 @@ class VectorIndex:
     def view(self, connection: apsw.Connection) -> VectorView:
         """The vectors of the commit that `connection` sees, whatever is written afterwards."""
         with self._lock:
-            version = vector_version(connection, self._corpus)
+            version = vector_version(connection, self.table)
             self._handed_over.wait_for(
                 lambda: version <= self._rows.version or version != self._coming, _HAND_OVER_S
             )
             if version > self._rows.version:
-                self._rows = _Rows()  # not to have both in memory
-                self._rows = _Rows.read(connection, self._corpus, version)
+                self._rows = _Rows(self.table.dimension)  # not to have both in memory
+                self._rows = _Rows.read(connection, self.table, version)
             rows = self._rows
             if not rows.remembers(version):
-                rows = _Rows.read(connection, self._corpus, version)
+                rows = _Rows.read(connection, self.table, version)
             return VectorView(self._lock, rows, version)
 
     def expect(self, version: int | None) -> None:
@@ -87,12 +86,13 @@ class VectorIndex:
             self._coming = None
             self._handed_over.notify_all()
             if version == self._rows.version + 1:  # else the next query reads the table
-                self._rows.change(version, np.array(list(removed), np.int64), *_arrays_of(added))
+                arrays = _arrays_of(added, self.table)
+                self._rows.change(version, np.array(list(removed), np.int64), *arrays)
 
     def unload(self) -> None:
         """Give the memory back; the next query reads the table again."""
         with self._lock:
-            self._rows = _Rows()
+            self._rows = _Rows(self.table.dimension)
 
 
 class VectorView:
@@ -107,7 +107,7 @@ class VectorView:
     def cosines(self, query: Floats) -> tuple[Ids, Floats]:
         """Ids (n,) and cosines (n,) of all rows with a vector, by ascending id.
 
-        `query` is a unit vector of 384 floats. Any thread may ask.
+        `query` is a unit vector of as many floats as the table's. Any thread may ask.
         """
         with self._lock:
             return self._rows.cosines(query, self.version)
@@ -127,28 +127,29 @@ class _Change:
 class _Rows:
     """The vectors of one version, and what led there lately. The caller holds the lock."""
 
-    def __init__(self, version: int = -1, capacity: int = 0) -> None:
+    def __init__(self, dimension: int, version: int = -1, capacity: int = 0) -> None:
         self.version = version
+        self._dimension = dimension
         self.views: WeakSet[VectorView] = WeakSet()
         self._changes: deque[_Change] = deque()
         self._count = 0
         self._ids: Ids = np.empty(capacity, np.int64)
-        self._codes: Codes = np.empty((capacity, DIMENSION), np.int8)
+        self._codes: Codes = np.empty((capacity, dimension), np.int8)
         self._scales: Floats = np.empty(capacity, np.float32)
         self._order: Ids | None = None  # of the ids; found again when they have changed
 
     @classmethod
-    def read(cls, connection: apsw.Connection, corpus: Corpus, version: int) -> _Rows:
-        table = corpus.vectors
-        (total,) = integers(connection.execute(f"SELECT count(*) FROM {table}_rowids"))
-        rows = cls(version, total)
+    def read(cls, connection: apsw.Connection, table: VectorTable, version: int) -> _Rows:
+        counted = table.name if table.is_coded else f"{table.name}_rowids"
+        (total,) = integers(connection.execute(f"SELECT count(*) FROM {counted}"))
+        rows = cls(table.dimension, version, total)
         batch: list[tuple[int, bytes]] = []
-        for row_id, embedding in connection.execute(f"SELECT id, embedding FROM {table}"):
+        for row_id, embedding in connection.execute(f"SELECT id, embedding FROM {table.name}"):
             batch.append((row_id, embedding))
             if len(batch) == _BLOCK_ROWS:
-                rows._append(*_arrays_of(batch))
+                rows._append(*_arrays_of(batch, table))
                 batch.clear()
-        rows._append(*_arrays_of(batch))
+        rows._append(*_arrays_of(batch, table))
         return rows
 
     def remembers(self, version: int) -> bool:
@@ -221,16 +222,28 @@ class _Rows:
         capacity = max(rows, len(self._ids) * 5 // 4, _BLOCK_ROWS)
         self._ids = np.resize(self._ids, capacity)
         self._scales = np.resize(self._scales, capacity)
-        codes = np.empty((capacity, DIMENSION), np.int8)
+        codes = np.empty((capacity, self._dimension), np.int8)
         codes[: self._count] = self._codes[: self._count]
         self._codes = codes
 
 
-def _arrays_of(rows: Sequence[tuple[int, bytes]]) -> tuple[Ids, Floats]:
-    """Ids (n,) and vectors (n, 384)."""
+def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[Ids, Floats]:
+    """Ids (n,) and vectors (n, dimension)."""
     ids = np.fromiter((row_id for row_id, _ in rows), np.int64, len(rows))
-    floats = np.frombuffer(b"".join(vector for _, vector in rows), np.float32)
-    return ids, floats.reshape(-1, DIMENSION)
+    blobs = b"".join(vector for _, vector in rows)
+    if not table.is_coded:
+        return ids, np.frombuffer(blobs, np.float32).reshape(-1, table.dimension)
+    codes = np.frombuffer(blobs, np.int8).reshape(-1, table.dimension).astype(np.float32)
+    return ids, codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1)
+
+
+def blob_of(vector: Floats, table: VectorTable) -> bytes:
+    """How `table` keeps a unit vector."""
+    if not table.is_coded:
+        return vector.astype(np.float32).tobytes()
+    step = max(float(np.abs(vector).max()), 1e-12) / 127
+    codes: Codes = np.rint(vector / step).astype(np.int8)
+    return codes.tobytes()
 
 
 def _whole_numbers(query: Floats) -> tuple[Floats, np.float32]:
@@ -246,7 +259,7 @@ def _whole_numbers(query: Floats) -> tuple[Floats, np.float32]:
 def _products(codes: Codes, whole: Floats) -> Floats:
     count = len(codes)
     products = np.empty(count, np.float32)
-    floats = np.empty((min(_BLOCK_ROWS, count), DIMENSION), np.float32)
+    floats = np.empty((min(_BLOCK_ROWS, count), codes.shape[1]), np.float32)
     for start in range(0, count, _BLOCK_ROWS):
         end = min(start + _BLOCK_ROWS, count)
         block = floats[: end - start]
@@ -255,17 +268,17 @@ def _products(codes: Codes, whole: Floats) -> Floats:
     return products
 
 
-def vector_version(connection: apsw.Connection, corpus: Corpus) -> int:
-    """How many transactions have changed the vectors of `corpus`."""
+def vector_version(connection: apsw.Connection, table: VectorTable) -> int:
+    """How many transactions have changed `table`."""
     (version,) = integers(
         connection.execute(
-            "SELECT CAST(value AS INT) FROM identity WHERE key = ?", (corpus.version_key,)
+            "SELECT CAST(value AS INT) FROM identity WHERE key = ?", (table.version_key,)
         )
     )
     return version
 
 
-def raise_vector_version(connection: apsw.Connection, corpus: Corpus) -> int:
-    """Count one more transaction that changes vectors; call inside of it. Returns the new one."""
-    connection.execute("UPDATE identity SET value = value + 1 WHERE key = ?", (corpus.version_key,))
-    return vector_version(connection, corpus)
+def raise_vector_version(connection: apsw.Connection, table: VectorTable) -> int:
+    """Count one more transaction that changes it; call inside of it. Returns the new version."""
+    connection.execute("UPDATE identity SET value = value + 1 WHERE key = ?", (table.version_key,))
+    return vector_version(connection, table)

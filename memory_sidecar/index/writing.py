@@ -6,19 +6,27 @@ sees all of them or none; every kind of vector that is made with the words belon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import apsw
-import numpy as np
 
 from memory_sidecar.core.sqlite import integers, transaction
-from memory_sidecar.index.schema import Corpus
-from memory_sidecar.index.vectors import Vector, VectorIndex, raise_vector_version
+from memory_sidecar.index.schema import Corpus, VectorTable
+from memory_sidecar.index.vectors import Floats, Vector, VectorIndex, blob_of, raise_vector_version
 
-NO_VECTORS: Final[Mapping[str, Vector]] = MappingProxyType({})
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """Vectors that need no model to be run, by their text."""
+
+    known: Mapping[str, Vector] = field(default_factory=dict)  # the model's, made before
+    static: Mapping[str, Floats] = field(default_factory=dict)  # of 256 floats, of unit length
+
+
+NONE_AT_HAND: Final = AtHand()
 
 
 class Write:
@@ -27,48 +35,60 @@ class Write:
     def __init__(
         self,
         connection: apsw.Connection,
-        indexes: Mapping[Corpus, VectorIndex],
+        indexes: Iterable[VectorIndex],
         *,
         now: int,
         queued_at: int | None = None,
-        known: Mapping[str, Vector] = NO_VECTORS,
+        at_hand: AtHand = NONE_AT_HAND,
     ) -> None:
-        """`indexes` follow what it commits. `known` are vectors at hand, by their text.
+        """`indexes` follow what it commits.
 
         `now` and `queued_at`, by which rows wait for their vectors, are epoch ms.
         """
         self.connection = connection
         self.now = now
         self._queued_at = now if queued_at is None else queued_at
-        self._known = known
-        self._indexes = indexes
+        self._at_hand = at_hand
+        self._indexes = {index.table: index for index in indexes}
         self.indexed = 0
-        self.removed: dict[Corpus, list[int]] = {corpus: [] for corpus in indexes}
-        self.added: dict[Corpus, list[tuple[int, bytes]]] = {corpus: [] for corpus in indexes}
+        self.deleted = 0
+        self._removed: dict[VectorTable, list[int]] = {table: [] for table in self._indexes}
+        self._added: dict[VectorTable, list[tuple[int, bytes]]] = {
+            table: [] for table in self._indexes
+        }
 
     def index_row(self, corpus: Corpus, row_id: int, words: Sequence[str], text: str) -> None:
-        """Have a row found by `words`, one text for each column, and by the vector of `text`.
+        """Have a row found by `words`, one text for each column, and by the vectors of `text`.
 
-        Where that vector is not known, the row joins the queue.
+        Where the model's is not known, the row joins the queue.
         """
         values = ", ".join("?" * (1 + len(words)))
         self.connection.execute(
             f"INSERT INTO {corpus.words} (rowid, {', '.join(corpus.columns)}) VALUES ({values})",
             (row_id, *words),
         )
-        vector = self._known.get(text)
+        static = self._at_hand.static.get(text)
+        if static is not None and corpus.static_table is not None:
+            self.put_vector(corpus.static_table, row_id, static)
+        vector = self._at_hand.known.get(text)
         if vector is None:
             self.connection.execute(
                 f"INSERT INTO {corpus.pending} VALUES (?, ?)", (row_id, self._queued_at)
             )
         else:
-            self.put_vector(corpus, row_id, vector)
+            self.put_vector(corpus.vector_table, row_id, vector)
         self.indexed += 1
 
-    def put_vector(self, corpus: Corpus, row_id: int, vector: Vector) -> None:
-        blob = vector.astype(np.float32).tobytes()
-        self.connection.execute(f"INSERT INTO {corpus.vectors} VALUES (?, ?)", (row_id, blob))
-        self.added[corpus].append((row_id, blob))
+    def put_vector(self, table: VectorTable, row_id: int, vector: Floats) -> None:
+        """Give a row, which has none in `table`, this unit vector."""
+        blob = blob_of(vector, table)
+        self.connection.execute(f"INSERT INTO {table.name} VALUES (?, ?)", (row_id, blob))
+        self._added[table].append((row_id, blob))
+
+    def clear_vectors(self, table: VectorTable) -> None:
+        """Take the vectors in `table` from all rows."""
+        self._removed[table] += integers(self.connection.execute(f"SELECT id FROM {table.name}"))
+        self.connection.execute(f"DELETE FROM {table.name}")
 
     def delete_rows(self, corpus: Corpus, condition: str, values: Sequence[Any]) -> None:
         """Delete the rows that satisfy `condition`, and what finds them."""
@@ -76,10 +96,12 @@ class Write:
         ids = [(row_id,) for row_id in integers(self.connection.execute(chosen, values))]
         if ids:
             self.connection.executemany(f"DELETE FROM {corpus.words} WHERE rowid = ?", ids)
-            self.connection.executemany(f"DELETE FROM {corpus.vectors} WHERE id = ?", ids)
+            for table in corpus.vector_tables:
+                self.connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ids)
+                self._removed[table] += [row_id for (row_id,) in ids]
             # The row in the queue goes with its row here, by its foreign key.
             self.connection.execute(f"DELETE FROM {corpus.rows} WHERE {condition}", values)
-            self.removed[corpus] += [row_id for (row_id,) in ids]
+            self.deleted += len(ids)
 
     @contextmanager
     def committed(self) -> Iterator[None]:
@@ -88,15 +110,15 @@ class Write:
         try:
             with transaction(self.connection) as connection:
                 yield
-                for corpus, index in self._indexes.items():
-                    if self.removed[corpus] or self.added[corpus]:
-                        versions[corpus] = raise_vector_version(connection, corpus)
-                        index.expect(versions[corpus])
+                for table, index in self._indexes.items():
+                    if self._removed[table] or self._added[table]:
+                        versions[table] = raise_vector_version(connection, table)
+                        index.expect(versions[table])
         except BaseException:
-            for corpus in versions:
-                self._indexes[corpus].expect(None)
+            for table in versions:
+                self._indexes[table].expect(None)
             raise
-        for corpus, version in versions.items():
-            self._indexes[corpus].apply(
-                version=version, removed=self.removed[corpus], added=self.added[corpus]
+        for table, version in versions.items():
+            self._indexes[table].apply(
+                version=version, removed=self._removed[table], added=self._added[table]
             )

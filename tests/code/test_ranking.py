@@ -15,6 +15,7 @@ def candidates(paths, cosine):
     return Candidates.of(
         np.arange(1, len(paths) + 1),
         cosine=np.array(cosine),
+        static=np.full(len(paths), np.nan),
         keyword=np.full(len(paths), np.nan),
         files=[ChunkFile("a", path, "python") for path in files],
         file_numbers=np.array([files.index(path) for path in paths], np.int32),

@@ -9,8 +9,8 @@ import apsw
 import numpy as np
 import pytest
 
-from memory_sidecar.index.schema import Corpus
-from memory_sidecar.index.vectors import DIMENSION, VectorIndex
+from memory_sidecar.index.schema import DIMENSION, Corpus
+from memory_sidecar.index.vectors import VectorIndex
 
 CORPUS = Corpus(
     name="thing", rows="things", text="text", columns=("body",), weights=(1.0,), source="source"
@@ -23,7 +23,7 @@ def unit_vectors(count):
 
 
 def index_of(vectors, ids):
-    index = VectorIndex(CORPUS)
+    index = VectorIndex(CORPUS.vector_table)
     index.apply(version=0, removed=[], added=[(i, vectors[i].tobytes()) for i in ids])
     return index
 
@@ -32,7 +32,7 @@ def database_of(version):
     """Of one that has the version alone: to read its vectors would fail."""
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE TABLE identity (key, value)")
-    connection.execute("INSERT INTO identity VALUES ('thing_vector_version', ?)", (version,))
+    connection.execute("INSERT INTO identity VALUES ('thing_vectors_version', ?)", (version,))
     return connection
 
 
