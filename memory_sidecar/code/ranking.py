@@ -30,8 +30,8 @@ FURTHER_CHUNKS = 3  # after which it is the same for all
 Scores = npt.NDArray[np.float64]
 
 
-STATIC_BESIDE = 0.1  # of the static cosine, beside the model's
-STATIC_ALONE = 0.6  # in its place, until that is there
+STATIC_BESIDE = 0.2  # of the static cosine, beside the model's
+STATIC_ALONE = 0.5  # in its place, until that is there
 
 
 @dataclass(frozen=True, slots=True)
