@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "one folder for each domain, from its files to its hits; none knows another",
-        ("code", "memories", "sessions", "context", "grep"),
+        ("code", "memories", "sessions", "context", "grep", "setup"),
     ),
     (
         "the core of every database derived from files: its owner, rows, words and vectors; knows "
@@ -65,8 +65,8 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "sqlite_vec": ("loaded where SQLite is opened", ("core.sqlite",)),
     "sqlite3": ("may lack extensions; we use apsw", ()),
-    "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep")),
-    "tree_sitter_language_pack": ("the same", ("chunking",)),
+    "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep", "setup")),
+    "tree_sitter_language_pack": ("the same", ("chunking", "setup")),
     "inotify_simple": ("one instance for the process; elsewhere it is not there", ("disk",)),
     "watchdog": ("what watches where there is no inotify", ("disk",)),
     "ignore": ("one reading of git's rules", ("disk",)),

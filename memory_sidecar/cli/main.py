@@ -61,6 +61,7 @@ _COMMANDS = {
     "stop": "serve:stop",
     "service": "",
     "skills": "upkeep:skills",
+    "setup": "",
     "trust": "upkeep:trust",
     "mcp": "",
 }

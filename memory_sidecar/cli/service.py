@@ -113,7 +113,7 @@ def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
         "name": NAME,
         "data_dir": _escaped(str(data_dir)),
         "data_dir_word": _word(str(data_dir)),
-        "command": " ".join(map(_word, _command())),
+        "command": " ".join(map(_word, own_command())),
         "socket": _escaped(next(socket_paths(str(data_dir), environ))),
     }
     rendered = {}
@@ -132,7 +132,7 @@ def _templates() -> Path:
     return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 
-def _command() -> list[str]:
+def own_command() -> list[str]:
     """How to start this very installation."""
     program = Path(sys.executable).with_name(NAME)
     if program.is_file():

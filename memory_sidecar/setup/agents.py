@@ -1,0 +1,117 @@
+"""The coding agents that `setup` knows: how each is recognised, and where it keeps what.
+
+Each row follows the maker's own documentation of user-level settings. A new agent is a new row.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from memory_sidecar.core.trust import home
+
+Form = Literal["json", "toml"]
+
+SERVER = "memory-sidecar"  # the name of our entry among the MCP servers
+
+
+@dataclass(frozen=True, slots=True)
+class CodingAgent:
+    """What is known of one. A path lies in the home folder, unless it begins with `{config}`.
+
+    That is the platform's folder for settings of applications.
+    """
+
+    name: str
+    program: str  # that is on PATH where the agent is installed
+    folder: str  # that the agent makes for itself
+    servers: str  # the file that lists MCP servers
+    servers_at: str  # the member of that file that holds them
+    form: Form = "json"
+    server_type: str = ""  # what the entry's `type` says, where one is wanted
+    skills: str = ""  # the folder it reads skills from; "" for an agent without skills
+    hooks: str = ""  # the file it reads hooks from, in the form of Claude Code
+
+    def is_installed(self, environ: Mapping[str, str]) -> bool:
+        return self.path(self.folder, environ).is_dir() or bool(
+            shutil.which(self.program, path=environ.get("PATH"))
+        )
+
+    def path(self, relative: str, environ: Mapping[str, str]) -> Path:
+        """Where `relative` lies for the user whose environment this is. Absolute."""
+        if relative.startswith("{config}/"):
+            return _application_settings(environ) / relative.removeprefix("{config}/")
+        return Path(home(environ)) / relative
+
+
+CODING_AGENTS = (
+    CodingAgent(
+        name="claude",
+        program="claude",
+        folder=".claude",
+        servers=".claude.json",
+        servers_at="mcpServers",
+        server_type="stdio",
+        skills=".claude/skills",
+        hooks=".claude/settings.json",
+    ),
+    CodingAgent(
+        name="codex",
+        program="codex",
+        folder=".codex",
+        servers=".codex/config.toml",
+        servers_at="mcp_servers",
+        form="toml",
+        skills=".agents/skills",
+    ),
+    CodingAgent(
+        name="cursor",
+        program="cursor",
+        folder=".cursor",
+        servers=".cursor/mcp.json",
+        servers_at="mcpServers",
+        skills=".cursor/skills",
+    ),
+    CodingAgent(
+        name="vscode",
+        program="code",
+        folder="{config}/Code/User",
+        servers="{config}/Code/User/mcp.json",
+        servers_at="servers",
+        server_type="stdio",
+    ),
+    CodingAgent(
+        name="gemini",
+        program="gemini",
+        folder=".gemini",
+        servers=".gemini/settings.json",
+        servers_at="mcpServers",
+        skills=".gemini/skills",
+    ),
+    CodingAgent(
+        name="windsurf",
+        program="windsurf",
+        folder=".codeium/windsurf",
+        servers=".codeium/windsurf/mcp_config.json",
+        servers_at="mcpServers",
+    ),
+    CodingAgent(
+        name="zed",
+        program="zed",
+        folder=".config/zed",
+        servers=".config/zed/settings.json",
+        servers_at="context_servers",
+    ),
+)
+
+
+def _application_settings(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "win32":
+        return Path(environ.get("APPDATA") or Path(home(environ), "AppData", "Roaming"))
+    if sys.platform == "darwin":
+        return Path(home(environ), "Library", "Application Support")
+    return Path(environ.get("XDG_CONFIG_HOME") or Path(home(environ), ".config"))

@@ -1,0 +1,261 @@
+"""What is to change so that a coding agent knows this program: planned, carried out, taken back.
+
+Every piece of text that goes into a file of the user's is noted in `setup.json`, in the user's
+configuration folder, before it is written. Taking back removes these pieces and nothing else; one
+that was changed since stays, and is named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_file
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.opening import Tree, read_named
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.trust import config_folder
+from memory_sidecar.setup.agents import SERVER, CodingAgent
+from memory_sidecar.setup.editing import (
+    Insertion,
+    Taken,
+    Unreadable,
+    json_element,
+    json_member,
+    toml_table,
+    without_json,
+)
+
+NOTES = "setup.json"
+MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its servers
+EMPTY = {"json": "{}\n", "toml": ""}  # what a file of settings says that has nothing to say yet
+
+
+class Outcome(StrEnum):
+    """What becomes of an entry or a file."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    SAME = "there already"
+    KEPT = "left as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry or file of one coding agent, and what becomes of it."""
+
+    agent: str
+    what: str  # MCP server, hook or skill, with its name
+    path: str  # absolute
+    outcome: Outcome
+    reason: str = ""  # why it is left as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text that was put into a file."""
+
+    agent: str
+    what: str
+    path: str
+    text: str
+    is_new: bool  # the file was made for it
+    made: str = ""  # the topmost folder that was made for the file
+    at: list[str] = field(default_factory=list)  # the JSON member or array that it is in
+    value: Any = None  # of that member, or of the element
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a coding agent is to know: how it starts us, what it runs, and by path what it reads."""
+
+    entry: Mapping[str, object]
+    hooks: Mapping[str, object]
+    skills: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """Puts `value` to where the names `at` lead, by one of the functions of `editing`."""
+
+    of: Callable[[str, Sequence[str], Any], Insertion | None]
+    at: list[str]
+    value: Any
+
+
+class Plan:
+    """Changes to files of the user's, none of them written before `carry_out`.
+
+    Raises PathRefused for a file that cannot be read.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.steps: list[Step] = []
+        self._environ = environ
+        self._before: dict[str, str | None] = {}  # by path; None where there is no file
+        self._after: dict[str, str | None] = {}
+        self._made: dict[str, str] = {}  # folder that was made for it, by path
+        self._pieces = _read_pieces(environ)
+
+    def known_agents(self) -> list[str]:
+        """Names of the coding agents for which something is there to be taken back."""
+        return list(dict.fromkeys(piece.agent for piece in self._pieces))
+
+    def add(self, agent: CodingAgent, wish: Wish) -> None:
+        """Have `agent` know us. What is there and says something else is left as it is."""
+        self._add_server(agent, wish.entry)
+        if agent.hooks:
+            for event, hook in wish.hooks.items():
+                self._add_hook(agent, event, hook)
+        if agent.skills:
+            for name, content in wish.skills.items():
+                self._add_file(agent, f"skill {name}", f"{agent.skills}/{name}/SKILL.md", content)
+
+    def take_back(self, agents: Collection[str]) -> None:
+        """Undo what was added for the coding agents of these names."""
+        kept = []
+        for piece in reversed(self._pieces):
+            if piece.agent not in agents:
+                kept.append(piece)
+                continue
+            text = self._text(piece.path)
+            rest = _without(piece, text) if text is not None else None
+            if rest is None:
+                reason = "it is gone" if text is None else "it was changed since"
+                self._note(piece.agent, piece.what, piece.path, Outcome.KEPT, reason)
+            else:
+                is_empty = piece.is_new and rest.strip() in ("", "{}")
+                self._after[piece.path] = None if is_empty else rest
+                self._made[piece.path] = piece.made
+                self._note(piece.agent, piece.what, piece.path, Outcome.REMOVED)
+        self._pieces = kept[::-1]
+
+    def carry_out(self) -> None:
+        """Write what is planned: first what is needed to take it back, then each file at once."""
+        _write_pieces(self._pieces, self._environ)
+        for path, text in self._after.items():
+            if text == self._before[path]:
+                continue
+            file = Path(path)
+            with named_errors(file):
+                if text is not None:
+                    replace_file(Tree(file.parent), file.name, text.encode())
+                else:
+                    delete_file(Tree(file.parent), file.name)
+                    if made := self._made.get(path):
+                        remove_empty_folders(Tree(Path(made).parent), path, keep=Path(made).parent)
+
+    def _add_server(self, agent: CodingAgent, entry: Mapping[str, object]) -> None:
+        value = ({"type": agent.server_type} if agent.server_type else {}) | dict(entry)
+        edit = toml_table if agent.form == "toml" else json_member
+        self._insert(
+            agent, "MCP server", agent.servers, _Edit(edit, [agent.servers_at, SERVER], value)
+        )
+
+    def _add_hook(self, agent: CodingAgent, event: str, hook: object) -> None:
+        self._insert(
+            agent, f"hook {event}", agent.hooks, _Edit(json_element, ["hooks", event], hook)
+        )
+
+    def _insert(self, agent: CodingAgent, what: str, relative: str, edit: _Edit) -> None:
+        path = _real(agent.path(relative, self._environ))
+        before = self._text(path)
+        text = before if before and before.strip() else EMPTY[agent.form]
+        try:
+            insertion = edit.of(text, edit.at, edit.value)
+        except (Taken, Unreadable) as error:
+            self._note(agent.name, what, path, Outcome.KEPT, str(error))
+            return
+        if insertion is None:
+            self._note(agent.name, what, path, Outcome.SAME)
+            return
+        self._after[path] = insertion.into(text)
+        self._note(agent.name, what, path, Outcome.ADDED)
+        is_new = before is None
+        made = _missing_above(path)
+        piece = Piece(agent.name, what, path, insertion.text, is_new=is_new, made=made)
+        if edit.of is not toml_table:
+            piece = replace(piece, at=edit.at, value=edit.value)
+        self._pieces.append(piece)
+
+    def _add_file(self, agent: CodingAgent, what: str, relative: str, content: str) -> None:
+        path = _real(agent.path(relative, self._environ))
+        before = self._text(path)
+        if before is None:
+            self._after[path] = content
+            self._note(agent.name, what, path, Outcome.ADDED)
+            made = _missing_above(path)
+            self._pieces.append(Piece(agent.name, what, path, content, is_new=True, made=made))
+        elif before == content:
+            self._note(agent.name, what, path, Outcome.SAME)
+        else:
+            self._note(agent.name, what, path, Outcome.KEPT, "it says something else")
+
+    def _note(self, agent: str, what: str, path: str, outcome: Outcome, reason: str = "") -> None:
+        self.steps.append(Step(agent, what, path, outcome, reason))
+
+    def _text(self, path: str) -> str | None:
+        """What the file at `path` will say; None for none."""
+        if path not in self._after:
+            self._before[path] = self._after[path] = _read(path)
+        return self._after[path]
+
+
+def _without(piece: Piece, text: str) -> str | None:
+    """`text` without `piece`; None where it does not hold it any more."""
+    if text.count(piece.text) == 1:
+        return text.replace(piece.text, "")
+    return without_json(text, piece.at, piece.value) if piece.at else None
+
+
+def _missing_above(path: str) -> str:
+    """The topmost folder above `path` that is still to be made; "" where all are there."""
+    missing = [folder for folder in Path(path).parents if not folder.exists()]
+    return str(missing[-1]) if missing else ""
+
+
+def _real(path: Path) -> str:
+    """Where `path` leads: settings are often links into a repository of dotfiles."""
+    return os.path.realpath(path)
+
+
+def _read(path: str) -> str | None:
+    try:
+        return read_named(path, MAX_BYTES).decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PathRefused(f"{path} cannot be read: {error}", hint="mend or move it") from error
+
+
+def _notes_path(environ: Mapping[str, str]) -> str:
+    return str(Path(config_folder(environ), NOTES))
+
+
+def _read_pieces(environ: Mapping[str, str]) -> list[Piece]:
+    path = _notes_path(environ)
+    text = _read(path)
+    if text is None:
+        return []
+    try:
+        return [Piece(**piece) for piece in json.loads(text)]
+    except (ValueError, TypeError) as error:
+        raise PathRefused(
+            f"{path} is damaged: {error}", hint="move it away; what it noted is then yours to undo"
+        ) from error
+
+
+def _write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
+    path = Path(_notes_path(environ))
+    tree = Tree(path.parent, is_own=True)
+    with named_errors(path):
+        if pieces:
+            noted = json.dumps([asdict(piece) for piece in pieces], indent=1, ensure_ascii=False)
+            replace_file(tree, path.name, noted.encode())
+        elif path.exists():
+            delete_file(tree, path.name)

@@ -1,0 +1,110 @@
+"""Entries go into settings of the user's, and every other byte stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memory_sidecar.setup.editing import (
+    Taken,
+    Unreadable,
+    json_element,
+    json_member,
+    toml_table,
+    without_json,
+)
+
+AT = ["mcpServers", "memory-sidecar"]
+ENTRY = {"command": "/bin/sidecar", "args": ["mcp"]}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "{}",
+        "{ }\n",
+        '{"theme": "dark"}',
+        '{\n  "mcpServers": {}\n}\n',
+        '{\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}\n',
+        '{"ü€": 1, "mcpServers": {"other": {}}}',
+    ],
+)
+def test_a_member_is_added_and_nothing_else_changes(before: str) -> None:
+    insertion = json_member(before, AT, ENTRY)
+    assert insertion is not None
+    after = insertion.into(before)
+    expected = json.loads(before)
+    expected.setdefault("mcpServers", {})["memory-sidecar"] = ENTRY
+    assert json.loads(after) == expected
+    assert after.replace(insertion.text, "") == before
+    assert json_member(after, AT, ENTRY) is None
+
+
+def test_comments_and_trailing_commas_of_editors_are_read_and_kept() -> None:
+    before = '// mine\n{\n  /* servers */\n  "mcpServers": {\n    "x": {}, // last\n  },\n}\n'
+    insertion = json_member(before, AT, ENTRY)
+    assert insertion is not None
+    after = insertion.into(before)
+    assert json_member(after, AT, ENTRY) is None
+    assert without_json(after, AT, ENTRY) == before
+
+
+def test_an_element_joins_the_array_that_others_use() -> None:
+    before = '{"hooks": {"PostToolUse": [{"matcher": "Edit"}]}}'
+    insertion = json_element(before, ["hooks", "PostToolUse"], {"matcher": "Read"})
+    assert insertion is not None
+    after = json.loads(insertion.into(before))
+    assert after == {"hooks": {"PostToolUse": [{"matcher": "Read"}, {"matcher": "Edit"}]}}
+    assert (
+        json_element(insertion.into(before), ["hooks", "PostToolUse"], {"matcher": "Read"}) is None
+    )
+
+
+def test_a_server_of_that_name_with_another_command_is_not_replaced() -> None:
+    with pytest.raises(Taken):
+        json_member('{"mcpServers": {"memory-sidecar": {"command": "mine"}}}', AT, ENTRY)
+    with pytest.raises(Taken):
+        toml_table(
+            '[mcp_servers.memory-sidecar]\ncommand = "mine"\n', ["mcp_servers", AT[1]], ENTRY
+        )
+
+
+@pytest.mark.parametrize(
+    "before", ["[1]", '{"mcpServers": 3}', '{"a": }', "{", "{} {}", "nonsense"]
+)
+def test_what_is_no_settings_file_is_refused(before: str) -> None:
+    with pytest.raises(Unreadable):
+        json_member(before, AT, ENTRY)
+
+
+@pytest.mark.parametrize("before", ["a = ", "mcp_servers = {}\n", "mcp_servers = 3\n"])
+def test_what_is_no_toml_or_closed_to_tables_is_refused(before: str) -> None:
+    with pytest.raises(Unreadable):
+        toml_table(before, ["mcp_servers", AT[1]], ENTRY)
+
+
+def test_a_table_is_appended() -> None:
+    before = 'model = "x"\n'
+    insertion = toml_table(before, ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []})
+    assert insertion is not None
+    assert insertion.into(before).startswith(before)
+    assert (
+        toml_table(insertion.into(before), ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []})
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ('{"mcpServers": {"memory-sidecar": {"a": 1}, "x": {}}}', {"mcpServers": {"x": {}}}),
+        ('{"mcpServers": {"x": {}, "memory-sidecar": {"a": 1}}}', {"mcpServers": {"x": {}}}),
+        ('{"mcpServers": {"memory-sidecar": {"a": 1}}}', {"mcpServers": {}}),
+    ],
+)
+def test_a_member_is_cut_out_wherever_it_stands(text: str, rest: object) -> None:
+    left = without_json(text, AT, {"a": 1})
+    assert left is not None
+    assert json.loads(left) == rest
+    assert without_json(text, AT, {"a": 2}) is None
