@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
+from typing import Annotated
 
 import click
 
@@ -15,11 +19,21 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import own_command
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.locate import DATA_DIR_OPTION, DATA_DIR_VARIABLE, data_dir_option
+from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
-from memory_sidecar.setup.plan import Outcome, Plan, Wish
+from memory_sidecar.setup.plan import Outcome, Plan, Step, Wish
 
 NAMES = [agent.name for agent in CODING_AGENTS]
+CHANGES = (Outcome.ADDED, Outcome.REMOVED)
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """What becomes of the settings of coding agents."""
+
+    written: Annotated[bool, about("false for a dry run, and where there is nothing to change")]
+    steps: tuple[Step, ...]
 
 
 @click.command()
@@ -31,7 +45,7 @@ NAMES = [agent.name for agent in CODING_AGENTS]
 @with_call
 def setup(
     call: Call, *, agents: tuple[str, ...], undo: bool, dry_run: bool, yes: bool, owner: str | None
-) -> None:
+) -> SetUp:
     """Have coding agents know memory-sidecar: MCP server, skills and hooks.
 
     AGENT is any of claude, codex, cursor, vscode, gemini, windsurf and zed; by default every one
@@ -45,32 +59,16 @@ def setup(
         wish = _wish(call, owner)
         for agent in chosen:
             plan.add(agent, wish)
-    changes = any(step.outcome in (Outcome.ADDED, Outcome.REMOVED) for step in plan.steps)
-    is_written = changes and not dry_run and (yes or call.wants_json)
-    if not call.wants_json:
-        _show(call, plan)
-        if changes and not dry_run and not yes:
-            is_written = _asked("Write this?")
-    if is_written or (undo and not dry_run and not changes):
+    may_write = not dry_run and any(step.outcome in CHANGES for step in plan.steps)
+    if may_write and not yes:
+        if call.wants_json:
+            raise UsageError("nobody can be asked", hint="--yes writes it, --dry-run shows it")
+        _show_steps(call, plan.steps)
+        may_write = _asked()
+    if may_write:
         plan.carry_out()
-    if call.wants_json:
-        steps = [
-            {
-                "agent": step.agent,
-                "what": step.what,
-                "path": step.path,
-                "outcome": step.outcome.value,
-                "reason": step.reason,
-            }
-            for step in plan.steps
-        ]
-        call.print_json({"written": is_written, "steps": steps})
-    elif is_written:
-        call.print("written; `memory-sidecar setup --undo` takes it back" if not undo else "done")
-    elif not changes:
-        call.print("nothing to change")
-    else:
-        call.print("nothing was written" + ("" if dry_run else "; --yes writes it"))
+    shown = () if may_write and not yes else tuple(plan.steps)
+    return call.show(SetUp(may_write, tuple(plan.steps)), partial(_show, steps=shown, undo=undo))
 
 
 def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> list[CodingAgent]:
@@ -114,13 +112,23 @@ def _hook(command: list[str], arguments: list[str]) -> dict[str, str]:
     return {"type": "command", "command": shlex.join([*command, *arguments]) + " >/dev/null"}
 
 
-def _show(call: Call, plan: Plan) -> None:
-    for agent, steps in groupby(plan.steps, key=lambda step: step.agent):
+def _show(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
+    _show_steps(call, steps)
+    if done.written:
+        call.print("taken back" if undo else "written; `memory-sidecar setup --undo` takes it back")
+    elif any(step.outcome in CHANGES for step in done.steps):
+        call.print("nothing was written; --yes writes it")
+    else:
+        call.print("nothing to change")
+
+
+def _show_steps(call: Call, steps: Sequence[Step]) -> None:
+    for agent, of_agent in groupby(steps, key=lambda step: step.agent):
         call.print(title(agent))
-        for step in steps:
+        for step in of_agent:
             why = f" ({step.reason})" if step.reason else ""
             call.print(f"  {step.outcome}{why}: {step.what}  {step.path}")
 
 
-def _asked(question: str) -> bool:
-    return sys.stdin is not None and sys.stdin.isatty() and click.confirm(question, err=True)
+def _asked() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and click.confirm("Write this?", err=True)
