@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -60,14 +61,15 @@ def setup(
         for agent in chosen:
             plan.add(agent, wish)
     may_write = not dry_run and any(step.outcome in CHANGES for step in plan.steps)
-    if may_write and not yes:
+    asks = may_write and not yes
+    if asks:
         if call.wants_json:
             raise UsageError("nobody can be asked", hint="--yes writes it, --dry-run shows it")
         _show_steps(call, plan.steps)
         may_write = _asked()
     if may_write:
         plan.carry_out()
-    shown = () if may_write and not yes else tuple(plan.steps)
+    shown = () if asks else plan.steps
     return call.show(SetUp(may_write, tuple(plan.steps)), partial(_show, steps=shown, undo=undo))
 
 
@@ -104,7 +106,7 @@ def _wish(call: Call, owner: str | None) -> Wish:
             },
             "SessionEnd": {"hooks": [_hook(command, ["session", "import", "-", *options])]},
         },
-        skills={skill.name: skill.file.read_text("utf-8") for skill in all_skills()},
+        skills={skill.name: Path(skill.path).read_text("utf-8") for skill in all_skills()},
     )
 
 
