@@ -90,6 +90,7 @@ def printed(
     about_sessions(call, folder)
     about_context(call, folder / "context")
     call("skills list")
+    call("setup", "claude", "--dry-run")
     call("trust", folder)
     call("skills install", folder / "skills")
     call("stop", "--data-dir", data)
