@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -146,7 +147,14 @@ class HashEmbedder:
         return np.stack([self.embed_query(text) for text in texts])
 
 
-STATIC = StaticEmbedder(find_static())  # read once: it takes as long as many a test
+def _static() -> StaticEmbedder | None:
+    """One for all tests: reading its table takes as long as many a test."""
+    with suppress(ModelMissing):  # where its package is not made for the machine
+        return StaticEmbedder(find_static())
+    return None
+
+
+STATIC = _static()
 
 
 class HashModels:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.sqlite import integers
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.schema import write_identity
+from tests.conftest import STATIC
+
+pytestmark = pytest.mark.skipif(STATIC is None, reason="no table of token vectors for this machine")
 
 QUESTION = CodeQuery("delete a picture from the disk", top_k=1, explain=True)
 
