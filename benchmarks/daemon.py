@@ -63,7 +63,9 @@ def measure_queries(results: Results, tree: Path, folder: Path) -> None:
             taken = []
             for _ in range(STARTS):
                 daemon.stop()
-                taken.append(daemon.call("search", next(questions), "--mode", mode, "--json"))
+                taken.append(
+                    daemon.call("search", "--all", next(questions), "--mode", mode, "--json")
+                )
             note = f"no daemon before, whole process, {chunks:,} chunks, median of {STARTS}"
             results.add(
                 f"cold, {mode} answer", statistics.median(taken), "s", wanted=wanted, note=note
@@ -72,7 +74,8 @@ def measure_queries(results: Results, tree: Path, folder: Path) -> None:
         _measure_calls(results, daemon, questions)
         for mode in ("hybrid", "vector", "keyword"):
             taken = [
-                daemon.ask_ms("search", next(questions), "--mode", mode) for _ in range(QUERIES)
+                daemon.ask_ms("search", "--all", next(questions), "--mode", mode)
+                for _ in range(QUERIES)
             ]
             promised = ("≤ 10", "≤ 20") if mode == "hybrid" else None
             _add_spread(results, f"query, {mode}, idle", taken, promised)
@@ -86,7 +89,7 @@ def _measure_calls(results: Results, daemon: Served, questions: Iterator[str]) -
         started = time.perf_counter()
         subprocess.run([sys.executable, "-c", "pass"], check=True)
         python.append(1000 * (time.perf_counter() - started))
-        ours.append(1000 * daemon.call("search", next(questions), "--json"))
+        ours.append(1000 * daemon.call("search", "--all", next(questions), "--json"))
     bare = statistics.median(python)
     results.add("`python -c pass`", bare, "ms", note=f"median of {CALLS}, in turns with the next")
     results.add(
@@ -131,7 +134,7 @@ def measure_saves(results: Results, tree: Path, folder: Path) -> None:
     chunks = _index(root, data_dir)
     with served(data_dir, MEMORY_SIDECAR_IDLE_UNLOAD_MINUTES=str(IDLE_UNLOAD_MINUTES)) as daemon:
         _measure_starts(results, daemon)
-        daemon.ask("search", "warm up")
+        daemon.ask("search", "--all", "warm up")
         _measure_save_to_hit(results, daemon, root)
         _measure_memory(results, daemon, f"{FILES:,} files, {chunks:,} chunks")
 
@@ -180,7 +183,7 @@ def _seconds_to_hit(daemon: Served, word: str, mode: str, path: str) -> float:
     """
     started = time.perf_counter()
     while True:
-        hits = daemon.ask("search", word, "--mode", mode, "--path", path, "--top-k", "100")
+        hits = daemon.ask("search", "--all", word, "--mode", mode, "--path", path, "--top-k", "100")
         if any(word in hit["code"] for hit in hits):
             return time.perf_counter() - started
         if time.perf_counter() - started > TIMEOUT_S:
@@ -215,7 +218,7 @@ def measure_clients(results: Results, tree: Path, folder: Path) -> None:
     _index(part, data_dir)
     with served(data_dir) as daemon:
         daemon.start()
-        daemon.ask("search", "warm up")
+        daemon.ask("search", "--all", "warm up")
 
         def ask(number: int) -> int:
             return sum(
@@ -233,7 +236,7 @@ def measure_clients(results: Results, tree: Path, folder: Path) -> None:
 
 def _is_answered(daemon: Served, question: str) -> bool:
     try:
-        daemon.call("search", question, "--json")
+        daemon.call("search", "--all", question, "--json")
     except subprocess.CalledProcessError as error:
         print(error.stderr.decode(), file=sys.stderr)
         return False

@@ -137,11 +137,11 @@ class Clients:
         number = self.chance.randrange(1000)  # so that not all was asked before
         return self.chance.choice(
             [
-                ["search", f"{question} {number}"],
-                ["search", f"{question} {number}", "--explain", "--top-k", "50"],
-                ["search", word, "--mode", "keyword", "--path", "**/*.py"],
-                ["search", f"{word} {number}", "--mode", "vector", "--language", "python"],
-                ["search", f'"{word}"', "--max-tokens", "500", "--wait-fresh", "100"],
+                ["search", "--all", f"{question} {number}"],
+                ["search", "--all", f"{question} {number}", "--explain", "--top-k", "50"],
+                ["search", "--all", word, "--mode", "keyword", "--path", "**/*.py"],
+                ["search", "--all", f"{word} {number}", "--mode", "vector", "--language", "python"],
+                ["search", "--all", f'"{word}"', "--max-tokens", "500", "--wait-fresh", "100"],
                 ["grep", f"{word}($$$)", str(self._tree), "--limit", "20"],
                 ["query", f"{question} {number}", "--agent", AGENT],
                 ["list", "--agent", AGENT, "--category", "pitfall"],

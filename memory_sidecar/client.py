@@ -24,9 +24,11 @@ NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
 TRUST_COMMAND = "trust"
 # These are about daemons, or are one, or must not be asked of one, so they run here.
-OWN_COMMANDS = frozenset({"serve", "stop", "service", "setup", TRUST_COMMAND})
+OWN_COMMANDS = frozenset({"serve", "stop", "service", "completion", "setup", TRUST_COMMAND})
 MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
-HELP_OPTIONS = frozenset({"-h", "--help", "--version"})
+HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
+HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
+COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks how a line could go on
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
@@ -42,6 +44,10 @@ REFUSED_PAUSE_S = 0.05
 def main() -> int:
     """Run the command line of this process; returns its exit status."""
     try:
+        if instruction := os.environ.get(COMPLETE_VARIABLE):
+            from memory_sidecar.cli.completion import complete
+
+            return complete(instruction)
         return _main(sys.argv[1:])
     except KeyboardInterrupt:
         _write(2, "memory-sidecar: interrupted\n")
@@ -55,7 +61,7 @@ def _main(arguments: list[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
     # To read the help takes no daemon.
-    may_start = bool(command) and HELP_OPTIONS.isdisjoint(options)
+    may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)
     if may_start and (status := _check_new(arguments, options)) is not None:
         return status
     runs_here = _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
@@ -145,7 +151,11 @@ def _started(data_dir: str) -> Link | None:
             f"no daemon runs for {data_dir}",
             hint=f"start one with `memory-sidecar serve`, or unset {NO_AUTOSTART_VARIABLE}",
         )
-    return start_daemon(data_dir, os.environ, say=_note)
+    # Told to people only: what a program reads of us is not to depend on how fast a disk is.
+    is_read = os.isatty(2)
+    return start_daemon(
+        data_dir, os.environ, say=_note, say_starting=_note if is_read else lambda _text: None
+    )
 
 
 def _pump(request: Frame, data_dir: str) -> int:
@@ -179,6 +189,7 @@ def _request(arguments: list[str], cwd: str) -> Frame:
         "is_terminal": os.isatty(1),
         "shows_progress": os.isatty(2),
         "columns": _columns(),
+        "rows": _rows(),
     }
 
 
@@ -218,6 +229,10 @@ def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
         _write(1, frame["text"])
     elif kind == "err":
         _write(2, frame["text"])
+    elif kind == "page":
+        from memory_sidecar.cli.pager import page
+
+        page(frame["text"])
     elif kind == "need_stdin" and reads:
         _send_input(link)
     elif kind == "exit":
@@ -303,6 +318,14 @@ def _columns() -> int:
         except OSError:
             continue
     return 80
+
+
+def _rows() -> int:
+    """The height of the terminal that results go to; 0 where they go elsewhere."""
+    try:
+        return os.get_terminal_size(1).lines
+    except OSError:
+        return 0
 
 
 def _is_set(variable: str) -> bool:

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from memory_sidecar.cli.form import Styled, error_line, wants_json
+from memory_sidecar.cli.form import Styled, error_line, linked, wants_json
 from memory_sidecar.cli.progress import Progress
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document, masks_in
@@ -40,6 +40,7 @@ MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
 _INPUT_PART_BYTES = 1 << 16
 MAX_PATH_BYTES = 4095  # what Linux takes; others take less, and say so
 MAX_NAME_BYTES = 255
+MAX_PAGED_CHARACTERS = 1 << 20  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -57,6 +58,13 @@ def _close_services(services: Services) -> None:
 
 def _hold_here(conversation: McpConversation) -> None:
     conversation.hold_here()
+
+
+def _page_here(text: str) -> None:
+    from memory_sidecar.cli.pager import page
+
+    sys.stdout.flush()
+    page(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +88,12 @@ class Call:
     is_terminal: bool  # standard output
     shows_progress: bool  # standard error is a terminal
     columns: int  # of that terminal, or what to assume
+    rows: int = 0  # of the terminal of standard output; 0: unknown, or it is none
     cancelled: threading.Event = field(default_factory=threading.Event)  # the caller wants no more
     open_services: OpenServices = _find_services
     close_services: CloseServices = _close_services
     hold: Callable[[McpConversation], None] = _hold_here
+    page: Callable[[str], None] = _page_here  # show a text through the caller's pager
     host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None
     db: Path | None = None
@@ -109,6 +119,7 @@ class Call:
             is_terminal=sys.stdout.isatty(),
             shows_progress=sys.stderr.isatty(),
             columns=shutil.get_terminal_size().columns,
+            rows=shutil.get_terminal_size().lines if sys.stdout.isatty() else 0,
         )
 
     @property
@@ -207,6 +218,15 @@ class Call:
             )
         return bytes(data)
 
+    def confirm(self, question: str, *, unless: str) -> None:
+        """Ask a person `question`. Raises UsageError, naming the option `unless`, where none is."""
+        if not (self.shows_progress and self.is_terminal):
+            raise UsageError(f"nobody to ask: {question}", hint=f"{unless} does it without")
+        self.stderr.write(f"{question} [y/N] ")
+        self.stderr.flush()
+        if self.stdin.readline().strip().lower() not in (b"y", b"yes"):
+            raise UsageError("left as it was", hint=f"answer y, or say {unless}")
+
     def hint(self, text: str) -> str:
         """`text`, its commands with the options that this call was given."""
         return self.hints.completed(text) if self.hints else text
@@ -220,13 +240,29 @@ class Call:
 
     def print(self, *parts: str | Styled) -> None:
         """One line of the result. Nothing in `parts` reaches a terminal as more than text."""
-        self.stdout.write("".join(map(self._printed, parts)) + "\n")
+        self.stdout.write(self.line(*parts) + "\n")
+
+    def line(self, *parts: str | Styled) -> str:
+        """What `print` writes for `parts`, without the line break."""
+        return "".join(map(self._printed, parts))
 
     def _printed(self, part: str | Styled) -> str:
         if isinstance(part, str):
             return visible(part)
         text = visible(part.text)
-        return click.style(text, **part.style) if self.uses_colour else text
+        if not self.uses_colour:
+            return text
+        styled = click.style(text, **part.style)
+        return linked(styled, part.link) if part.link and self.is_terminal else styled
+
+    def print_paged(self, lines: Sequence[str], *, uses_pager: bool) -> None:
+        """`lines` as they stand, through a pager where they overflow the caller's terminal."""
+        text = "".join(f"{line}\n" for line in lines)
+        overflows = 0 < self.rows <= len(lines) and self.environ.get("TERM") != "dumb"
+        if uses_pager and overflows and len(text) <= MAX_PAGED_CHARACTERS:
+            self.page(text)
+        else:
+            self.stdout.write(text)
 
     def show(self, result: R, print_result: Callable[[Call, R], None]) -> R:
         """Print `result`, as JSON where that is wanted, else by `print_result`, and return it."""

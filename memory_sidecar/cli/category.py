@@ -6,11 +6,11 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
-from memory_sidecar.cli.options import allow_secrets_option, joined, with_agent, with_help
+from memory_sidecar.cli.options import Group, allow_secrets_option, joined, with_agent, with_help
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def category() -> None:
     """Categories of memories: folders, each with a word on what it is for."""

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import allow_secrets_option, with_call, with_help
+from memory_sidecar.cli.options import Group, allow_secrets_option, with_call, with_help
 from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import Draft
@@ -33,7 +33,7 @@ _every_option = click.option(
 _rule = click.Choice(list(CHECKS))
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def context() -> None:
     """Dense-context roots: experiments, knowledge and patterns, one finding a file.

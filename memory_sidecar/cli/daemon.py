@@ -167,6 +167,8 @@ class Commands:
             is_terminal=request.is_terminal,
             shows_progress=request.shows_progress,
             columns=request.columns,
+            rows=request.rows,
+            page=exchange.page,
             cancelled=exchange.cancelled,
             close_services=self._close_services,
             host=Host(self._started_at_ms, state_file(str(self._data_dir), "daemon.log")),

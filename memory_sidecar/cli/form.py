@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import SidecarError
@@ -23,11 +27,29 @@ class Styled:
 
     text: str
     style: Mapping[str, Any]  # as `click.style` takes it
+    link: str = ""  # the address that a terminal opens from there
 
 
-def title(text: str) -> Styled:
+def title(text: str, *, link: str = "") -> Styled:
     """What a person looks for first: a path, an id."""
-    return Styled(text, {"fg": "cyan", "bold": True})
+    return Styled(text, {"fg": "cyan", "bold": True}, link)
+
+
+def linked(text: str, address: str) -> str:
+    """`text` as a link of a terminal (OSC 8). Terminals that know none show the text."""
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def file_address(path: Path) -> str:
+    """`path`, absolute, as a link means it: with the machine, for a terminal that is elsewhere."""
+    return f"file://{platform.node()}{quote(os.fsencode(path))}"
+
+
+def path_from(path: Path, folder: Path) -> str:
+    """How to name `path` so that it opens from `folder`: relative, unless that only adds `..`."""
+    absolute = os.fspath(path)
+    relative = os.path.relpath(absolute, folder)
+    return relative if len(relative) <= len(absolute) else absolute
 
 
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import force_option, with_call, with_help
+from memory_sidecar.cli.form import counted
+from memory_sidecar.cli.options import Group, force_option, with_call, with_help
+from memory_sidecar.code.results import Moved
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.indexing import AgentReports, IndexReport
@@ -101,7 +103,7 @@ def _print_reports(call: Call, report: IndexReport | AgentReports) -> None:
         _print_reports(call, each)
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def source() -> None:
     """Registered sources: the folders that `index` keeps up to date."""
@@ -164,6 +166,49 @@ def remove(call: Call, name: str, agent: str | None) -> Source:
         its = call.services.agent(agent, call.db)
         removed = its.unregister(name, reporter=call.reporter)
     return call.show(removed, _print_forgotten)
+
+
+@source.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_call
+def prune(call: Call, yes: bool) -> list[Source]:
+    """Forget the sources whose folder is gone. One on a disk that is away counts as gone, too."""
+    gone = call.codebase.gone()
+    if gone and not yes:
+        call.reporter.close()
+        for each in gone:
+            call.stderr.write(call.line(f"gone: {each.name}: {each.root}") + "\n")
+        call.confirm(f"Forget {counted(len(gone), 'source')} and the index?", unless="--yes")
+    removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
+    return call.show(removed, _print_pruned)
+
+
+@source.command()
+@click.argument("old")
+@click.argument("new", metavar="PATH")
+@force_option
+@with_call
+def move(call: Call, old: str, new: str, force: bool) -> Moved:
+    """Have the source OLD, a name or a folder, mean the folder PATH: its files have moved there.
+
+    What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
+    """
+    codebase = call.codebase
+    names = {each.name for each in codebase.registry.all()}
+    old = old if old in names else str(call.path(old))
+    moved = codebase.move(old, call.path(new), reporter=call.reporter, force=force)
+    return call.show(moved, _print_moved)
+
+
+def _print_pruned(call: Call, removed: list[Source]) -> None:
+    for each in removed:
+        _print_forgotten(call, each)
+    if not removed:
+        call.print("every source is there")
+
+
+def _print_moved(call: Call, moved: Moved) -> None:
+    call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {moved.chunks:,} chunks")
 
 
 def _print_source(call: Call, shown: Source) -> None:

@@ -10,14 +10,17 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.examples import add_examples
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.importing import IMPORTING
-from memory_sidecar.cli.options import with_help
+from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import SidecarError, UsageError
 
+PROGRAM = "memory-sidecar"
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 MAX_COLUMNS = 100
@@ -29,45 +32,65 @@ def show_version(context: click.Context, _option: click.Parameter, wanted: bool)
         context.exit()
 
 
-# Where each command is defined: in the module of its name, or as its module and attribute.
-_COMMANDS = {
-    "index": "",
-    "search": "",
-    "grep": "",
-    "embed": "upkeep:embed",
-    "store": "",
-    "query": "",
-    "list": "list:list_memories",
-    "recent": "",
-    "get": "",
-    "update": "store:update",
-    "move": "",
-    "share": "move:share",
-    "remove": "",
-    "prune": "remove:prune",
-    "restore": "remove:restore",
-    "category": "",
-    "session": "",
-    "episodic-put": "episodic:episodic_put",
-    "episodic-search": "episodic:episodic_search",
-    "episodic-commit": "episodic:episodic_commit",
-    "status": "",
-    "reindex": "index:reindex",
-    "source": "index:source",
-    "context": "",
-    "doctor": "upkeep:doctor",
-    "model": "upkeep:model",
-    "serve": "",
-    "stop": "serve:stop",
-    "service": "",
-    "skills": "upkeep:skills",
-    "setup": "",
-    "trust": "upkeep:trust",
-    "mcp": "",
+# By group, as the help lists them: what each command does, in what fits beside its name, and where
+# it is defined: in the module of its name, or as its module and attribute.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Search": {
+        "index": ("Register folders and index what changed in them", ""),
+        "search": ("Find code by what it does or what it is called", ""),
+        "grep": ("Find code by its structure, without an index", ""),
+        "why": ("Say whether a path is indexed, and if not, why", ""),
+    },
+    "Memories": {
+        "store": ("Remember a text", ""),
+        "query": ("Find memories that answer a question", ""),
+        "list": ("List memories by their properties", "list:list_memories"),
+        "recent": ("Show what was stored last", ""),
+        "get": ("Show a memory whole", ""),
+        "update": ("Change a memory's text or properties", "store:update"),
+        "move": ("Move a memory to another category", ""),
+        "share": ("Give a memory to all agents", "move:share"),
+        "remove": ("Take memories away, into the archive", ""),
+        "prune": ("Archive what is expired or long unused", "remove:prune"),
+        "restore": ("Bring back what remove or prune took away", "remove:restore"),
+        "category": ("Categories: list, create, describe, delete", ""),
+    },
+    "Sessions": {
+        "session": ("Conversations: save, import, search, promote and more", ""),
+        "episodic-put": ("Add an entry to a journal", "episodic:episodic_put"),
+        "episodic-search": ("Find entries of a journal", "episodic:episodic_search"),
+        "episodic-commit": ("Finish a journal", "episodic:episodic_commit"),
+    },
+    "Sources": {
+        "source": ("Indexed folders: add, list, move, remove, prune", "index:source"),
+        "status": ("Show what is indexed, how fresh, and what is missing", ""),
+        "reindex": ("Derive the index again from the files", "index:reindex"),
+        "trust": ("Have a folder's own data and settings count", "upkeep:trust"),
+    },
+    "Context": {
+        "context": ("Dense-context roots: init, new, check, regen and more", ""),
+    },
+    "Service": {
+        "doctor": ("Say what is wrong, and mend it", "upkeep:doctor"),
+        "serve": ("Be the daemon, in the foreground", ""),
+        "stop": ("End the daemon", "serve:stop"),
+        "service": ("Have systemd start the daemon with your session", ""),
+        "mcp": ("Serve an agent over MCP, on standard streams", ""),
+    },
+    "More": {
+        "setup": ("Have coding agents know memory-sidecar, or take that back", ""),
+        "skills": ("Teach coding agents these commands", "upkeep:skills"),
+        "embed": ("Turn texts into vectors", "upkeep:embed"),
+        "model": ("The embedding model: list, fetch, verify", "upkeep:model"),
+        "completion": ("Complete commands with Tab, in bash, zsh and fish", ""),
+        "help": ("Explain a command", "help:explain"),
+        "version": ("Show the version", "help:version"),
+    },
 }
+_COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
 
 
-class Commands(click.Group):
+class Commands(Group):
     """Imports a command when it is asked for: all of them take most of a second."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
@@ -76,22 +99,42 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name in self.commands or cmd_name not in _COMMANDS:
             return self.commands.get(cmd_name)
-        module, _, attribute = (_COMMANDS[cmd_name] or f"{cmd_name}:{cmd_name}").partition(":")
+        where = _COMMANDS[cmd_name][1] or f"{cmd_name}:{cmd_name}"
+        module, _, attribute = where.partition(":")
         with IMPORTING:
             command = getattr(import_module(f"memory_sidecar.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
+        add_examples(command, cmd_name)
         self.add_command(command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                width = max(map(len, _COMMANDS))
+                rows = [(name.ljust(width), told) for name, (told, _) in commands.items()]
+                formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Click's own would import every command for its help."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=told)
+            for name, (told, _) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
 
 @click.group(
     cls=Commands,
     context_settings={"max_content_width": MAX_COLUMNS},
-    epilog="Any text may be `-`, which reads standard input. Exit status: 0 done, 1 failed, "
-    "2 wrong usage, 3 not found, 4 conflict, 5 daemon unreachable, 130 interrupted.",
+    epilog="`memory-sidecar help COMMAND` explains a command, with examples. Any text may be `-`, "
+    "which reads standard input. Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, "
+    "4 conflict, 5 daemon unreachable, 130 interrupted.",
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
+    "-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version,
     help="Show the version and exit.",
 )  # fmt: skip
 @with_help
@@ -118,7 +161,7 @@ def run(call: Call) -> int:
     try:
         call.check_arguments()
         with cli.make_context(
-            "memory-sidecar",
+            PROGRAM,
             list(call.arguments),
             obj=call,
             terminal_width=max(min(call.columns, MAX_COLUMNS) - 2, 50),
@@ -140,12 +183,19 @@ def run(call: Call) -> int:
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         call.reporter.close()
-        goes_on = ", and the daemon goes on with what waits" if call.host else ""
-        call.stderr.write(f"memory-sidecar: interrupted; what was committed stays{goes_on}\n")
+        call.stderr.write(f"memory-sidecar: interrupted; {_goes_on(call)}\n")
         return EXIT_INTERRUPTED
     finally:
         call.close()
     return 0
+
+
+def _goes_on(call: Call) -> str:
+    """What an interrupt has not ended."""
+    if call.host is None:
+        return "what was committed stays, and the next call goes on from there"
+    follow = call.hint("`memory-sidecar status --watch` shows it")
+    return f"what was committed stays, and the daemon goes on with what waits: {follow}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -176,6 +226,8 @@ def _discard_output() -> None:
 
 
 def _usage_error(error: click.ClickException) -> UsageError:
+    if isinstance(error, UnknownCommand):
+        return UsageError(error.format_message(), hint=error.hint)
     context = getattr(error, "ctx", None)
     hint = f"see `{context.command_path} --help`" if context else ""
     return UsageError(error.format_message(), hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any
@@ -20,6 +21,7 @@ DEFAULT_AGENT = "default"
 MAX_COUNT = 1_000_000_000
 COUNT = click.IntRange(0, MAX_COUNT)
 """How many of something. No sum of two leaves what SQLite can count with."""
+WHOLE = 1000  # characters of a description, which is to be wrapped, not cut
 AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
 
 
@@ -31,6 +33,79 @@ def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -
 
 with_help = click.help_option("-h", "--help", callback=_show_help)
 """Click's own would print to this process, which need not be the caller's."""
+
+
+# What other programs call the same, by the name that it has here.
+SYNONYMS = {
+    "search": "find ask lookup locate code",
+    "grep": "match pattern structural",
+    "store": "add save remember put write note memorize",
+    "query": "recall retrieve memories memory",
+    "list": "ls ll all",
+    "get": "cat read open view",
+    "show": "cat read open view get display",
+    "remove": "rm del delete forget unregister",
+    "delete": "rm del remove forget",
+    "move": "mv rename",
+    "update": "edit set change modify",
+    "add": "register new create",
+    "create": "add new mkdir",
+    "index": "scan ingest build init sync watch refresh",
+    "reindex": "rebuild rescan reset",
+    "status": "info stats state ps st health",
+    "stop": "kill quit shutdown exit down end",
+    "serve": "start daemon run up server",
+    "doctor": "check diagnose fix repair verify",
+    "source": "sources folder folders project projects repo",
+    "session": "sessions conversation chat history transcript",
+    "category": "categories cat",
+    "skills": "skill",
+    "prune": "gc clean cleanup expire",
+    "restore": "undo undelete unarchive recover",
+    "share": "publish",
+    "why": "explain ignored which",
+    "completion": "completions complete autocomplete",
+    "help": "usage man commands",
+    "version": "about",
+}
+_LIKE_ENOUGH = 0.7
+
+
+class UnknownCommand(click.UsageError):
+    """`hint` names the command that was probably meant."""
+
+    def __init__(self, message: str, context: click.Context, *, hint: str) -> None:
+        super().__init__(message, context)
+        self.hint = hint
+
+
+class Group(click.Group):
+    """Shows each command's description whole, and knows what was meant by one that is not there."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise self._unknown(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, ctx: click.Context, word: str) -> UnknownCommand:
+        names = self.list_commands(ctx)
+        meant = [name for name in names if word.lower() in SYNONYMS.get(name, "").split()]
+        meant = meant or difflib.get_close_matches(word.lower(), names, n=2, cutoff=_LIKE_ENOUGH)
+        every = f"`{ctx.command_path} --help` lists them all"
+        hint = every
+        if meant:
+            commands = " or ".join(f"`{ctx.command_path} {name}`" for name in meant[:2])
+            hint = f"did you mean {commands}? {every}"
+        return UnknownCommand(f"there is no command {word!r}", ctx, hint=hint)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, each.get_short_help_str(WHOLE)) for name, each in commands if each]
+            )
 
 
 def with_call(command: Command) -> Command:

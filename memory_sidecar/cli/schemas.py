@@ -18,8 +18,13 @@ from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 
-WITHOUT_JSON = frozenset({"mcp", "serve", "service install", "service status", "service uninstall"})
-"""One is a protocol, the others talk to whoever runs the machine."""
+WITHOUT_JSON = frozenset(
+    {
+        *("mcp", "serve", "service install", "service status", "service uninstall"),
+        *("completion show", "help"),
+    }
+)
+"""One is a protocol, the others talk to who runs the machine, to a shell or to a reader."""
 
 
 class ErrorText(TypedDict):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_line
-from memory_sidecar.cli.form import Styled, title
+from memory_sidecar.cli.hits import Shown, hit_lines
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -15,21 +14,28 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_call,
 )
-from memory_sidecar.code.handlers import narrowed
 from memory_sidecar.code.results import CodeHit, Freshness
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 
 MAX_TOP_K = 1000
-SHOWN_LINES = 12
-DIM = {"dim": True}
+TOP_K = 10
+TOP_K_ON_TERMINAL = 5  # what a screen shows
 
 
 @click.command()
 @text_argument("query")
-@click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
+@click.option(
+    *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), metavar="N",
+    help=f"At most so many hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
+)  # fmt: skip
 @click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
 @click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
 @click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
+@click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
+@click.option("--full", is_flag=True, help="Whole chunks, not only the lines that matched.")
+@click.option("--files", is_flag=True, help="Only the paths of the files, best first.")
+@click.option("--no-pager", is_flag=True, help="Print, even more than the terminal holds.")
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SearchMode]),
@@ -49,10 +55,14 @@ def search(
     call: Call,
     *,
     query: tuple[str, ...],
-    top_k: int,
+    top_k: int | None,
     languages: tuple[str, ...],
     globs: tuple[str, ...],
     sources: tuple[str, ...],
+    everywhere: bool,
+    full: bool,
+    files: bool,
+    no_pager: bool,
     mode: str,
     explain: bool,
     max_tokens: int | None,
@@ -60,50 +70,47 @@ def search(
 ) -> list[CodeHit]:
     """Find code by what it does or what it is called.
 
-    Searches the source that the working directory lies in, or every source outside of all.
+    Searches the source that the working directory lies in; --source names others, --all means
+    every one, and --db all that is in that database.
     """
+    if everywhere and sources:
+        raise UsageError("--all and --source exclude each other", hint="leave one of them out")
+    if top_k is None:
+        top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
+    text = joined(call, query)
+    languages = tuple(map(known_language, languages))
+    codebase = call.codebase
+    if not (everywhere or sources or call.db):
+        sources = (codebase.require_source_around(call.cwd).name,)
     asked = CodeQuery(
-        text=joined(call, query),
+        text=text,
         top_k=top_k,
         mode=SearchMode(mode),
-        filter=CodeFilter(
-            sources=sources,
-            languages=tuple(map(known_language, languages)),
-            path_globs=globs,
-        ),
+        filter=CodeFilter(sources=sources, languages=languages, path_globs=globs),
         max_tokens=max_tokens,
         explain=explain,
     )
-    codebase = call.codebase
-    if call.db is None:
-        asked = narrowed(asked, codebase.source_around(call.cwd))
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
-    return call.show(call.masked(codebase.search(asked, reporter=call.reporter)), _print_hits)
+    hits = call.masked(codebase.search(asked, reporter=call.reporter))
 
+    def print_hits(call: Call, hits: list[CodeHit]) -> None:
+        roots = {source.name: source.root for source in codebase.registry.all()}
+        shown = Shown(
+            question=text,
+            roots=roots,
+            names_source=len(sources or roots) > 1,
+            full=full,
+            only_files=files,
+        )
+        call.print_paged(hit_lines(call, hits, shown), uses_pager=not no_pager)
+        fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
+        for name, freshness in fresh.items():
+            call.reporter.notice(f"{name}: {_told(freshness)}")
+        if not hits:
+            call.reporter.notice("no hits")
 
-def _print_hits(call: Call, hits: list[CodeHit]) -> None:
-    for hit in hits:
-        _print_hit(call, hit)
-    fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
-    for name, freshness in fresh.items():
-        call.reporter.notice(f"{name}: {_told(freshness)}")
-    if not hits:
-        call.reporter.notice("no hits")
-
-
-def _print_hit(call: Call, hit: CodeHit) -> None:
-    where = f"{hit.filename}:{hit.location}"
-    what = hit.signature or hit.scope or ", ".join(hit.symbols[:3])
-    call.print(title(where), f"  {hit.score:.3f}", *([Styled(f"  {what}", DIM)] if what else []))
-    if hit.explain:
-        call.print(f"  {explanation_line(hit.explain)}")
-    lines = hit.code.split("\n")
-    for number, line in enumerate(lines[:SHOWN_LINES], hit.start_line):
-        call.print(f"{number:>6}  {line}".rstrip())
-    if len(lines) > SHOWN_LINES:
-        call.print(f"{'':>6}  … {len(lines) - SHOWN_LINES} more lines")
-    call.print()
+    return call.show(hits, print_hits)
 
 
 def _told(freshness: Freshness) -> str:

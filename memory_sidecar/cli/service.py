@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call, with_help
+from memory_sidecar.cli.options import Group, with_call, with_help
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import NotFound, SidecarError
 from memory_sidecar.core.opening import Tree
@@ -23,7 +23,7 @@ NAME = "memory-sidecar"
 UNITS = (f"{NAME}.socket", f"{NAME}.service")
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def service() -> None:
     """Start the daemon with your session, by systemd. Without it the first command does."""

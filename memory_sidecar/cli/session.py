@@ -8,7 +8,7 @@ import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import COUNT, allow_secrets_option, with_agent, with_help
+from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid, UsageError
@@ -27,7 +27,7 @@ from memory_sidecar.sessions.results import (
 from memory_sidecar.sessions.retention import Retention
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def session() -> None:
     """Sessions: what was said and done, to be found again and learned from."""

@@ -14,7 +14,7 @@ from memory_sidecar.agents.doctor_index import Check
 from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import joined, with_call, with_help
+from memory_sidecar.cli.options import Group, joined, with_call, with_help
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.results import about
 from memory_sidecar.core.trust import answer, answers
@@ -74,7 +74,7 @@ def _print_checks(call: Call, checks: list[Check]) -> None:
             call.print(f"     {check.hint}")
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def model() -> None:
     """The embedding model: where it comes from, and whether it is sound."""
@@ -185,7 +185,7 @@ def _answer(call: Call, path: str, *, remove: bool) -> None:
         call.print(f"{folder} is {'not trusted any more' if remove else 'trusted'}")
 
 
-@click.group()
+@click.group(cls=Group)
 @with_help
 def skills() -> None:
     """Skills for coding agents: when and how to search, index and remember."""

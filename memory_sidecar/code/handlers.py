@@ -11,9 +11,17 @@ from shlex import quote
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.lookup import count_chunk_vectors
-from memory_sidecar.code.results import CodebaseStatus, CodeHit, Freshness, SourceStatus
+from memory_sidecar.code.results import (
+    CodebaseStatus,
+    CodeHit,
+    Freshness,
+    Moved,
+    SourceStatus,
+    Why,
+)
 from memory_sidecar.code.search import search_code
 from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.code.why import why_inside, why_outside
 from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
@@ -111,6 +119,28 @@ class Codebase:
         source = self.registry.remove(name)
         self.data.forget(source, reporter=reporter)
         return source
+
+    def move(self, old: str, root: Path, *, reporter: Reporter, force: bool = False) -> Moved:
+        """Have the source called `old`, or whose folder that is or was, mean the folder `root`.
+
+        Its rows and vectors are kept; what differs in `root` is indexed. Raises NotFound.
+        """
+        source = self._named_or_at(old)
+        moved = self.registry.move(source.name, root, force=force)
+        self.data.move(moved, reporter=reporter)
+        report = self.data.update([moved], reporter, embed=not self.data.is_tended)
+        return Moved(moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total)
+
+    def gone(self) -> list[Source]:
+        """The sources whose folder is not there; its disk may only be away."""
+        return [source for source in self.registry.all() if not os.path.lexists(source.root)]
+
+    def _named_or_at(self, text: str) -> Source:
+        sources = self.registry.all()
+        for source in sources:
+            if text in (source.name, os.fspath(source.root)):
+                return source
+        return self.registry.get(text)  # which says what there is
 
     def _registered(
         self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool
@@ -237,6 +267,18 @@ class Codebase:
         """The registered source that `folder` lies in."""
         return self.registry.containing(folder)
 
+    def require_source_around(self, folder: Path) -> Source:
+        """The same. Raises NoIndex, which says how to have one there."""
+        source = self.registry.containing(folder)
+        if source is not None:
+            return source
+        hint = "`memory-sidecar index .` indexes it"
+        if Path("~").expanduser().is_relative_to(folder):
+            hint = "`memory-sidecar index PATH` indexes a project's folder"
+        if self.registry.all():
+            hint += ", and --all searches every source"
+        raise NoIndex(f"no source contains {folder}", hint=hint)
+
     # Report
 
     def status(self) -> CodebaseStatus:
@@ -261,6 +303,16 @@ class Codebase:
                 vectors_per_second=self.data.activity.vectors.per_second,
                 last_failure=self.data.activity.last_failure,
             )
+
+    def why(self, path: Path, *, home: Path) -> Why:
+        """What became of `path`, which is absolute. `home` is whose global rules of git count."""
+        real = Path(os.path.realpath(path.parent)) / path.name
+        source = self.registry.containing(real) or self.registry.containing(real.parent)
+        if source is None:
+            return why_outside(real)
+        return why_inside(
+            real, source, store=self.data.open(), scan=self._builder(source).scan, home=home
+        )
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the last scan of `source` took the file at `path` for one worth indexing."""
@@ -298,10 +350,3 @@ def _freshness(live: LiveState | None, scanned_at: int | None, pending: int) -> 
 def _names_of(db: Path) -> list[str]:
     """Of the files that SQLite, and setting it aside, make of a database."""
     return [db.name + suffix for suffix in DATABASE_SUFFIXES]
-
-
-def narrowed(query: CodeQuery, source: Source | None) -> CodeQuery:
-    """`query`, restricted to `source` unless it names sources itself."""
-    if source is None or query.filter.sources:
-        return query
-    return replace(query, filter=replace(query.filter, sources=(source.name,)))

@@ -61,6 +61,16 @@ def count_chunk_vectors(connection: Connection, sources: Sequence[str]) -> Vecto
     return VectorCounts(*counted)
 
 
+def count_at_path(connection: Connection, source: str, path: str) -> VectorCounts:
+    """How many chunks the file at `path` has, and how many of them wait for a vector."""
+    counted: Any = connection.execute(
+        "SELECT count(*), count(p.id) FROM code_chunks c LEFT JOIN chunk_pending p ON p.id = c.id"
+        " WHERE c.source = ? AND c.filename = ?",
+        (source, path),
+    ).fetchone()
+    return VectorCounts(*counted)
+
+
 def read_symbols(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[list[str], str]]:
     """What the chunks with these ids define, and their scope; those that are gone are left out."""
     rows: list[Any] = connection.execute(

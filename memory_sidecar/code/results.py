@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.index.activity import Failure
 from memory_sidecar.index.followed import LiveState
 
@@ -60,6 +61,33 @@ class SourceStatus:
     scanned_at: Time | None
     live: Annotated[LiveState | None, about("null where nothing watches it")]
     problem: Annotated[str, about("why it cannot be indexed, or empty")]
+
+
+Fate = Literal["indexed", "waiting", "skipped", "failed", "ignored", "folder", "outside", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What became of a path, and why."""
+
+    path: Annotated[str, about("absolute")]
+    fate: Annotated[Fate, about("waiting: not scanned yet; outside: of every source")]
+    reason: Annotated[str, about("in one line")]
+    hint: Annotated[str, about("a next step, or empty")]
+    source: Annotated[str | None, about("that it lies in")] = None
+    chunks: int = 0
+    vectors: Annotated[int, about("of those chunks")] = 0
+    rule: Annotated[Rule | None, about("that ignores it, where one is known")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A source whose folder is another one now."""
+
+    name: str
+    old_root: Annotated[str, about("absolute")]
+    root: Annotated[str, about("absolute")]
+    chunks: Annotated[int, about("kept, or made of what changed")]
 
 
 @dataclass(frozen=True, slots=True)

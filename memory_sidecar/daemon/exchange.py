@@ -33,6 +33,7 @@ class Request:
     is_terminal: bool
     shows_progress: bool
     columns: int
+    rows: int = 0  # of its terminal; 0: none, or a client that cannot show pages
 
     @property
     def key(self) -> str:
@@ -47,6 +48,7 @@ class Request:
         """Raises ProtocolError where something has the wrong type."""
         arguments, environ = frame.get("arguments"), frame.get("environ", {})
         cwd, columns = frame.get("cwd"), frame.get("columns", DEFAULT_COLUMNS)
+        rows = frame.get("rows", 0)
         if not (
             isinstance(arguments, list)
             and all(isinstance(word, str) for word in arguments)
@@ -54,6 +56,7 @@ class Request:
             and all(isinstance(value, str) for value in environ.values())
             and isinstance(cwd, str)
             and isinstance(columns, int)
+            and isinstance(rows, int)
         ):
             raise ProtocolError("not a request")
         return cls(
@@ -63,6 +66,7 @@ class Request:
             is_terminal=frame.get("is_terminal") is True,
             shows_progress=frame.get("shows_progress") is True,
             columns=columns,
+            rows=rows,
         )
 
 
@@ -123,6 +127,11 @@ class Exchange:
         with self._turn_given_up():
             asyncio.run_coroutine_threadsafe(self._send(data), self._loop).result()
         self._sent_ahead = 0
+
+    def page(self, text: str) -> None:
+        """Have the client show `text` through its pager. Only for one that has said its rows."""
+        self.stdout.flush()
+        self.send({"type": "page", "text": text})
 
     def receive_input(self) -> bytes:
         """Some of the client's standard input; nothing at its end."""

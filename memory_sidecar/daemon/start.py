@@ -23,6 +23,8 @@ from memory_sidecar.daemon.lock import FileLock
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 12.0  # one ends, an older one was faster, and its end
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
 EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be made
+STARTING = "starting the daemon, which answers from now on; a few seconds"
+WAITING = "waiting for another daemon of {} to start or to end"
 _SAY_AFTER_S = 1.0
 _POLL_S = 0.01
 _SHOWN_LOG_LINES = 3
@@ -30,11 +32,16 @@ _SHOWN_LOG_BYTES = 8192
 
 
 def start_daemon(
-    data_dir: str, environ: Mapping[str, str], *, say: Callable[[str], None]
+    data_dir: str,
+    environ: Mapping[str, str],
+    *,
+    say: Callable[[str], None],
+    say_starting: Callable[[str], None],
 ) -> Link | None:
     """A connection to the daemon of `data_dir`, started now if it has to be.
 
-    `None` where none could keep its state or its socket. `say` hears of a wait for another process.
+    `None` where none could keep its state or its socket. `say` hears of a wait for another process,
+    `say_starting` of one for ours.
     Raises DaemonUnreachable with the end of the daemon's log.
     """
     starting = FileLock(state_file(data_dir, "starting.lock"))
@@ -47,8 +54,9 @@ def start_daemon(
             link = _reach_current(data_dir, environ)
             if link is not None:
                 return link
-            if process is None and waited_s > _SAY_AFTER_S and not has_said:
-                say(f"waiting for another daemon of {data_dir} to start or to end")
+            if waited_s > _SAY_AFTER_S and not has_said:
+                is_ours = process is not None
+                say_starting(STARTING) if is_ours else say(WAITING.format(data_dir))
                 has_said = True
             if process is None:
                 if starting.acquire():

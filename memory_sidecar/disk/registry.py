@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -133,6 +133,27 @@ class Registry:
                 name=source.name, root=os.fspath(source.root), excludes=list(source.excludes)
             )
         return source
+
+    def move(self, name: str, root: Path, *, force: bool = False) -> Source:
+        """Have the source called `name` mean the folder `root`; returns what it is now.
+
+        Raises NotFound, PathRefused as `add`, and UsageError where `root` is another source.
+        """
+        real = _readable_folder(root)
+        with self._changed() as document:
+            sources = self._sources(document)
+            index = next((i for i, source in enumerate(sources) if source.name == name), None)
+            if index is None:
+                raise _unknown(name, sources)
+            there = next((source for source in sources if source.root == real), None)
+            if there is not None and there.name != name:
+                raise UsageError(
+                    f"{real} is the source {there.name!r} already",
+                    hint=f"`memory-sidecar source remove {there.name}` forgets that one",
+                )
+            self._check_new_root(real, force=force)
+            document["sources"][index]["root"] = os.fspath(real)
+        return replace(sources[index], root=real)
 
     def remove(self, name: str) -> Source:
         """Forget a source and return what it was. Its index is the caller's to remove.

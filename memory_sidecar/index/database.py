@@ -213,6 +213,16 @@ class Database(Readings[S]):
 
         self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
 
+    def move(self, source: Source, *, reporter: Reporter) -> None:
+        """Have the rows of `source`, whose folder is another one now, be of files in that."""
+        self.owner.unfollow(source.name)
+
+        def work(_: Reporter) -> None:
+            if self.paths.db.exists():
+                self.open().move_source(source.name, source.root)
+
+        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+
     # Watching
 
     @property

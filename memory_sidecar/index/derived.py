@@ -187,6 +187,13 @@ class DerivedStore(ABC):
                 (name, str(root), state_id),
             )
 
+    def move_source(self, name: str, root: Path) -> None:
+        """Note that the rows of `name` are of files in `root` now."""
+        with self.writing() as write:
+            write.connection.execute(
+                "UPDATE sources SET root = ? WHERE name = ?", (str(root), name)
+            )
+
     def forget_source(self, name: str) -> None:
         """Remove everything of `name`, and give the disk back what it took."""
         with self.writing() as write:

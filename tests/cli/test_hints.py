@@ -99,7 +99,7 @@ def test_the_database_of_an_agent_is_not_named_for_code_nor_the_other_way_round(
 
 
 def test_what_the_caller_did_not_say_is_not_added(run):
-    assert run("search", "cart").err.endswith("`memory-sidecar index PATH` first\n")
+    assert run("search", "cart").err.endswith("`memory-sidecar index .` indexes it\n")
 
 
 def test_what_status_and_doctor_name_is_complete(call, here):

@@ -129,7 +129,7 @@ def leaky(run, data_dir, tmp_path):
 
 
 READING = [
-    ("search", "deploy", "--mode", "keyword"),
+    ("search", "--all", "deploy", "--mode", "keyword"),
     ("grep", "def deploy($X): $$$", "project"),
     ("query", "deploy", "--mode", "keyword"),
     ("get", "note"),
@@ -137,7 +137,7 @@ READING = [
     ("list", "--content"),
     ("recent",),
     ("category", "list"),
-    ("session", "search", "deploy", "--mode", "keyword"),
+    ("session", "search", "--all", "deploy", "--mode", "keyword"),
     ("session", "list"),
     ("session", "show", "s"),
     ("session", "promote", "s", "--dry-run"),
@@ -180,7 +180,7 @@ def test_a_file_that_may_hold_secrets_is_not_found_and_said_to_be_left_out(run, 
     (project / ".env").write_text(f"DEPLOY_KEY={KEY}\n")
     (project / "deploy.py").write_text("def deploy(): ...\n")
     assert run("index", project).status == 0
-    search = ("search", "DEPLOY_KEY", "--mode", "keyword", "--json")
+    search = ("search", "--all", "DEPLOY_KEY", "--mode", "keyword", "--json")
     assert ".env" not in {hit["filename"] for hit in run(*search).json}
     skipped = run("status", "--skipped").out.splitlines()
     assert "project: .env: may hold secrets" in skipped
@@ -206,7 +206,7 @@ def test_a_key_that_is_cut_by_the_borders_of_chunks_is_masked_in_each(run, tmp_p
     assert run("index", project).status == 0
     inside = key[len(key) // 2]
     words = " ".join(["deploy_key deploy_with", *re.split(r"\W+", inside)])
-    done = run("search", words, "--mode", "keyword", "--top-k", "50", "--json")
+    done = run("search", "--all", words, "--mode", "keyword", "--top-k", "50", "--json")
     assert len(done.json) > 1, "the key lies in several chunks"
     assert not [line for line in key[1:-1] if line in done.out]
     assert "masked that look like secrets" in done.err

@@ -44,7 +44,7 @@ def test_an_unknown_option_is_wrong_usage(run, command):
 
 
 def test_an_error_for_a_person_is_one_line(run):
-    done = run("search", "cart")
+    done = run("search", "--all", "cart")
     assert done.out == ""
     assert re.fullmatch(r"memory-sidecar: .+ — .+\n", done.err)
 
@@ -54,14 +54,14 @@ def test_an_error_for_a_person_is_one_line(run):
     [
         ("frobnicate",),
         ("search",),
-        ("search", "x", "--top-k", "0"),
-        ("search", "x", "--top-k", "many"),
-        ("search", "x", "--mode", "psychic"),
-        ("search", "x", "--language", "klingon"),
-        ("search", "x", "--max-tokens", "0"),
-        ("search", ""),
-        ("search", " \n"),
-        ("search", "x\udcff"),
+        ("search", "--all", "x", "--top-k", "0"),
+        ("search", "--all", "x", "--top-k", "many"),
+        ("search", "--all", "x", "--mode", "psychic"),
+        ("search", "--all", "x", "--language", "klingon"),
+        ("search", "--all", "x", "--max-tokens", "0"),
+        ("search", "--all", ""),
+        ("search", "--all", " \n"),
+        ("search", "--all", "x\udcff"),
         ("index", "x", "--wait", "forever"),
         ("index", "--exclude", "*.txt"),
         ("reindex",),
@@ -75,7 +75,7 @@ def test_wrong_usage_is_status_2(run, arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("status",), ("index",), ("search", "x"), ("reindex", "--all")]
+    "arguments", [("status",), ("index",), ("search", "--all", "x"), ("reindex", "--all")]
 )
 def test_nothing_indexed_is_status_3(run, arguments):
     done = run(*arguments, "--json")
@@ -99,7 +99,7 @@ def test_an_unknown_name_is_status_3(run, indexed, arguments):
         ("source", "list"),
         ("model", "list"),
         ("doctor",),
-        ("search", "cart"),
+        ("search", "--all", "cart"),
         ("index",),
         ("reindex", "--all"),
     ],
@@ -134,30 +134,32 @@ def test_times_are_utc(run, indexed):
     ids=str,
 )
 def test_text_is_utf8_whatever_the_locale(sidecar, indexed, environ):
-    done = sidecar("search", "検索", "--mode", "keyword", "--json", **environ)
+    done = sidecar("search", "--all", "検索", "--mode", "keyword", "--json", **environ)
     assert done.status == 0
     assert done.json[0]["filename"] == "日本語.py"
     assert "索引" in done.out
 
 
 def test_a_text_may_come_from_standard_input(run, indexed):
-    asked = run("search", "-", "--json", stdin="検索".encode())
+    asked = run("search", "--all", "-", "--json", stdin="検索".encode())
     assert asked.json[0]["filename"] == "日本語.py"
-    assert asked.out == run("search", "検索", "--json").out
+    assert asked.out == run("search", "--all", "検索", "--json").out
 
 
 def test_text_after_two_dashes_may_begin_with_one(run, indexed):
-    done = run("search", "--json", "--mode", "keyword", "--", "--port", "-x")
+    done = run("search", "--all", "--json", "--mode", "keyword", "--", "--port", "-x")
     assert done.json[0]["filename"] == "settings.toml"
 
 
 def test_options_after_two_dashes_are_text(run, indexed):
-    assert not run("search", "cart", "--mode", "keyword", "--", "--json").out.startswith("[")
+    assert not run("search", "--all", "cart", "--mode", "keyword", "--", "--json").out.startswith(
+        "["
+    )
 
 
 def test_results_go_to_whoever_reads_until_he_leaves(indexed, data_dir):
     program = Path(sys.executable).with_name("memory-sidecar")
-    search = f"{program} search price --data-dir {data_dir} | true; echo ${{PIPESTATUS[0]}}"
+    search = f"{program} search --all price --data-dir {data_dir} | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", search], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("0", "141")
     assert done.stderr == ""
@@ -167,7 +169,7 @@ def test_a_result_that_cannot_be_written_is_an_error(indexed, data_dir):
     program = Path(sys.executable).with_name("memory-sidecar")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [program, "search", "price", "--json", "--data-dir", data_dir],
+            [program, "search", "--all", "price", "--json", "--data-dir", data_dir],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 1

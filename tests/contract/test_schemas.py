@@ -62,7 +62,10 @@ class Recorder:
         self.printed: dict[str, list[Finished]] = {}
         self._run = partial(
             run_here,
-            environ={"XDG_CONFIG_HOME": str(cwd.parent / "config")},
+            environ={
+                "XDG_CONFIG_HOME": str(cwd.parent / "config"),
+                "XDG_DATA_HOME": str(cwd.parent / "share"),
+            },
             cwd=cwd,
             open_services=lambda **_: services,
             close_services=lambda _: None,
@@ -91,6 +94,8 @@ def printed(
     about_context(call, folder / "context")
     call("skills list")
     call("setup", "claude", "--dry-run")
+    call("version")
+    call("completion install", "bash")
     call("trust", folder)
     call("skills install", folder / "skills")
     call("stop", "--data-dir", data)
@@ -102,13 +107,28 @@ def about_code(call: Recorder, project: Path) -> None:
     call("index", project)
     call("reindex", "--all")
     call("reindex", "--source", "project")
-    call("search", "total price", "--explain")
-    call("search", "xyzzyplugh", "--mode", "keyword")
+    call("search", "--all", "total price", "--explain")
+    call("search", "--all", "xyzzyplugh", "--mode", "keyword")
     call("grep", "def $F($$$ARGS): $$$")
     call("status", "--skipped", "--failed")
     call("source add", project / "docs")
     call("source list")
     call("source remove", "docs")
+    for path in ("shop/cart.py", "logo.png", ".git", "shop", "nowhere", "/"):
+        call("why", path)
+    (project / ".sidecarignore").write_text("web/\n")
+    call("why", "web/retry.ts")
+    here = project.parent / "moved"
+    shutil.copytree(project, here)
+    call("source move", "project", here)
+    call("source move", here, project)
+    shutil.rmtree(here)
+    call("source prune", "--yes")
+    gone = project.parent / "gone"
+    gone.mkdir()
+    call("source add", gone)
+    gone.rmdir()
+    call("source prune", "--yes")
     call("embed", "a text")
     call("doctor")
     for command in ("list", "fetch", "verify"):
@@ -184,7 +204,7 @@ def test_every_command_says_what_it_prints():
 
 
 def test_an_error_is_what_its_schema_says(run):
-    done = run("search", "--json")
+    done = run("search", "--all", "--json")
     Draft202012Validator(forbidding_more(all_schemas()["error"])).validate(json.loads(done.err))
 
 

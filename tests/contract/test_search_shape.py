@@ -25,25 +25,25 @@ def test_hits_have_what_the_host_reads(sidecar, indexed, data_dir):
 
 
 def test_location_opens_the_lines_of_the_code(run, indexed):
-    for hit in run("search", "total price", "--json").json:
+    for hit in run("search", "--all", "total price", "--json").json:
         start, end = map(int, hit["location"].split("-"))
         lines = (indexed / hit["filename"]).read_text("utf-8").split("\n")
         assert "\n".join(lines[start - 1 : end]) == hit["code"]
 
 
 def test_the_same_question_gives_the_same_bytes(run, indexed):
-    first = run("search", "retry with backoff", "--json", "--explain")
-    assert run("search", "retry with backoff", "--json", "--explain").out == first.out
+    first = run("search", "--all", "retry with backoff", "--json", "--explain")
+    assert run("search", "--all", "retry with backoff", "--json", "--explain").out == first.out
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 def test_every_mode_answers(run, indexed, mode):
-    hits = run("search", "total price of the items", "--mode", mode, "--json").json
+    hits = run("search", "--all", "total price of the items", "--mode", mode, "--json").json
     assert hits[0]["filename"] in ("shop/cart.py", "shop/Order.cs")
 
 
 def test_explanation_has_both_arms(run, indexed):
-    best, *_ = run("search", "total_price", "--json", "--explain").json
+    best, *_ = run("search", "--all", "total_price", "--json", "--explain").json
     why = best["explain"]
     assert -1 <= why["cosine"] <= 1
     assert 0 < why["keyword"] < 1
@@ -51,29 +51,29 @@ def test_explanation_has_both_arms(run, indexed):
 
 
 def test_explanation_says_how_fresh_the_source_is(run, indexed):
-    (hit, *_) = run("search", "total_price", "--json", "--explain").json
+    (hit, *_) = run("search", "--all", "total_price", "--json", "--explain").json
     (source,) = run("status", "--json").json["sources"]
     assert hit["freshness"] == {
         "is_current": None,  # nobody watches
         "scanned_at": source["scanned_at"],
         "vectors_pending": 0,
     }
-    assert "freshness" not in run("search", "total_price", "--json").json[0]
+    assert "freshness" not in run("search", "--all", "total_price", "--json").json[0]
 
 
 def test_a_budget_holds_for_all_code_together(run, indexed):
-    hits = run("search", "price", "--max-tokens", "60", "--json").json
+    hits = run("search", "--all", "price", "--max-tokens", "60", "--json").json
     assert hits
     assert sum(len(hit["code"]) for hit in hits) <= 240
 
 
 def test_no_hits_is_an_empty_list(run, indexed):
-    done = run("search", "xyzzyplugh", "--mode", "keyword", "--json")
+    done = run("search", "--all", "xyzzyplugh", "--mode", "keyword", "--json")
     assert (done.status, done.json) == (0, [])
 
 
 def test_no_index_is_an_error_with_a_hint(run, data_dir):
-    done = run("search", "anything", "--json")
+    done = run("search", "--all", "anything", "--json")
     assert done.status == 3
     assert done.error["code"] == "no_index"
     assert "memory-sidecar index" in done.error["hint"]
@@ -98,12 +98,20 @@ def test_the_working_directory_chooses_the_source(run, indexed, tmp_path):
 
     assert sources_from(indexed / "web") == {"project"}
     assert sources_from(other) == {"other"}
-    assert sources_from(tmp_path) == {"project", "other"}
+    assert sources_from(tmp_path, "--all") == {"project", "other"}
+    assert sources_from(indexed / "web", "--all") == {"project", "other"}
     assert sources_from(tmp_path, "--source", "other") == {"other"}
+
+
+def test_outside_of_every_source_nothing_is_guessed(run, indexed):
+    done = run("search", "total_price", "--json")
+    assert (done.status, done.error["code"], done.out) == (3, "no_index", "")
+    assert "`memory-sidecar index .`" in done.error["hint"]
+    assert "--all" in done.error["hint"]
 
 
 def test_unknown_properties_can_be_ignored_and_none_is_missing(run, indexed):
     """What a deserializer without defaults would trip over."""
-    for hit in run("search", "setup", "--json").json:
+    for hit in run("search", "--all", "setup", "--json").json:
         assert all(hit[name] is not None for name in hit)
         assert json.dumps(hit["score"]) not in ("NaN", "Infinity")

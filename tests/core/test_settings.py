@@ -115,7 +115,7 @@ def test_one_sources_settings_are_no_other_ones(run, tmp_path):
         (tmp_path / name / "notes.md").write_text("The total is in cents.\n")
         (tmp_path / name / "memory-sidecar.toml").write_text(text)
     assert run("index", "tiny", "bare", "shop").status == 0
-    hits = run("search", "total", "--mode", "keyword", "--json").json
+    hits = run("search", "--all", "total", "--mode", "keyword", "--json").json
     assert {(hit["source"], hit["filename"]) for hit in hits} == {
         ("shop", "cart.py"),
         ("shop", "notes.md"),

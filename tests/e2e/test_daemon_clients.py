@@ -37,11 +37,11 @@ def indexed(home: Home) -> Home:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["search", "total", "--mode", "keyword"],
-        ["search", "total", "--mode", "keyword", "--json"],
-        ["search", "total", "--language", "klingon"],
-        ["search", "--top-k", "none", "total"],
-        ["search", "--help"],
+        ["search", "--all", "total", "--mode", "keyword"],
+        ["search", "--all", "total", "--mode", "keyword", "--json"],
+        ["search", "--all", "total", "--language", "klingon"],
+        ["search", "--all", "--top-k", "none", "total"],
+        ["search", "--all", "--help"],
         ["source", "remove", "nothing", "--json"],
         ["nonsense"],
         ["--help"],
@@ -58,13 +58,13 @@ def test_output_and_status_are_those_of_a_command_of_ones_own(
 
 
 def test_standard_input_is_read_when_asked_for(indexed: Home) -> None:
-    done = indexed.call("search", "-", "--mode", "keyword", "--json", stdin="total\n")
+    done = indexed.call("search", "--all", "-", "--mode", "keyword", "--json", stdin="total\n")
     assert [hit["filename"] for hit in json.loads(done.stdout)] == ["cart.py"]
 
 
 def test_standard_input_that_is_not_utf8_is_named(indexed: Home) -> None:
     done = subprocess.run(
-        [str(PROGRAM), "search", "-"],
+        [str(PROGRAM), "search", "--all", "-"],
         env=indexed.environ,
         input=b"caf\xe9",
         capture_output=True,
@@ -97,7 +97,7 @@ def test_output_of_more_than_a_megabyte_arrives_whole(home: Home) -> None:
 
 
 def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
-    client = indexed.start("search", "-", "--mode", "keyword", stdin=subprocess.PIPE)
+    client = indexed.start("search", "--all", "-", "--mode", "keyword", stdin=subprocess.PIPE)
     assert client.stdin is not None
     assert client.stdout is not None
     assert client.stderr is not None
@@ -110,7 +110,7 @@ def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
 
 
 def test_interrupt_cancels_and_is_130(indexed: Home) -> None:
-    client = indexed.start("search", "-", stdin=subprocess.PIPE)
+    client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     client.send_signal(signal.SIGINT)
     client.wait(timeout=60)
@@ -120,7 +120,7 @@ def test_interrupt_cancels_and_is_130(indexed: Home) -> None:
 
 
 def test_killed_client_frees_its_request(indexed: Home) -> None:
-    client = indexed.start("search", "-", stdin=subprocess.PIPE)
+    client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     client.kill()
     client.communicate()
@@ -131,7 +131,7 @@ def test_terminal_gets_its_width_and_colours(indexed: Home) -> None:
     controller, terminal = pty.openpty()
     environ = {**indexed.environ, "COLUMNS": "60", "TERM": "xterm"}
     client = subprocess.Popen(
-        [str(PROGRAM), "search", "--help"], env=environ, stdin=terminal, stdout=terminal
+        [str(PROGRAM), "search", "--all", "--help"], env=environ, stdin=terminal, stdout=terminal
     )
     client.wait(timeout=60)
     os.close(terminal)
@@ -149,7 +149,7 @@ def test_many_clients_at_once_all_get_their_answer(indexed: Home) -> None:
             for _ in range(2)
         ]
 
-    arguments = ("search", "total", "--mode", "keyword", "--json")
+    arguments = ("search", "--all", "total", "--mode", "keyword", "--json")
     with ThreadPoolExecutor(50) as pool:
         assert list(pool.map(ask, range(50))) == [[["cart.py"]] * 2] * 50
 
@@ -160,7 +160,7 @@ def test_two_clients_that_index_at_once_both_succeed(home: Home) -> None:
     for client in clients:
         out, _ = client.communicate(timeout=60)
         assert (client.returncode, json.loads(out)["files_failed"]) == (0, [])
-    found = home.call("search", "total", "--mode", "keyword", "--json")
+    found = home.call("search", "--all", "total", "--mode", "keyword", "--json")
     assert sorted(hit["source"] for hit in json.loads(found.stdout)) == ["one", "two"]
 
 
@@ -173,10 +173,10 @@ def test_silent_clients_block_nobody_and_are_dropped(indexed: Home) -> None:
 
 
 def test_clients_that_wait_for_input_block_nobody(indexed: Home) -> None:
-    waiting = [indexed.start("search", "-", stdin=subprocess.PIPE) for _ in range(12)]
+    waiting = [indexed.start("search", "--all", "-", stdin=subprocess.PIPE) for _ in range(12)]
     indexed.wait_for_requests(12)
     assert indexed.sources() == ["shop"]
-    done = indexed.call("search", "total", "--mode", "keyword", "--json")
+    done = indexed.call("search", "--all", "total", "--mode", "keyword", "--json")
     assert len(json.loads(done.stdout)) == 1
     for client in waiting:
         client.kill()
@@ -189,7 +189,7 @@ def test_calls_that_never_end_block_nobody(indexed: Home) -> None:
         assert client.stdout is not None
         assert client.stdout.readline()
     assert indexed.sources() == ["shop"]
-    done = indexed.call("search", "total", "--mode", "keyword", "--json")
+    done = indexed.call("search", "--all", "total", "--mode", "keyword", "--json")
     assert len(json.loads(done.stdout)) == 1
     for client in endless:
         client.kill()
@@ -198,7 +198,7 @@ def test_calls_that_never_end_block_nobody(indexed: Home) -> None:
 
 def test_threads_end_with_their_requests(indexed: Home) -> None:
     daemon = psutil.Process(indexed.pid)
-    waiting = [indexed.start("search", "-", stdin=subprocess.PIPE) for _ in range(12)]
+    waiting = [indexed.start("search", "--all", "-", stdin=subprocess.PIPE) for _ in range(12)]
     indexed.wait_for_requests(12)
     busy = daemon.num_threads()
     for client in waiting:
@@ -212,7 +212,7 @@ def test_threads_end_with_their_requests(indexed: Home) -> None:
 
 def test_input_without_end_ends_with_its_client(indexed: Home) -> None:
     with Path("/dev/zero").open("rb") as zeros:
-        client = indexed.start("search", "-", stdin=zeros)
+        client = indexed.start("search", "--all", "-", stdin=zeros)
         indexed.wait_for_requests(1)
         client.kill()
         client.communicate()
@@ -221,7 +221,7 @@ def test_input_without_end_ends_with_its_client(indexed: Home) -> None:
 
 
 def test_interrupt_that_is_not_heeded_says_what_goes_on(indexed: Home) -> None:
-    client = indexed.start("search", "-", stdin=subprocess.PIPE)
+    client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     os.kill(indexed.pid, signal.SIGSTOP)
     client.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.home import TIMEOUT_S, Home
 
-FOUND = ("search", "total", "--mode", "keyword", "--json")
+FOUND = ("search", "--all", "total", "--mode", "keyword", "--json")
 
 
 @pytest.fixture

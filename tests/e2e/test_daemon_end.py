@@ -76,7 +76,9 @@ def test_daemon_leaves_behind_what_does_not_end(home: Home) -> None:
 def test_being_asked_twice_does_not_hurry_it(home: Home) -> None:
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
-    running = home.start("search", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE)
+    running = home.start(
+        "search", "--all", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE
+    )
     home.wait_for_requests(1)
     stopping = [home.start("stop", "--json") for _ in range(3)]
     while "asked to stop" not in home.log:

@@ -100,7 +100,9 @@ def test_signal_stops_it_in_order(home: Home, number: signal.Signals) -> None:
 def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home: Home) -> None:
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
-    running = home.start("search", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE)
+    running = home.start(
+        "search", "--all", "-", "--mode", "keyword", "--json", stdin=subprocess.PIPE
+    )
     home.wait_for_requests(1)
     stopping = home.start("stop")
     while "asked to stop" not in home.log:
@@ -164,7 +166,7 @@ def test_without_autostart_there_is_exit_5_and_a_hint(home: Home) -> None:
     assert not home.is_served
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["search", "-h"], ["--version"], []])
+@pytest.mark.parametrize("arguments", [["--help"], ["search", "--all", "-h"], ["--version"], []])
 def test_help_starts_no_daemon(home: Home, arguments: list[str]) -> None:
     home.call(*arguments)
     assert not home.is_served

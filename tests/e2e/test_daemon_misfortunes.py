@@ -48,7 +48,9 @@ def test_clock_that_jumps_back_costs_nothing(home: Home) -> None:
     assert home.call("stop").returncode == 0
     assert ahead.wait(timeout=60) == 0
     (root / "cart.py").write_text("def okapi():\n    return 1\n")
-    found = home.call("search", "okapi", "--mode", "keyword", "--wait-fresh", 60_000, "--json")
+    found = home.call(
+        "search", "--all", "okapi", "--mode", "keyword", "--wait-fresh", 60_000, "--json"
+    )
     assert [hit["filename"] for hit in json.loads(found.stdout)] == ["cart.py"]
     assert home.call("store", "Written now", *store).returncode == 0
     recent = json.loads(home.call("recent", "--agent", "a", "--json").stdout)
@@ -71,13 +73,13 @@ def test_call_that_killed_three_daemons_is_run_by_its_client(home: Home) -> None
     root = home.add_source()
     home.call("index", root, "--wait", "keyword")
     for _ in range(3):
-        suspect = home.start("search", "-", "--mode", "keyword", stdin=subprocess.PIPE)
+        suspect = home.start("search", "--all", "-", "--mode", "keyword", stdin=subprocess.PIPE)
         home.wait_for_requests(1)
         home.signal(signal.SIGKILL)
         _, err = suspect.communicate(timeout=60)
         assert (suspect.returncode, "try again" in err) == (5, True)
         assert home.sources() == ["shop"]
-    done = home.call("search", "-", "--mode", "keyword", stdin="total\n")
+    done = home.call("search", "--all", "-", "--mode", "keyword", stdin="total\n")
     assert (done.returncode, "cart.py" in done.stdout) == (0, True)
     assert "killed the daemon before, not run here: search - --mode keyword" in home.log
 
@@ -100,7 +102,7 @@ def test_clients_that_do_not_read_their_answer_block_nobody(home: Home) -> None:
     home.wait_for_requests(20)
     for _ in range(3):
         assert home.sources() == ["shop"]
-        found = home.call("search", "total", "--mode", "keyword", "--json")
+        found = home.call("search", "--all", "total", "--mode", "keyword", "--json")
         assert [hit["filename"] for hit in json.loads(found.stdout)] == ["cart.py"]
     for client in silent:
         client.close()

@@ -57,7 +57,7 @@ def test_interrupted_index_is_given_up_and_its_source_still_followed(home: Home)
     assert "Traceback" not in err
     (many / "last.py").write_text("def okapi():\n    return 1\n")
     found = home.call(
-        *("search", "okapi", "--mode", "keyword", "--wait-fresh", 60_000, "--json"),
+        *("search", "--all", "okapi", "--mode", "keyword", "--wait-fresh", 60_000, "--json"),
         *("--source", "shop"),
     )
     assert [hit["filename"] for hit in json.loads(found.stdout)] == ["many/last.py"]

@@ -25,7 +25,7 @@ def set_version(db: Path, version: int) -> None:
     connection.close()
 
 
-COMMANDS = [("index",), ("search", "total_price"), ("status",), ("reindex", "--all")]
+COMMANDS = [("index",), ("search", "--all", "total_price"), ("status",), ("reindex", "--all")]
 
 
 @pytest.fixture(params=COMMANDS, ids=" ".join)
@@ -34,9 +34,9 @@ def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return arguments
 
 
-@pytest.mark.parametrize("answer", [("index",), ("search", "total_price")], ids=" ".join)
+@pytest.mark.parametrize("answer", [("index",), ("search", "--all", "total_price")], ids=" ".join)
 def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
-    before = run("search", "total_price", "--json").out
+    before = run("search", "--all", "total_price", "--json").out
     set_version(db, CodeStore.SCHEMA.version + 1000)
     with db.open("r+b") as file:  # older than the first: only the header tells
         file.seek(60)
@@ -44,7 +44,7 @@ def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     done = run(*answer, "--json")
     assert done.status == 0
     assert "older version: making it again" in done.err
-    assert run("search", "total_price", "--json").out == before
+    assert run("search", "--all", "total_price", "--json").out == before
     assert db.with_name("codebase.sqlite.old").is_file()
 
 
@@ -87,42 +87,42 @@ def test_our_own_vector_cache_is_no_database_of_code(run, project, known_vectors
 
 @pytest.mark.parametrize(
     ("left", "answer"),
-    [(0.9, ("index",)), (0.5, ("search", "total_price")), (0.05, ("reindex", "--all"))],
+    [(0.9, ("index",)), (0.5, ("search", "--all", "total_price")), (0.05, ("reindex", "--all"))],
 )
 def test_a_truncated_database_is_made_again(run, db, left, answer):
-    before = run("search", "total_price", "--json").out
+    before = run("search", "--all", "total_price", "--json").out
     size = db.stat().st_size
     with db.open("r+b") as file:
         file.truncate(max(int(size * left), 100))
     done = run(*answer, "--json")
     assert (done.status, json.loads(done.out) != []) == (0, True)
-    assert run("search", "total_price", "--json").out == before
+    assert run("search", "--all", "total_price", "--json").out == before
     assert run("doctor", "--json").status == 0
 
 
 def test_damage_in_the_middle_is_made_again(run, db):
-    before = run("search", "total_price", "--json").out
+    before = run("search", "--all", "total_price", "--json").out
     content = bytearray(db.read_bytes())
     content[4096 : len(content) - 4096] = b"\xaa" * (len(content) - 8192)
     db.write_bytes(content)
     done = run("doctor", "--fix", "--json")
     assert done.status == 0
-    assert run("search", "total_price", "--json").out == before
+    assert run("search", "--all", "total_price", "--json").out == before
 
 
 def test_an_empty_file_is_made_a_database(run, db):
-    before = run("search", "total_price", "--json").out
+    before = run("search", "--all", "total_price", "--json").out
     db.write_bytes(b"")
-    assert run("search", "total_price", "--json").out == before
+    assert run("search", "--all", "total_price", "--json").out == before
 
 
-MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "total_price"), ("index",)]
+MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "--all", "total_price"), ("index",)]
 
 
 @pytest.mark.parametrize("mends", MENDS, ids=" ".join)
 @pytest.mark.parametrize("damage", ["first bytes", "emptied"])
 def test_what_was_ours_is_set_aside_with_its_log_and_made_again(run, db, damage, mends):
-    before = run("search", "total_price", "--json").out
+    before = run("search", "--all", "total_price", "--json").out
     log = db.with_name("codebase.sqlite-wal")
     log.write_bytes(b"what was not in the file yet")
     if damage == "emptied":
@@ -132,7 +132,7 @@ def test_what_was_ours_is_set_aside_with_its_log_and_made_again(run, db, damage,
             file.write(b"\xff" * 16)
     done = run(*mends, "--json")
     assert done.status == 0
-    assert run("search", "total_price", "--json").out == before
+    assert run("search", "--all", "total_price", "--json").out == before
     assert run("doctor", "--json").status == 0
     if damage != "emptied":
         assert "making it again" in done.err
@@ -148,7 +148,7 @@ def test_what_becomes_of_an_open_database_is_noticed(
     serve, project, known_vectors, data_dir, damage, mends
 ):
     assert serve("index", project).status == 0
-    before = serve("search", "total_price", "--json").out
+    before = serve("search", "--all", "total_price", "--json").out
     db = data_dir / "codebase.sqlite"
     if damage == "deleted":
         db.unlink()
@@ -158,7 +158,7 @@ def test_what_becomes_of_an_open_database_is_noticed(
         with db.open("r+b") as file:
             file.write(b"\xff" * 16)
     assert serve(*mends, "--json").status == 0
-    assert serve("search", "total_price", "--json").out == before
+    assert serve("search", "--all", "total_price", "--json").out == before
     assert serve("doctor", "--json").status == 0
 
 
@@ -195,14 +195,14 @@ def test_a_broken_registry_is_named(run, db, command):
 
 
 def test_a_broken_state_folder_is_made_again(run, db, project):
-    before = run("search", "total_price", "--json").out
+    before = run("search", "--all", "total_price", "--json").out
     for path in (db.parent / "state" / "codebase" / "project" / "cocoindex").rglob("*.mdb"):
         path.write_bytes(b"no such thing")
     (project / "new.py").write_text("def brand_new(): pass\n")
     assert run("index", "--json").status == 0
-    assert run("search", "brand_new", "--json").json[0]["filename"] == "new.py"
+    assert run("search", "--all", "brand_new", "--json").json[0]["filename"] == "new.py"
     assert (
-        run("search", "total_price", "--top-k", "1", "--json").json[0]["filename"]
+        run("search", "--all", "total_price", "--top-k", "1", "--json").json[0]["filename"]
         == (json.loads(before)[0]["filename"])
     )
 

@@ -144,7 +144,7 @@ def locked_index(run, project, known_vectors, data_dir) -> Iterator[Path]:
         os.seteuid(os.getuid())
         for path in everything:
             path.chmod(0o755 if path.is_dir() else 0o644)
-        found = run("search", "total_price", "--data-dir", data, "--json").json
+        found = run("search", "--all", "total_price", "--data-dir", data, "--json").json
         assert found[0]["filename"] == "shop/cart.py"
 
 

@@ -95,7 +95,7 @@ def test_an_empty_folder_is_a_source_without_files(run, tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("index", tmp_path / "empty", "--json")
     assert (done.status, done.json["files_total"], done.json["chunks_total"]) == (0, 0, 0)
-    found = run("search", "anything", "--json")
+    found = run("search", "--all", "anything", "--json")
     assert (found.status, found.json) == (0, [])
 
 
@@ -112,7 +112,7 @@ def test_garbage_is_skipped_file_by_file(run, tmp_path):
     reasons = skipped(report)
     assert set(reasons.values()) <= {"binary", "not text", "empty"}
     assert len(reasons) > 4_900  # a byte or two may be a text
-    hits = run("search", "needle", "--mode", "keyword", "--json").json
+    hits = run("search", "--all", "needle", "--mode", "keyword", "--json").json
     assert hits[0]["filename"] == "real.py"
     assert run("index", root, "--wait", "keyword", "--json").json["files_processed"] == 0
 
@@ -143,7 +143,7 @@ def test_any_name_is_found_or_skipped_with_its_reason(run, tmp_path):
     os.close(os.open(os.fsencode(root) + b"/bad\xff.py", os.O_CREAT | os.O_WRONLY))
     report = run("index", root, "--wait", "keyword", "--json").json
     assert skipped(report) == {r"bad\xff.py": "name is not UTF-8"}
-    hits = run("search", "lonely", "--mode", "keyword", "--json").json
+    hits = run("search", "--all", "lonely", "--mode", "keyword", "--json").json
     found = {hit["filename"] for hit in hits}
     assert found == {"new\nline.py", "tab\t'\"quote.py", "-x.py", "ünï コード.py"}
     shown = run("status", "--skipped")

@@ -39,7 +39,7 @@ QUERIES = [
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 def test_no_query_is_syntax(serve, indexed, mode):
     for query in QUERIES:
-        done = serve("search", "--mode", mode, "--json", "-", stdin=query.encode())
+        done = serve("search", "--all", "--mode", mode, "--json", "-", stdin=query.encode())
         assert (done.status, done.err) == (0, ""), query
         assert isinstance(done.json, list)
 
@@ -52,7 +52,7 @@ def test_syntax_around_a_word_does_not_hide_it(serve, indexed):
         "^total_price",
         "total_price AND",
     ):
-        done = serve("search", "--mode", "keyword", "--json", "-", stdin=query.encode())
+        done = serve("search", "--all", "--mode", "keyword", "--json", "-", stdin=query.encode())
         assert any("total_price" in hit["code"] for hit in done.json[:2]), query
 
 
@@ -70,18 +70,18 @@ def test_syntax_around_a_word_does_not_hide_it(serve, indexed):
 )
 @pytest.mark.timeout(20)
 def test_a_megabyte_is_answered(serve, indexed, query):
-    done = serve("search", "--json", "-", stdin=query)
+    done = serve("search", "--all", "--json", "-", stdin=query)
     assert done.status == 0
     assert any("total_price" in hit["code"] for hit in done.json)
 
 
 @pytest.mark.parametrize("query", ["", " ", "\n\t\n", "\u3000"])
 def test_an_empty_query_is_wrong_usage(serve, indexed, query):
-    done = serve("search", "--json", "-", stdin=query.encode())
+    done = serve("search", "--all", "--json", "-", stdin=query.encode())
     assert (done.status, done.error["code"]) == (2, "usage")
 
 
 @pytest.mark.parametrize("glob", ["[", "**/**/**", "\\", "a/b/[!", "{", "", " ", "/", "#"])
 def test_a_strange_glob_is_a_glob_or_wrong_usage(serve, indexed, glob):
-    done = serve("search", "cart", "--path", glob, "--json")
+    done = serve("search", "--all", "cart", "--path", glob, "--json")
     assert done.status in (0, 2)

@@ -35,8 +35,8 @@ A = ("--agent", AGENT)
 # Each command, in an order that gives the later ones something to work on.
 CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("index", (".", "--wait", "keyword"), ""),
-    ("search", ("total",), ""),
-    ("search", ("zanzibar ledger snarks", "--mode", "keyword"), ""),
+    ("search", ("--all", "total"), ""),
+    ("search", ("--all", "zanzibar ledger snarks", "--mode", "keyword"), ""),
     ("grep", ("sum($X)", "."), ""),
     ("embed", ("a text",), ""),
     ("store", ("Prices are in cents", "--category", "pitfall", *A), ""),

@@ -1,0 +1,110 @@
+"""`memory-sidecar completion`: has a shell complete commands and options.
+
+A shell asks by calling the program with a variable set; the client answers that in its own process
+(see `client`), without a daemon, a database or a model.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+from click.shell_completion import get_completion_class, shell_complete
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.options import Group, with_call, with_help
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import named_errors
+
+PROGRAM = "memory-sidecar"
+VARIABLE = "_MEMORY_SIDECAR_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+_shell = click.argument("shell", type=click.Choice(SHELLS), required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Where a shell finds what completes commands."""
+
+    shell: str
+    path: Annotated[str, about("of the script that was written")]
+
+
+@click.group(cls=Group)
+@with_help
+def completion() -> None:
+    """Have a shell complete commands and options with Tab."""
+
+
+@completion.command()
+@_shell
+@with_call
+def install(call: Call, shell: str | None) -> Installed:
+    """Write the script where the SHELL looks for it; yours where none is named."""
+    shell = shell or _own_shell(call)
+    path = _place(call, shell)
+    with named_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(Tree(path.parent), path.name, _script(shell).encode())
+    return call.show(Installed(shell, str(path)), _print_installed)
+
+
+@completion.command()
+@_shell
+@with_call
+def show(call: Call, shell: str | None) -> None:
+    """Print the script for SHELL, to be put where you like."""
+    call.stdout.write(_script(shell or _own_shell(call)))
+
+
+def complete(instruction: str) -> int:
+    """Answer a shell that asks, as click's own scripts do; returns the exit status."""
+    from memory_sidecar.cli.main import cli
+
+    return shell_complete(cli, {}, PROGRAM, VARIABLE, instruction)
+
+
+def _script(shell: str) -> str:
+    made = get_completion_class(shell)
+    assert made is not None
+    completing = made(click.Command(PROGRAM), {}, PROGRAM, VARIABLE)
+    # Not `source()`, which starts a bash to ask for its version.
+    return completing.source_template % completing.source_vars() + "\n"
+
+
+def _own_shell(call: Call) -> str:
+    name = Path(call.environ.get("SHELL", "")).name
+    if name not in SHELLS:
+        raise UsageError(
+            f"your shell is {name or 'not known'}, which cannot be completed in",
+            hint=f"name one: {', '.join(SHELLS)}",
+        )
+    return name
+
+
+def _place(call: Call, shell: str) -> Path:
+    home = Path(call.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
+
+    def xdg(variable: str, default: str) -> Path:
+        return Path(call.environ.get(variable) or home / default)
+
+    if shell == "bash":
+        return xdg("XDG_DATA_HOME", ".local/share") / "bash-completion" / "completions" / PROGRAM
+    if shell == "fish":
+        return xdg("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / f"{PROGRAM}.fish"
+    return home / ".zfunc" / f"_{PROGRAM}"
+
+
+def _print_installed(call: Call, installed: Installed) -> None:
+    call.print(f"wrote {installed.path}: new shells complete {PROGRAM} with Tab")
+    if installed.shell == "bash":
+        call.print(f"where bash-completion is not installed, ~/.bashrc needs: . {installed.path}")
+    elif installed.shell == "zsh":
+        folder = Path(installed.path).parent
+        call.print(f"~/.zshrc needs, before `compinit`: fpath+=({folder})")

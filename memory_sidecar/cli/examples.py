@@ -1,0 +1,138 @@
+"""Two examples for each command, which its help ends with. A test runs each through the parser."""
+
+from __future__ import annotations
+
+import click
+
+# By the words of the command; what follows the program's name.
+EXAMPLES: dict[str, tuple[str, str]] = {
+    "index": ("index .", "index ~/src/shop --exclude 'fixtures/**'"),
+    "search": (
+        'search "where are retries decided"',
+        "search parse_frontmatter --language python --path 'src/**' -n 3 --full",
+    ),
+    "grep": ("grep 'raise NotFound($$$)'", "grep 'retry($A, $B)' src --language python"),
+    "why": ("why src/generated.py", "why build/"),
+    "store": (
+        'store "Totals are cents, not euros" --category pitfall --tag area:cart',
+        "git log -1 | memory-sidecar store - --category outcome",
+    ),
+    "query": (
+        'query "circular dependency in payment"',
+        'query "how are totals rounded" --category pitfall --max-tokens 500',
+    ),
+    "list": ("list --category pitfall --after 30d", "list --tag area: --sort strength --desc"),
+    "recent": ("recent", "recent --limit 3 --agent architect"),
+    "get": ("get pitfall/totals-are-cents", "get EXP-042"),
+    "update": (
+        'update pitfall/totals-are-cents "Totals are cents everywhere"',
+        "update pitfall/totals-are-cents --tag area:tax --pin",
+    ),
+    "move": (
+        "move pitfall/totals-are-cents decisions/money",
+        "move decisions/money/totals-are-cents decisions --agent architect",
+    ),
+    "share": ("share pitfall/totals-are-cents", "share pitfall/totals-are-cents --move"),
+    "remove": ("remove pitfall/totals-are-cents", "remove pitfall/totals-are-cents --for-good"),
+    "prune": ("prune --dry-run", "prune --unused-for 90d --category outcome"),
+    "restore": ("restore", "restore pitfall/totals-are-cents"),
+    "category list": ("category list", "category list --agent architect"),
+    "category create": (
+        'category create decisions/storage "Where data lies, and why"',
+        "category create decisions",
+    ),
+    "category describe": (
+        'category describe pitfall "What went wrong, so that it does not again"',
+        'category describe pitfall "What went wrong" --agent architect',
+    ),
+    "category delete": ("category delete drafts", "category delete drafts --with-memories"),
+    "session save": ("session save session.json", "session save - --agent claude"),
+    "session show": ("session show 2026-03-01-a1b2", "session show 2026-03-01-a1b2 --json"),
+    "session delete": (
+        "session delete 2026-03-01-a1b2",
+        "session delete 2026-03-01-a1b2 --agent claude",
+    ),
+    "session prune": ("session prune --keep-days 365 --dry-run", "session prune --keep-count 500"),
+    "session import": (
+        "session import ~/.claude/projects/*/*.jsonl --agent claude",
+        "session import talk.jsonl",
+    ),
+    "session promote": (
+        "session promote 2026-03-01-a1b2 --dry-run",
+        "session promote 2026-03-01-a1b2 --shared",
+    ),
+    "session search": (
+        'session search "why did the token refresh fail"',
+        "session search '\"token refresh\" redis*' --after 30d",
+    ),
+    "session list": ("session list", "session list --after 7d --limit 5"),
+    "episodic-put": (
+        'episodic-put "Build 12 is green" --file journal.mv2',
+        'episodic-put "Build 12 is green" --file journal.mv2 --title CI --tag build:12',
+    ),
+    "episodic-search": (
+        'episodic-search "green builds" --file journal.mv2',
+        'episodic-search "green builds" --file journal.mv2 --top-k 3',
+    ),
+    "episodic-commit": (
+        "episodic-commit --file journal.mv2",
+        "episodic-commit --file journal.mv2 --json",
+    ),
+    "source add": ("source add ~/src/shop --name shop", "source add .cortex/memory --agent shared"),
+    "source list": ("source list", "source list --agent shared"),
+    "source remove": ("source remove shop", "source remove notes --agent architect"),
+    "source move": ("source move shop ~/src/shop-2", "source move ~/old/shop ~/src/shop"),
+    "source prune": ("source prune", "source prune --yes"),
+    "status": ("status", "status --failed"),
+    "reindex": ("reindex --source shop", "reindex --all"),
+    "trust": ("trust .", "trust --list"),
+    "context init": (
+        "context init ~/context --project flywheel",
+        "context init . --project flywheel",
+    ),
+    "context new": (
+        'context new experiment "Pool sizes from 8 to 64" --tag pool',
+        'context new knowledge "A pool of 32 is best" --evidence EXP-001',
+    ),
+    "context regen": ("context regen", "context regen --all"),
+    "context check": ("context check", "context check --fix"),
+    "context tasks": ("context tasks", "context tasks --archive"),
+    "context access": (
+        "context access knowledge/K-001.md",
+        "context access --commit knowledge/K-001.md",
+    ),
+    "context refs": ("context refs --cold", "context refs --hot"),
+    "doctor": ("doctor", "doctor --fix"),
+    "serve": ("serve", "serve --replace --log-level debug"),
+    "stop": ("stop", "stop --data-dir data/memory"),
+    "service install": ("service install", "service install --data-dir ~/memory"),
+    "service uninstall": ("service uninstall", "service uninstall --data-dir ~/memory"),
+    "service status": ("service status", "service status --data-dir ~/memory"),
+    "mcp": ("mcp --agent claude", "mcp --agent claude --tools code --read-only"),
+    "setup": ("setup --dry-run", "setup claude --undo"),
+    "skills list": ("skills list", "skills list --json"),
+    "skills install": ("skills install .claude/skills", "skills install ~/.claude/skills --force"),
+    "embed": ('embed "some text"', 'embed --query "a question"'),
+    "model list": ("model list", "model list --json"),
+    "model fetch": ("model fetch", "model fetch --json"),
+    "model verify": ("model verify", "model verify --json"),
+    "completion install": ("completion install", "completion install zsh"),
+    "completion show": (
+        "completion show fish",
+        'eval "$(memory-sidecar completion show bash)"',
+    ),
+    "help": ("help search", "help source add"),
+    "version": ("version", "version --json"),
+}
+PROGRAM = "memory-sidecar"
+
+
+def add_examples(command: click.Command, words: str) -> None:
+    """End the help of `command`, and of those below it, with their examples; `words` name it."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            add_examples(inner, f"{words} {name}")
+    elif found := EXAMPLES.get(words):
+        lines = (line if PROGRAM in line else f"{PROGRAM} {line}" for line in found)
+        # \b keeps click from filling the lines.
+        command.epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

@@ -1,0 +1,111 @@
+"""How hits of code read: where, what, and the few lines that show why.
+
+    shop/cart.py:12-30  Cart.total  0.83
+       14  def total(self):
+       15      return sum(item.price for item in self.items)
+
+On a terminal that has colours the path is a link, the code is coloured by its syntax, and the words
+that the question asked for stand out.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
+from memory_sidecar.cli.explain import explanation_line
+from memory_sidecar.cli.form import Styled, file_address, path_from, title
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.visible import visible
+
+DIM = {"dim": True}
+GUTTER = "{:>6}  "
+THEME = "ansi_dark"  # the terminal's own colours, so that any background does
+FOUND = "bold underline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What of the hits a caller wants to read."""
+
+    question: str
+    roots: Mapping[str, Path]  # of every source, by name
+    names_source: bool  # as several were searched
+    full: bool  # whole chunks
+    only_files: bool
+
+
+def hit_lines(call: Call, hits: Sequence[CodeHit], shown: Shown) -> list[str]:
+    """The lines that show `hits`, best first."""
+    if shown.only_files:
+        files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
+        return [call.line(*_path(call, source, name, shown)) for source, name in files]
+    stems = stems_of(shown.question)
+    lines: list[str] = []
+    for hit in hits:
+        lines.append(_heading(call, hit, shown))
+        if hit.explain:
+            lines.append(call.line(f"  {explanation_line(hit.explain)}"))
+        code = visible(hit.code).split("\n")
+        part = Excerpt(0, tuple(code)) if shown.full else excerpt(code, stems)
+        drawn = _coloured(call, hit.language, code, part, stems) if call.uses_colour else part.lines
+        for number, line in enumerate(drawn, hit.start_line + part.first):
+            lines.append(call.line(Styled(GUTTER.format(number), DIM)) + line.rstrip())
+        lines.append("")
+    return lines
+
+
+def _path(
+    call: Call, source: str, filename: str, shown: Shown, *, location: str = ""
+) -> list[str | Styled]:
+    """`filename` as it opens from where the call was made, behind its source's name if need be."""
+    named: list[str | Styled] = [Styled(f"{source}  ", DIM)] if shown.names_source else []
+    root = shown.roots.get(source)
+    if root is None:  # forgotten a moment ago
+        return [*named, title(f"{filename}{location}")]
+    path = root / filename
+    text = f"{path_from(path, call.cwd)}{location}"
+    return [*named, title(text, link=file_address(path))]
+
+
+def _heading(call: Call, hit: CodeHit, shown: Shown) -> str:
+    what = hit.scope or ", ".join(hit.symbols[:3]) or hit.signature
+    return call.line(
+        *_path(call, hit.source, hit.filename, shown, location=f":{hit.location}"),
+        *([f"  {what}"] if what else []),
+        Styled(f"  {hit.score:.2f}", DIM),
+    )
+
+
+def _coloured(
+    call: Call, language: str, code: Sequence[str], part: Excerpt, stems: frozenset[str]
+) -> list[str]:
+    """The lines of `part`, one of `code`, for a terminal."""
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    out = io.StringIO()
+    width = max(call.columns - len(GUTTER.format(0)), 20) if call.is_terminal else None
+    console = Console(
+        file=out,
+        force_terminal=True,
+        color_system="standard",
+        width=width or 1000,
+        _environ={},
+    )
+    # The whole chunk tells what its lines are: a docstring, a comment of several lines.
+    drawn = Syntax("", language, theme=THEME).highlight("\n".join(code)).split("\n")
+    for number, line in enumerate(part.lines, part.first):
+        text = drawn[number] if number < len(drawn) and drawn[number].plain == line else None
+        if text is None:  # a lexer that does not give back what it was given
+            text = console.render_str(line, markup=False, highlight=False, emoji=False)
+        for start, end in spans(line, stems):
+            text.stylize(FOUND, start, end)
+        if width:
+            text.truncate(width, overflow="ellipsis")
+        console.print(text, soft_wrap=True, highlight=False)
+    return out.getvalue().split("\n")[:-1]

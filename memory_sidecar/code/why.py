@@ -1,0 +1,109 @@
+"""Why a path is indexed or not: what the last scan noted of it, and what a walk says today."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from shlex import quote
+
+from memory_sidecar.code.lookup import count_at_path
+from memory_sidecar.code.results import Why
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core import reasons
+from memory_sidecar.core.model import FileStatus
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, Rule, rule_for
+from memory_sidecar.disk.walk import Scan
+from memory_sidecar.index.derived import ManifestEntry
+
+
+def why_outside(path: Path) -> Why:
+    """Of an absolute `path` that no source contains."""
+    absolute = path.as_posix()
+    if not os.path.lexists(path):
+        return Why(absolute, "absent", "there is no such file or folder", "mind the name")
+    folder = path if path.is_dir() else path.parent
+    hint = f"`memory-sidecar index {quote(str(folder))}` indexes it"
+    return Why(absolute, "outside", "no source contains it", hint)
+
+
+def why_inside(
+    path: Path,
+    source: Source,
+    *,
+    store: CodeStore,
+    scan: Callable[[Collection[str]], Scan],
+    home: Path,
+) -> Why:
+    """Of an absolute `path`, its folder without links, in `source`.
+
+    `scan` walks at and below paths of the source; `home` is whose global rules of git count.
+    """
+    absolute, name = path.as_posix(), source.name
+    inside = path.relative_to(source.root).as_posix()
+    inside = "" if inside == "." else inside
+    known = store.manifest(name, under=[inside])
+    if not os.path.lexists(path):
+        if not known:
+            reason = "there is no such file or folder, and none is known"
+            return Why(absolute, "absent", reason, "mind the name", name)
+        return _why_known(path, name, inside, known, store)
+    is_folder = path.is_dir() and not path.is_symlink()
+    seen = scan([inside])
+    files = {file.path: file for file in seen.files}
+    if inside not in files and inside not in seen.folders:
+        rule = rule_for(
+            source.root, inside, is_folder=is_folder, excludes=source.excludes, home=home
+        )
+        reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
+        return Why(absolute, "ignored", reason, _how_to_include(rule), name, rule=rule)
+    if is_folder or inside in known:
+        return _why_known(path, name, inside, known, store)
+    if reason := files[inside].skip_reason:
+        return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
+    hint = f"`memory-sidecar index {quote(str(source.root))}` looks at once"
+    return Why(absolute, "waiting", "not looked at yet", hint, name)
+
+
+def _why_known(
+    path: Path, source: str, inside: str, known: Mapping[str, ManifestEntry], store: CodeStore
+) -> Why:
+    absolute = path.as_posix()
+    entry = known.get(inside)
+    if entry is None:
+        counted = Counter(each.status for each in known.values())
+        told = ", ".join(f"{counted[status]:,} {status.value}" for status in FileStatus)
+        hint = "`memory-sidecar status --skipped --failed` lists those that are not"
+        return Why(absolute, "folder", f"a folder; of its files {told}", hint, source)
+    if entry.status is FileStatus.SKIPPED:
+        root = Path(absolute.removesuffix(inside))
+        return Why(absolute, "skipped", entry.reason, _hint_of(entry.reason, root, inside), source)
+    if entry.status is FileStatus.FAILED:
+        hint = "mend that; it is tried again by itself"
+        return Why(absolute, "failed", entry.reason, hint, source)
+    with store.reading() as connection:
+        counts = count_at_path(connection, source, inside)
+    return Why(absolute, "indexed", "", "", source, counts.rows, counts.rows - counts.pending)
+
+
+def _how_to_include(rule: Rule | None) -> str:
+    if rule is None:
+        return "`git check-ignore -v PATH` tells which"
+    if rule.file == BUILT_IN:
+        return (
+            f"a line `!{rule.pattern}` in the .sidecarignore at the top of the source includes it"
+        )
+    if rule.file == EXCLUDE:
+        return "`memory-sidecar source remove` the source and add it without that"
+    return f"take that line out, or add `!/{rule.path}` to the .sidecarignore of the source"
+
+
+def _hint_of(reason: str, root: Path, path: str) -> str:
+    if reason == reasons.SECRETS:
+        index = f"memory-sidecar index {quote(str(root))} --exclude {quote('!/' + path)}"
+        return f"`{index}` asks for it"
+    if reason.startswith("larger"):
+        return "the setting max_file_bytes allows more"
+    return ""

@@ -1,0 +1,121 @@
+"""A reader sees at once why a hit is one."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.code.excerpt import excerpt, spans, stems_of
+from memory_sidecar.cli.hits import Shown, hit_lines
+from memory_sidecar.code.results import CodeHit
+
+CODE = '''def send(message):
+    """Hand a message over."""
+    connection = connect()
+    log(message)
+
+    for attempt in range(3):
+        if retryWithBackoff(attempt):
+            break
+    connection.close()
+    return message
+'''.splitlines()
+
+
+def test_lines_around_what_was_asked_for_are_chosen():
+    part = excerpt(CODE, stems_of("where are retries decided"))
+    assert any("retryWithBackoff" in line for line in part.lines)
+    assert len(part.lines) <= 5
+    assert part.lines == tuple(CODE[part.first : part.first + len(part.lines)])
+
+
+def test_rare_words_outweigh_frequent_ones():
+    lines = ["message one", "message two", "", "", "", "", "unique thing"]
+    assert "unique thing" in excerpt(lines, stems_of("unique message")).lines
+
+
+def test_beginning_is_shown_where_no_word_occurs():
+    assert excerpt(["", "", *CODE], stems_of("xyzzy")).lines[0] == CODE[0]
+    assert excerpt([""], stems_of("xyzzy")).lines == ("",)
+
+
+def test_words_are_found_in_identifiers_and_in_other_forms():
+    line = "def retryWithBackoff(decides): pass"
+    found = [line[start:end] for start, end in spans(line, stems_of("retries decided"))]
+    assert found == ["retry", "decides"]
+
+
+def made(tmp_path: Path, **environ: str) -> Call:
+    return Call(
+        arguments=(), cwd=tmp_path / "shop" / "sub", environ=environ, stdin=io.BytesIO(),
+        stdout=io.StringIO(), stderr=io.StringIO(), is_terminal=True, shows_progress=True,
+        columns=60, rows=10,
+    )  # fmt: skip
+
+
+def hit(code: str, **properties: object) -> CodeHit:
+    known: dict[str, object] = {
+        "filename": "a b/cart.py",
+        "location": "3-9",
+        "language": "python",
+        "code": code,
+        "score": 0.5,
+        "source": "shop",
+        "start_line": 3,
+        "end_line": 9,
+        "symbols": ("total",),
+        "scope": "Cart.total",
+        "signature": "",
+    }
+    return CodeHit(**(known | properties))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Shown:
+    return Shown(
+        question="total price", roots={"shop": tmp_path / "shop"}, names_source=False,
+        full=False, only_files=False,
+    )  # fmt: skip
+
+
+def test_path_is_a_link_and_words_stand_out(tmp_path, shown):
+    heading, line, *_ = hit_lines(made(tmp_path), [hit("total = price * 2")], shown)
+    assert re.search(r"\x1b]8;;file://[^\x1b]*/shop/a%20b/cart\.py\x1b\\", heading)
+    assert "../a b/cart.py:3-9" in heading
+    assert "Cart.total" in heading
+    assert line.count("\x1b[1;4") == 2
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_nothing_steers_a_terminal_that_wants_plain_text(tmp_path, shown, environ):
+    lines = hit_lines(made(tmp_path, **environ), [hit("total = '\x1b[31m'")], shown)
+    assert not any("\x1b" in line for line in lines)
+    assert lines[1] == "     3  total = '\\x1b[31m'"
+
+
+def test_what_a_file_holds_never_steers_a_terminal(tmp_path, shown):
+    hostile = hit("total = '\x1b]0;owned\x07'", filename="a\x1b[2Jb.py")
+    text = "\n".join(hit_lines(made(tmp_path), [hostile], shown))
+    assert "\x1b[2J" not in text
+    assert "\x07" not in text
+    assert "\\x1b]0;owned" in re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+def test_a_line_wider_than_the_terminal_is_cut(tmp_path, shown):
+    line = hit_lines(made(tmp_path), [hit("total = " + "x" * 500)], shown)[1]
+    assert len(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 60
+
+
+@pytest.mark.parametrize("rows", [0, 4, 100])
+def test_only_what_overflows_a_terminal_is_paged(tmp_path, rows):
+    call, paged = made(tmp_path), list[str]()
+    call.rows, call.page = rows, paged.append
+    lines = ["a line"] * 5
+    call.print_paged(lines, uses_pager=True)
+    assert bool(paged) == (rows == 4)
+    call.print_paged(lines, uses_pager=False)
+    assert len(paged) <= 1

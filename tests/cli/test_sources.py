@@ -1,0 +1,92 @@
+"""What keeps the list of sources true: moving one, forgetting those that are gone, and `why`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import HashEmbedder
+
+
+@pytest.fixture
+def served(serve, project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(project.parent / "home"))
+    assert serve("index", project, "--wait", "keyword").status == 0
+    return serve
+
+
+def test_a_moved_source_keeps_what_is_indexed(make_codebase, project, tmp_path, notices):
+    codebase = make_codebase()
+    before = codebase.index([project], reporter=notices)
+    embedder = codebase.data.models.embedder
+    assert isinstance(embedder, HashEmbedder)
+    embedded = len(embedder.embedded)
+    there = Path(shutil.move(project, tmp_path / "there"))
+    (there / "new.py").write_text("def brand_new(): pass\n")
+    moved = codebase.move("project", there, reporter=notices)
+    assert (moved.name, moved.root) == ("project", there.as_posix())
+    assert moved.chunks == before.chunks_total + 1
+    assert len(embedder.embedded) == embedded + 1
+    assert codebase.index([], reporter=notices).files_processed == 0
+
+
+def test_a_source_may_be_moved_by_its_old_folder_and_not_onto_another(served, project, tmp_path):
+    there, other = tmp_path / "there", tmp_path / "other"
+    shutil.move(project, there)
+    other.mkdir()
+    assert served("source", "add", other).status == 0
+    refused = served("source", "move", project, other)
+    assert (refused.status, "`memory-sidecar source remove other`" in refused.err) == (2, True)
+    done = served("source", "move", project, there)
+    assert done.status == 0, done.err
+    assert served("search", "total_price", "--source", "project", "--json").json
+
+
+def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
+    kept = served("source", "prune", "--json")
+    assert (kept.status, kept.json) == (0, [])
+    shutil.rmtree(project)
+    asked = served("source", "prune")
+    assert (asked.status, "--yes" in asked.err) == (2, True)
+    assert [each["name"] for each in served("source", "list", "--json").json] == ["project"]
+    assert [each["name"] for each in served("source", "prune", "--yes", "--json").json] == [
+        "project"
+    ]
+    assert served("source", "list", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("path", "fate", "reason"),
+    [
+        ("shop/cart.py", "indexed", ""),
+        ("logo.png", "skipped", "binary"),
+        ("shop", "folder", "3 indexed"),
+        ("nowhere.py", "absent", "no such file"),
+        ("..", "outside", "no source"),
+        ("bin/tool.py", "ignored", "bin/ (built in)"),
+        ("game/player.gd", "ignored", "*.gd ("),
+        ("web/retry.ts", "ignored", "/.sidecarignore:2)"),
+        ("docs/late.md", "waiting", "not looked at"),
+    ],
+)
+def test_why(served, project, path, fate, reason):
+    (project / "bin").mkdir()
+    (project / "bin" / "tool.py").write_text("x = 1\n")
+    (project / "docs" / "late.md").write_text("# Late\n")
+    (project / "game" / ".gitignore").write_text("# scripts\n*.gd\n")
+    (project / ".sidecarignore").write_text("# all of it\nweb/\n")
+    told = served("why", project / path, "--json").json
+    assert told["fate"] == fate
+    assert reason in told["reason"]
+    if fate == "ignored" and told["rule"]["line"]:
+        assert Path(told["rule"]["file"]).is_relative_to(project)
+        assert told["rule"]["line"] == 2
+
+
+def test_what_git_ignores_is_explained_only_if_the_walk_ignores_it(served, project):
+    """A later rule takes the earlier one back: the walk decides."""
+    (project / ".gitignore").write_text("*.py\n!cart.py\n")
+    assert served("why", project / "shop" / "cart.py", "--json").json["fate"] == "indexed"
+    assert served("why", project / "shop" / "payment.py", "--json").json["fate"] == "ignored"
