@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.cli.explain import explanation_line
 from memory_sidecar.cli.form import Styled, file_address, path_from, title
+from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.visible import visible
 
