@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_ANSWERS_BYTES = 1 << 20
+DAY_S = 86_400
 _SIGNS = {b"+": True, b"-": False}
 
 
@@ -73,13 +74,15 @@ def answer(folder: str, trusted: bool | None, environ: Mapping[str, str]) -> Non
 def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
     """Whether the user trusts `folder` now: asked at a terminal, elsewhere told that they do not.
 
+    They are told once a day, as programs call a hundred times an hour from the same folder.
     Raises KeyboardInterrupt where they do not want to answer.
     """
     shown = "".join(letter if letter.isprintable() else "?" for letter in folder)
     what = "data/memory and memory-sidecar.toml"
     if not (os.isatty(0) and os.isatty(2)):
-        hint = f"`memory-sidecar trust {shown}` if it is your own"
-        _write(f"note: {shown} is not trusted, so its {what} are not used; {hint}\n")
+        if not _was_told_today(folder, environ):
+            hint = f"`memory-sidecar trust {shown}` if it is your own"
+            _write(f"note: {shown} is not trusted, so its {what} are not used; {hint}\n")
         return False
     _write(f"{shown} has its own {what}, which may name programs to run.\nTrust it? [y/N] ")
     said = os.read(0, 1024).decode("utf-8", "replace").strip().lower()
@@ -92,6 +95,29 @@ def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
     if not trusted:
         _write(f"It is not used. `memory-sidecar trust {shown}` changes that.\n")
     return trusted
+
+
+def _was_told_today(folder: str, environ: Mapping[str, str]) -> bool:
+    """Whether that was said today; from now on it was, unless that cannot be kept."""
+    import time
+
+    path = os.path.join(config_folder(environ), "told")
+    today = b"%d " % (time.time() // DAY_S)
+    line = today + os.fsencode(os.path.realpath(folder)).replace(b"\n", b"?")
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            told = file.read(MAX_ANSWERS_BYTES).split(b"\n")
+    except OSError:
+        told = []
+    told = [each for each in told if each.startswith(today)]
+    if line in told:
+        return True
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        _replace(path, b"\n".join([*told, line]))
+    except OSError:
+        pass
+    return False
 
 
 def _write(text: str) -> None:

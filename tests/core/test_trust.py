@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from memory_sidecar.core.locate import locate
-from memory_sidecar.core.trust import answer, answer_of, answers
+from memory_sidecar.core.trust import DAY_S, answer, answer_of, answers
 
 
 @pytest.fixture
@@ -116,6 +117,12 @@ def test_what_passes_over_a_folder_says_so_in_one_line(sidecar, clone, tmp_path)
     assert done.err.startswith(f"note: {clone} is not trusted")
     assert done.err.count("\n") == 1
     assert f"`memory-sidecar trust {clone}`" in done.err
+    again = sidecar("source", "list", cwd=clone / "deep", MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert (again.status, again.err) == (0, "")
+    told = tmp_path / "config" / "memory-sidecar" / "told"
+    told.write_text(told.read_text().replace(str(int(time.time() // DAY_S)), "20000"))
+    tomorrow = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
+    assert tomorrow.err == done.err
     assert sidecar("source", "--help", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own).err == ""
     assert sidecar("trust", clone, MEMORY_SIDECAR_DATA_DIR="", **own).err == ""
     trusted = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
