@@ -27,7 +27,7 @@ import cocoindex as coco  # isort: skip
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.priority import INDEXING, go_behind
 from memory_sidecar.index.document import BuildError
-from memory_sidecar.index.engine_state import StateBroken, check_state
+from memory_sidecar.index.engine_state import StateBroken, check_state, knows_nothing
 from memory_sidecar.index.scan import Differences
 
 FEW_FILES = 4  # are built and written in the engine's own thread: to hand them over takes as long
@@ -170,7 +170,7 @@ class Engine:
         )
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
-        fresh = not self._state.exists()
+        fresh = knows_nothing(self._state)
         self._environment = coco.Environment(
             coco.Settings(db_path=self._state, lmdb_map_size=_LMDB_BYTES),
             context_provider=provider,

@@ -20,6 +20,7 @@ from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
 
 MAX_UNCLEAN_ENDS = 3
+_DATA = "mdb/data.mdb"  # of LMDB, below CocoIndex's folder
 _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16x II 16x I 92x QQ")  # page header, magic, version, …, page size, …
 _HEADER_BYTES = 1 << 17  # holds both meta pages, whatever the page size
@@ -42,6 +43,11 @@ class EngineState:
     def paired_with(self) -> str:
         """The id that it shares with the rows which it belongs to, "" for none."""
         return self._id.read_bytes().decode("ascii", "replace") if self._id.is_file() else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether CocoIndex knows no file: its state was not opened yet, or was taken away."""
+        return knows_nothing(self.engine)
 
     def pair(self, state_id: str) -> None:
         """It belongs to the rows that carry `state_id`, which is committed already."""
@@ -93,9 +99,14 @@ def remove_state(folder: Path) -> None:
         shutil.rmtree(above.at(name), ignore_errors=True, dir_fd=above.fd)  # but no link
 
 
+def knows_nothing(folder: Path) -> bool:
+    """Whether CocoIndex's state in `folder` is still to be made."""
+    return not (folder / _DATA).exists()
+
+
 def check_state(folder: Path) -> None:
     """Raises StateBroken. A state that is not there is none that is broken."""
-    for file in folder.glob("mdb/data.mdb"):
+    for file in folder.glob(_DATA):
         with file.open("rb") as opened:
             header = opened.read(_HEADER_BYTES)
         size = file.stat().st_size

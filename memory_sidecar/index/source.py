@@ -145,6 +145,8 @@ class SourceFlow:
         known = self._store.source_state(self.source.name)
         if known is None or known.root != self.source.root:
             return None
+        if self._state.is_empty and self._store.manifest(self.source.name):
+            return None
         return known.chunker if known.state_id == self._state.paired_with else None
 
     def _begin_anew(self) -> None:

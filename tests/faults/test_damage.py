@@ -112,6 +112,7 @@ ENGINE = "**/data.mdb"
 NOWHERE = b'{"address": "tcp:99999:y"}'
 
 DAMAGES = (
+    Damage("engine deleted", ENGINE, Path.unlink),
     Damage("header overwritten", DATABASES, overwrite(0, 16)),
     Damage("engine cut", ENGINE, cut(0.3)),
     Damage("crash counts cut", "**/in_flight", write_beside("crashes.json", b'{"a')),
@@ -125,7 +126,6 @@ DAMAGES = (
     Damage("database of an older build", DATABASES, set_version(-1)),
     Damage("log is garbage", DATABASES, write_wal(b"no such thing" * 100)),
     Damage("log emptied", DATABASES, write_wal(b"")),
-    Damage("engine deleted", ENGINE, Path.unlink),
     Damage("engine emptied", ENGINE, cut(0)),
     Damage("engine is garbage", ENGINE, hold("no such thing" * 1000)),
     Damage("engine overwritten", ENGINE, overwrite(0, 4096)),
@@ -201,13 +201,21 @@ def put_back(scene: Scene, harmed: list[Path]) -> None:
 
 def misled(done: Finished, sound: object) -> str:
     """What the asker could not know from this answer; "" for nothing."""
-    if "internal error" in done.err or done.status not in (0, 1, 3):
+    if "internal error" in done.err or done.status not in (0, 1, 2, 3):
         return f"status {done.status}: {done.err[-500:]}"
     if done.status:
         return "" if done.error["hint"] else f"no hint: {done.err}"
     if steady(done.json) != sound and not done.err:
-        return f"answered {done.out[:300]} without a word"
+        return f"answered without a word: {_unlike(steady(done.json), sound)}"
     return ""
+
+
+def _unlike(now: object, sound: object) -> str:
+    """What only one of two answers holds."""
+    if not (isinstance(now, list) and isinstance(sound, list)):
+        return f"{now}, not {sound}"
+    more, less = ([x for x in one if x not in other] for one, other in ((now, sound), (sound, now)))
+    return f"{more}, not {less}"
 
 
 def ask(scene: Scene, *, served: bool) -> list[Finished]:
