@@ -84,8 +84,7 @@ class Server:
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         result = self.ask("tools/call", name=tool, arguments=arguments)
         assert not result.get("isError"), result
-        content: dict[str, Any] = result["structuredContent"]
-        return content
+        return result
 
     def _write(self, message: dict[str, Any]) -> None:
         self._say.write(json.dumps(message).encode() + b"\n")

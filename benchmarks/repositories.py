@@ -99,7 +99,14 @@ def relevant(query: dict[str, Any]) -> list[str]:
 def ndcg(wanted: Sequence[str], found: Sequence[str]) -> float:
     """Each of `wanted` gains once, at the rank of the first of the ten that is it."""
     gain = sum(
-        next((_discount(rank) for rank, path in enumerate(found[:CUT], 1) if _is(path, each)), 0.0)
+        next(
+            (
+                _discount(rank)
+                for rank, path in enumerate(found[:CUT], 1)
+                if is_same_file(path, each)
+            ),
+            0.0,
+        )
         for each in wanted
     )
     return gain / sum(_discount(rank) for rank in range(1, min(CUT, len(wanted)) + 1))
@@ -117,7 +124,7 @@ def checkout(repository: dict[str, Any], folder: Path) -> Path:
     return target
 
 
-def _is(path: str, wanted: str) -> bool:
+def is_same_file(path: str, wanted: str) -> bool:
     return path == wanted or path.endswith("/" + wanted) or wanted.endswith("/" + path)
 
 

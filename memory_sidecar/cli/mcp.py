@@ -18,8 +18,11 @@ TOOLSETS = ("code", "memories", "sessions")
     "--tools", default=",".join(TOOLSETS), metavar="LIST", show_default=True, help="Any of these."
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that changes anything.")
+@click.option(
+    "--output-schemas", is_flag=True, help="Results as structured content too, with their schemas."
+)
 @with_agent
-def mcp(call: Call, *, agent: str, tools: str, read_only: bool) -> None:
+def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: bool) -> None:
     """Be an MCP server on standard input and output, for the one client that started this.
 
     A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. All that
@@ -41,6 +44,7 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool) -> None:
         agent=check_agent(agent),
         toolsets=frozenset(map(Toolset, chosen)),
         is_read_only=read_only,
+        is_structured=output_schemas,
         environ=call.child_environ,
     )
     call.hold(McpConversation(caller))

@@ -32,6 +32,7 @@ class Caller:
     agent: str
     toolsets: frozenset[Toolset] = frozenset(Toolset)
     is_read_only: bool = False
+    is_structured: bool = False  # results have schemas, and come as structured content as well
     environ: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -10,52 +10,71 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memory_sidecar.chunking.language import canonical_language
+from memory_sidecar.code.excerpt import excerpt_within, stems_of
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
-from memory_sidecar.core.errors import NoIndex, UsageError
+from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.errors import NoIndex, UsageError, one_line
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
-from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.results import Score, Time, about
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
+from memory_sidecar.mcp.paging import (
+    CHARACTERS_PER_TOKEN,
+    cursor_at,
+    lines_within,
+    offset_of,
+    within_tokens,
+)
 from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import source_uri
 
 EVERY_SOURCE = "*"
 MAX_HITS = 50
+HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
+MAX_LINE = 160
 MAX_WAIT_MS = 30_000
 
 
 class SearchCode(Arguments):
-    query: str = Field(description="A question, words, or the exact name of a symbol or path.")
-    top_k: int = Field(default=8, ge=1, le=MAX_HITS, description="How many hits.")
-    languages: list[str] = Field(default=[], description="Any of these, such as csharp, python.")
-    paths: list[str] = Field(default=[], description="Globs as in .gitignore, any of: src/**/*.cs.")
-    source: str = Field(
-        default="", description='Name of a source, or "*" for all; by default the one you work in.'
-    )
+    query: str
+    top_k: int = Field(default=5, ge=1, le=MAX_HITS)
+    languages: list[str] = Field(default=[])
+    paths: list[str] = Field(default=[], description="Globs: src/**/*.cs")
+    source: str = Field(default="", description='A name, or "*" for all.')
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
-    max_tokens: int = Field(default=6000, ge=1, description="Budget for the code of all hits.")
-    wait_fresh_ms: int = Field(
-        default=0,
-        ge=0,
-        le=MAX_WAIT_MS,
-        description="Index what was just saved first, for at most so long.",
-    )
-    cursor: str = Field(default="", description="next_cursor of the result before.")
+    max_tokens: int = Field(default=HITS_TOKENS, ge=1)
+    wait_fresh_ms: int = Field(default=0, ge=0, le=MAX_WAIT_MS)  # for what was just saved
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place that answers the question, and the lines of it that say why."""
+
+    filename: Annotated[str, about("relative to its source")]
+    location: Annotated[str, about("start-end in lines")]
+    source: str
+    what: Annotated[str, about("the signature of the definition, or what encloses it")]
+    code: Annotated[str, about("the lines that match best; … stands for others")]
+    score: Score
+    uri: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.filename}:{self.location}  {self.what}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hits(Answer):
-    hits: tuple[CodeHit, ...]
+    hits: tuple[Found, ...]
     next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
 
     def text(self) -> str:
+        has_several = len({hit.source for hit in self.hits}) > 1
         shown = [
-            f"{hit.filename}:{hit.location}  {hit.signature or hit.scope}".rstrip()
-            + (f"  [{hit.source}]\n" if len({hit.source for hit in self.hits}) > 1 else "\n")
-            + hit.code
+            f"{hit.where}{f'  [{hit.source}]' if has_several else ''}\n{hit.code}".rstrip()
             for hit in self.hits
         ]
         more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
@@ -63,11 +82,7 @@ class Hits(Answer):
 
 
 def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
-    """Find code by what it does or what it is called.
-
-    Gives ranked chunks of functions, classes and documents, each with path and lines. Finds exact
-    names too, and shows less than grep.
-    """
+    """Find code by what it does, or by exact names. Use it before grep and before reading files."""
     codebase = caller.codebase
     offset = offset_of(asked.cursor)
     query = CodeQuery(
@@ -84,25 +99,67 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         if asked.wait_fresh_ms:
             codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
         found = codebase.search(query, reporter=report)[offset:]
-    shown = within_tokens(
-        found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.code)
-    )
+    shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(
-        hits=tuple(replace(hit, uri=source_uri(hit.source, hit.filename)) for hit in shown),
+        hits=shown,
         next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(found) else "",
     )
 
 
+def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[Found, ...]:
+    """The first of `hits` that fit into `max_tokens` together, each with its best lines.
+
+    Every hit gets a line that says where it is; what is left goes to their code, most to the first,
+    and what one does not need to those behind it.
+    """
+    stems = stems_of(question)
+    heads = [_found(hit) for hit in mask_document(list(hits))[0]]
+    kept = within_tokens(heads, max_tokens, characters=lambda hit: len(hit.where) + 2)
+    left = max_tokens * CHARACTERS_PER_TOKEN - sum(len(hit.where) + 2 for hit in kept)
+    weights = [1 / (rank + 3) for rank in range(len(kept))]
+    shown = []
+    for rank, hit in enumerate(kept):
+        share = int(left * weights[rank] / sum(weights[rank:]))
+        code = _best_lines(hit.code, stems, max(share, 0))
+        left -= len(code)
+        shown.append(replace(hit, code=code))
+    return tuple(shown)
+
+
+def _best_lines(code: str, stems: Collection[str], characters: int) -> str:
+    """Lines of `code` with at most so many characters; `…` for those before and behind."""
+    lines = [
+        line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
+        for line in map(str.rstrip, code.split("\n"))
+    ]
+    if sum(len(line) + 1 for line in lines) <= characters:
+        return "\n".join(lines)
+    best = excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
+    if not best.lines:
+        return ""
+    end = best.first + len(best.lines)
+    before, behind = ["…"] * (best.first > 0), ["…"] * (end < len(lines))
+    return "\n".join([*before, *best.lines, *behind])
+
+
+def _found(hit: CodeHit) -> Found:
+    return Found(
+        filename=hit.filename,
+        location=hit.location,
+        source=hit.source,
+        what=one_line(hit.signature or hit.scope)[:MAX_LINE],
+        code=hit.code,
+        score=hit.score,
+        uri=source_uri(hit.source, hit.filename),
+    )
+
+
 class ReadFile(Arguments):
-    path: str = Field(description="As search_code gives it, relative to its source; or absolute.")
-    source: str = Field(
-        default="", description="Name of the source; by default the one you work in."
-    )
+    path: str
+    source: str = ""
     start_line: int = Field(default=1, ge=1)
-    end_line: int = Field(
-        default=0, ge=0, description="Last line wanted; 0 for the end of the file."
-    )
-    max_tokens: int = Field(default=6000, ge=1, description="What is longer is cut after a line.")
+    end_line: int = Field(default=0, ge=0)  # 0: the file's last
+    max_tokens: int = Field(default=6000, ge=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +180,7 @@ class FileLines(Answer):
 
 
 def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
-    """Read lines of a file of an indexed source, as it is on the disk now."""
+    """Read lines of an indexed file, as it is now."""
     with _left_to_a_person():
         sources = _searched(caller, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
@@ -190,7 +247,7 @@ class Sources(Answer):
 
 
 def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sources:
-    """List the source trees that are indexed, with how fresh each index is."""
+    """List what is indexed, and how fresh."""
     with _left_to_a_person():
         return Sources(sources=source_states(caller))
 

@@ -28,9 +28,9 @@ MAX_PAGE = 100
 
 
 class Filtered(Arguments):
-    category: str = Field(default="", description="Only there and below: decisions/storage.")
-    tags: list[str] = Field(default=[], description="Any of; `key:` stands for a key's every tag.")
-    shared: bool = Field(default=True, description="Also what all agents share.")
+    category: str = ""
+    tags: list[str] = Field(default=[], description="Any of")
+    shared: bool = Field(default=True, description="false: yours alone")
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
@@ -75,18 +75,14 @@ class MemoryHeads(Remembered):
 
 
 class SearchMemories(Filtered):
-    query: str = Field(description="What you want to know, in words.")
+    query: str
     top_k: int = Field(default=8, ge=1, le=50)
-    max_tokens: int = Field(default=4000, ge=1, description="Budget for the content of all.")
-    cursor: str = Field(default="", description="next_cursor of the result before.")
+    max_tokens: int = Field(default=2000, ge=1)
+    cursor: str = ""
 
 
 def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> Memories:
-    """Search what was remembered, by meaning and by words.
-
-    Do so before deciding what may have been decided before, and when something goes wrong that may
-    have gone wrong before.
-    """
+    """Search what was learned before. Do so before you decide, and when something goes wrong."""
     offset = offset_of(asked.cursor)
     query = MemoryQuery(
         text=asked.query,
@@ -103,19 +99,19 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
 
 
 class QueryMemories(Filtered):
-    updated_after: str = Field(default="", description="A date, a moment, or so long ago: 7d, 12h.")
+    updated_after: str = Field(default="", description="Date or age: 7d")
     updated_before: str = ""
-    source: str = Field(default="", description="Who wrote it.")
+    source: str = Field(default="", description="Who wrote it")
     status: str = ""
-    outdated: bool = Field(default=False, description="Also superseded and expired ones.")
+    outdated: bool = Field(default=False, description="Also superseded, expired")
     sort: Literal["updated", "created", "strength", "tokens", "path"] = "updated"
     ascending: bool = False
     limit: int = Field(default=20, ge=1, le=MAX_PAGE)
-    cursor: str = Field(default="", description="next_cursor of the result before.")
+    cursor: str = ""
 
 
 def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> MemoryHeads:
-    """List memories by what they are: category, tags, age, author, status. Needs no text."""
+    """List memories by category, tags, age, author or status."""
     wanted = asked.filter(
         updated_after=past_moment(asked.updated_after, now_ms=system_clock()),
         updated_before=past_moment(asked.updated_before, now_ms=system_clock()),
@@ -140,7 +136,7 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
 class GetRecentMemories(Filtered):
     limit: int = Field(default=10, ge=1, le=MAX_PAGE)
     max_tokens: int = Field(default=2000, ge=1, description="Budget for the content of all.")
-    cursor: str = Field(default="", description="next_cursor of the result before.")
+    cursor: str = ""
 
 
 def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Reporter) -> Memories:
@@ -155,12 +151,10 @@ def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Report
 
 
 class ListMemories(Arguments):
-    category: str = Field(default="", description="Empty for the root.")
-    shared: bool = Field(
-        default=False, description="Those that all agents share, instead of yours."
-    )
+    category: str = ""
+    shared: bool = False
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
-    cursor: str = Field(default="", description="next_cursor of the result before.")
+    cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +172,7 @@ class Listing(Remembered):
 
 
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
-    """See which categories there are, and what lies in one of them."""
+    """List categories, and what lies in one."""
     remembered = caller.memories(report, shared=asked.shared)
     offset = offset_of(asked.cursor)
     category = asked.category.strip("/")
@@ -207,11 +201,9 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
 
 class GetMemory(Arguments):
     path: str
-    shared: bool = Field(
-        default=False, description="One that all agents share, where you have one too."
-    )
+    shared: bool = False
     start_line: int = Field(default=1, ge=1)
-    max_tokens: int = Field(default=6000, ge=1, description="What is longer is cut after a line.")
+    max_tokens: int = Field(default=6000, ge=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +219,7 @@ class WholeMemory(Remembered):
 
 
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
-    """Read one memory, whole."""
+    """Read one memory, whole. A path's first letters or an atom's id (EXP-042) suffice."""
     memory = caller.memories(report, shared=asked.shared).get(asked.path)
     content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens)
     return WholeMemory(

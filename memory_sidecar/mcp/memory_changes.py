@@ -14,7 +14,7 @@ from memory_sidecar.core.times import coming_moment, duration
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer, Arguments, ToldWhenRefused
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.prune import PruneRule
@@ -22,7 +22,6 @@ from memory_sidecar.memories.results import Doomed, NearDuplicate, Remembered, t
 
 BATCH = about("What the user passes to `memory-sidecar restore --batch`.")
 NEVER = "never"
-_SHARED = "With all agents, not yours alone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,25 +45,22 @@ class Changed(Answer):
 
 
 class StoreMemory(Arguments):
-    content: str = Field(description="Markdown. One thing worth knowing next time, and why.")
+    content: str = Field(description="One thing worth knowing, and why")
     category: str = Field(
-        description="A slug or path of slugs: outcome, pitfall, pattern, codebase, preference, "
-        "decisions/storage."
+        description="outcome, pitfall, pattern, codebase, preference, decisions/storage…"
     )
-    tags: list[str] = Field(default=[], description="Words, or key:value.")
-    summary: str = Field(default="", description="One line.")
-    expires: str = Field(default="", description="A date, or after so long: 30d.")
-    evidence: list[str] = Field(default=[], description="What shows it: files, commits, sessions.")
+    tags: list[str] = Field(default=[], description="word or key:value")
+    summary: str = ""
+    expires: str = Field(default="", description="Date, or 30d")
+    evidence: list[str] = Field(default=[], description="Files, commits, sessions")
     links: list[str] = Field(default=[])
-    supersedes: list[str] = Field(default=[], description="Paths of memories it replaces.")
-    shared: bool = Field(default=False, description=_SHARED)
-    allow_secrets: bool = Field(
-        default=False, description="Only when the user wants a secret stored."
-    )
+    supersedes: list[str] = Field(default=[], description="Paths it replaces")
+    shared: bool = Field(default=False, description="With all agents")
+    allow_secrets: ToldWhenRefused[bool] = False
 
 
 def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Changed:
-    """Remember something beyond this session. The same text is stored once, however often."""
+    """Remember something for later sessions."""
     draft = Draft(
         content=asked.content,
         category=asked.category,
@@ -82,25 +78,23 @@ def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Change
 
 class UpdateMemory(Arguments):
     path: str
-    content: str = Field(default="", description="The new text; empty leaves the old one.")
+    content: str = ""
     summary: str = ""
     status: str = ""
     add_tags: list[str] = Field(default=[])
     remove_tags: list[str] = Field(default=[])
-    expires: str = Field(default="", description="A date, after so long: 30d, or never.")
-    pinned: bool | None = Field(default=None, description="Pinned ones do not fade.")
+    expires: str = Field(default="", description="Date, 30d or never")
+    pinned: bool | None = None
     add_evidence: list[str] = Field(default=[])
     add_links: list[str] = Field(default=[])
     supersedes: list[str] = Field(default=[])
-    if_hash: str = Field(default="", description="Change nothing if it has another hash by now.")
-    shared: bool = Field(default=False, description="One that all agents share.")
-    allow_secrets: bool = Field(
-        default=False, description="Only when the user wants a secret stored."
-    )
+    if_hash: str = Field(default="", description="Refuse if changed since")
+    shared: bool = False
+    allow_secrets: ToldWhenRefused[bool] = False
 
 
 def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Changed:
-    """Change a memory's text, tags or state. What is left out stays."""
+    """Change a memory. What is left out stays."""
     expires = asked.expires if asked.expires != NEVER else ""
     changes = Changes(
         content=asked.content or None,
@@ -125,8 +119,8 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
 
 class RemoveMemory(Arguments):
     path: str
-    if_hash: str = Field(default="", description="Remove nothing if it has another hash by now.")
-    shared: bool = Field(default=False, description="One that all agents share.")
+    if_hash: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +133,7 @@ class Removed(Answer):
 
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Removed:
-    """Take a memory that is wrong or useless away, into the archive."""
+    """Archive a memory that is wrong or useless."""
     memories = caller.memories(report, shared=asked.shared)
     removed = memories.remove(asked.path, if_hash=asked.if_hash)
     return Removed(path=removed.path, batch=removed.batch or "")
@@ -147,28 +141,24 @@ def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Remo
 
 class MoveMemory(Arguments):
     path: str
-    to: str = Field(description="The new path, or a category with `/` at its end.")
-    shared: bool = Field(default=False, description="One that all agents share.")
-    allow_secrets: bool = Field(
-        default=False, description="Only when the user wants a secret stored."
-    )
+    to: str = Field(description="New path, or category/")
+    shared: bool = False
+    allow_secrets: ToldWhenRefused[bool] = False
 
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
-    """Give a memory another name or category. Links of others to it follow."""
+    """Rename a memory or change its category; links to it follow."""
     memories = caller.memories(report, shared=asked.shared)
     return _changed(memories.move(asked.path, asked.to, allow_secrets=asked.allow_secrets))
 
 
 class PruneMemories(Arguments):
-    dry_run: bool = Field(default=True, description="Only tell what would go.")
-    category: str = Field(default="", description="Only there and below.")
+    dry_run: bool = Field(default=True, description="By default true")
+    category: str = ""
     expired: bool = True
     superseded: bool = False
-    unused_for: str = Field(default="", description="Neither changed nor read for so long: 90d.")
-    weaker_than: float | None = Field(
-        default=None, ge=0, le=1, description="Strength, which fades."
-    )
+    unused_for: str = Field(default="", description="90d")
+    weaker_than: float | None = Field(default=None, ge=0, le=1, description="Strength, 0 to 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +178,7 @@ class Pruned(Answer):
 
 
 def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pruned:
-    """Archive your memories that are not worth keeping. Pinned ones are spared."""
+    """Archive memories not worth keeping. Spares pinned ones."""
     rule = PruneRule(
         category=asked.category or None,
         expired=asked.expired,

@@ -65,7 +65,10 @@ async def _list_tools(
     context: Context, _params: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
     caller = context.lifespan_context
-    return types.ListToolsResult(tools=[t.listed for t in TOOLS.values() if t.is_offered(caller)])
+    offered = [tool for tool in TOOLS.values() if tool.is_offered(caller)]
+    return types.ListToolsResult(
+        tools=[tool.listed_with_output if caller.is_structured else tool.listed for tool in offered]
+    )
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -83,8 +86,13 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
         _log.exception("failed: %s", tool.name)
         internal = SidecarError(f"internal error: {error!r}", hint="see the daemon's log")
         return _failed(internal, [], caller)
+    told: list[types.ContentBlock] = [
+        types.TextContent(text=_with_notices(result.text(), result.notices))
+    ]
+    if not caller.is_structured:  # hosts that are given both show a model the other one alone
+        return types.CallToolResult(content=told)
     return types.CallToolResult(
-        content=[types.TextContent(text=_with_notices(result.text(), result.notices))],
+        content=told,
         structured_content=plain(result)
         if isinstance(result, Answer)
         else result.model_dump(mode="json"),

@@ -16,7 +16,7 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer, Arguments, ToldWhenRefused
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
@@ -39,17 +39,17 @@ class _Part(BaseModel):
 class SavedMessage(_Part):
     role: Literal["user", "assistant", "system"]
     content: str
-    created_at: str = Field(default="", description="ISO 8601.")
+    created_at: str = ""
 
 
 class SavedSummary(_Part):
-    brief: str = Field(description="One or two sentences.")
+    brief: str
     detailed: str = ""
     key_decisions: list[str] = Field(default=[])
     problems_solved: list[str] = Field(default=[])
     technologies: list[str] = Field(default=[])
     outcome: Literal["success", "partial", "abandoned"] | None = None
-    user_note: str = Field(default="", description="What the user wants done alike next time.")
+    user_note: str = ""  # what the user wants done alike next time
 
 
 class SavedSnippet(_Part):
@@ -60,17 +60,15 @@ class SavedSnippet(_Part):
 
 
 class SaveSession(Arguments):
-    session_id: str = Field(default="", description="Of one to replace; else it gets one.")
+    session_id: str = Field(default="", description="To replace one")
     summary: SavedSummary | None = None
     messages: list[SavedMessage] = Field(default=[])
     topics: list[str] = Field(default=[])
     code_snippets: list[SavedSnippet] = Field(default=[])
-    project_path: str = Field(default="", description="By default the one you work in.")
-    created_at: str = Field(default="", description="When it began, ISO 8601.")
-    metadata: dict[str, Any] = Field(default={}, description="A title, a model, what you like.")
-    allow_secrets: bool = Field(
-        default=False, description="Only when the user wants a secret stored."
-    )
+    project_path: str = ""
+    created_at: str = ""
+    metadata: dict[str, Any] = Field(default={})
+    allow_secrets: ToldWhenRefused[bool] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +84,7 @@ class SessionSaved(Answer):
 
 
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
-    """Keep this session to be found again: its summary, or its messages, or both.
-
-    Saving the same again changes nothing.
-    """
+    """Keep this session to be found again: its summary, its messages, or both."""
     document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.cwd.as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
@@ -102,17 +97,17 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
 
 
 class SearchSessions(Arguments):
-    query: str = Field(description='Words; a "phrase in quotes" and a prefix* must occur.')
+    query: str = Field(description='Words, "a phrase", prefix*')
     tier: Literal["summaries", "messages", "all"] = "all"
-    project: str = Field(default="", description="Path or name; by default all.")
-    topics: list[str] = Field(default=[], description="Any of.")
+    project: str = ""
+    topics: list[str] = Field(default=[])
     outcome: Literal["success", "partial", "abandoned"] | None = None
-    after: str = Field(default="", description="A date, a moment, or so long ago: 7d.")
+    after: str = Field(default="", description="Date or age: 7d")
     before: str = ""
-    by_session: bool = Field(default=False, description="Each session once, by its best parts.")
+    by_session: bool = Field(default=False, description="Each session once")
     top_k: int = Field(default=8, ge=1, le=50)
-    max_tokens: int = Field(default=4000, ge=1, description="Budget for the text of all hits.")
-    cursor: str = Field(default="", description="next_cursor of the result before.")
+    max_tokens: int = Field(default=2000, ge=1)
+    cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +130,7 @@ class SessionHits(Answer):
 
 
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
-    """Find what was said and done in earlier sessions, with who said it and when."""
+    """Find what was said and done in earlier sessions."""
     offset = offset_of(asked.cursor)
     kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
     query = SessionQuery(
@@ -166,8 +161,8 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
 
 class GetSession(Arguments):
     session_id: str
-    max_tokens: int = Field(default=6000, ge=1, description="Budget for its messages.")
-    cursor: str = Field(default="", description="next_cursor, or from-N for message N.")
+    max_tokens: int = Field(default=6000, ge=1)
+    cursor: str = Field(default="", description="from-N: message N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +215,7 @@ class SessionText(Answer):
 
 
 def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionText:
-    """Read a session: its summary, and its messages from the first or from any other."""
+    """Read a session's summary and messages."""
     session = read_session(_sessions(caller, report).get(asked.session_id).document)
     offset = offset_of(asked.cursor)
     rest = session.messages[offset:]
@@ -244,8 +239,8 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
 
 class PromoteSession(Arguments):
     session_id: str
-    dry_run: bool = Field(default=False, description="Only tell what would be remembered.")
-    shared: bool = Field(default=False, description="With all agents, not yours alone.")
+    dry_run: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +260,7 @@ class Promoted(Answer):
 
 
 def promote_session(caller: Caller, asked: PromoteSession, report: Reporter) -> Promoted:
-    """Turn what a session decided, solved and noted into memories. What is known is left alone."""
+    """Turn what a session decided, solved and noted into memories."""
     promotion = _promoter(caller, report).promote(
         asked.session_id, shared=asked.shared, dry_run=asked.dry_run
     )

@@ -37,7 +37,7 @@ class Status(Answer):
 
 
 def status(caller: Caller, _asked: GetStatus, report: Reporter) -> Status:
-    """Tell what is indexed, how fresh it is, and what is missing."""
+    """Tell what is indexed, how fresh, and what is missing."""
     sources: tuple[SourceState, ...] = ()
     chunks = pending = 0
     try:

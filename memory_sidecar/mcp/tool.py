@@ -1,7 +1,8 @@
 """What a tool is: a function from a caller and arguments to a result, and how it is described.
 
 The schemas that a client sees are those of the argument and the result type, so they cannot differ
-from what is taken and given. Every word of them costs each agent context, so there are few.
+from what is taken and given. Every word of them costs each agent context in every conversation, so
+there are few: names, kinds and what a name does not say; a wrong argument is told what is right.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import getdoc
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
@@ -27,6 +27,15 @@ class Arguments(BaseModel):
     """Base of what tools take. A name that a tool does not know is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Unlisted:
+    """Marks an argument that `tools/list` leaves out."""
+
+
+T = TypeVar("T")
+ToldWhenRefused = Annotated[T, _Unlisted()]
+"""What a call needs only after a refusal, whose hint names it."""
 
 
 class Result(BaseModel):
@@ -51,18 +60,17 @@ class Answer:
 
 
 class Effect(Enum):
-    """What a call does to what is stored, as the annotations of MCP tell it."""
+    """What a call does to what is stored, as the annotations of MCP tell it.
+
+    A hint that is left out has the value that MCP gives it: destructive, not idempotent.
+    """
 
     READS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     ADDS = types.ToolAnnotations(  # twice the same is once
-        read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
-    CHANGES = types.ToolAnnotations(
-        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-    )
-    REMOVES = types.ToolAnnotations(
-        read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
-    )
+    CHANGES = types.ToolAnnotations(idempotent_hint=True, open_world_hint=False)
+    REMOVES = types.ToolAnnotations(open_world_hint=False)
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,6 @@ class Tool:
     """One tool. `run` works in a thread, and raises SidecarError."""
 
     run: Callable[[Caller, Any, Reporter], Result | Answer]
-    title: str
     effect: Effect
     toolset: Toolset | None = None  # None: offered whatever is chosen
 
@@ -88,12 +95,15 @@ class Tool:
         """What `tools/list` says of it."""
         return types.Tool(
             name=self.name,
-            title=self.title,
             description=" ".join((getdoc(self.run) or "").split()),
-            input_schema=_without_nulls(_schema(self._arguments)),
-            output_schema=_output_schema(self._result),
+            input_schema=_input_schema(self._arguments),
             annotations=self.effect.value,
         )
+
+    @cached_property
+    def listed_with_output(self) -> types.Tool:
+        """The same for a client that compares results with their schema."""
+        return self.listed.model_copy(update={"output_schema": _output_schema(self._result)})
 
     def read(self, given: Mapping[str, Any] | None) -> Arguments:
         """The arguments of a call. Raises UsageError."""
@@ -123,22 +133,60 @@ def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
     return [_stated(each) for each in value] if isinstance(value, list) else value
 
 
-class _Plain(GenerateJsonSchema):
-    """Without the titles that pydantic makes of names."""
+def _input_schema(arguments: type[Arguments]) -> dict[str, Any]:
+    """Without titles, defaults and bounds, and with parts in words: what a model needs to call it.
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ANN401, ARG002
-        return False
+    What may be left out need not be called null as well, which some clients cannot read.
+    """
+    whole = arguments.model_json_schema()
+    parts = whole.get("$defs", {})
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            name: _input_property(each, parts)
+            for name, each in whole.get("properties", {}).items()
+            if not any(isinstance(m, _Unlisted) for m in arguments.model_fields[name].metadata)
+        },
+    }
+    return schema | ({"required": whole["required"]} if "required" in whole else {})
+
+
+def _input_property(stated: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    told = _alternative(stated)
+    shown = {key: told[key] for key in ("type", "enum") if key in told}
+    described = [stated["description"]] if "description" in stated else []
+    if "$ref" in told:
+        shown, described = {"type": "object"}, [*described, _in_words(told, parts)]
+    elif "items" in told:
+        items = told["items"]
+        shown["items"] = {"type": items.get("type", "object")}
+        described += [f"each: {_in_words(items, parts)}"] if "$ref" in items else []
+    return shown | ({"description": " ".join(described)} if described else {})
+
+
+def _in_words(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
+    """The properties of what is referred to; one that must be there carries a star."""
+    part = parts[reference["$ref"].rpartition("/")[2]]
+    required = part.get("required", ())
+    words = []
+    for name, stated in part["properties"].items():
+        told = _alternative(stated)
+        kind = "|".join(told["enum"]) if "enum" in told else ""
+        many = "[]" if told.get("type") == "array" else ""
+        star = "*" if name in required else ""
+        words.append(f"{name}{many}{star}" + (f" ({kind})" if kind else ""))
+    return ", ".join(words)
+
+
+def _alternative(stated: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of a value that may be null, what else it may be."""
+    return next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
 
 
 def _output_schema(result: type[Result | Answer]) -> dict[str, Any]:
     if issubclass(result, Answer):
         return _without_titles(object_schema_of(result))
-    return _schema(result)
-
-
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    schema = model.model_json_schema(schema_generator=_Plain, mode="serialization")
-    return _without_titles(schema)
+    return _without_titles(result.model_json_schema(mode="serialization"))
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
@@ -146,16 +194,8 @@ def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
         part.pop("description", None)
-    return schema
-
-
-def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
-    """What may be left out need not be called null as well, which some clients cannot read."""
-    for part in (schema, *schema.get("$defs", {}).values()):
         for value in part.get("properties", {}).values():
-            if alternatives := value.pop("anyOf", None):
-                del value["default"]
-                value.update(next(each for each in alternatives if each.get("type") != "null"))
+            value.pop("title", None)
     return schema
 
 

@@ -91,10 +91,10 @@ def services(data_dir: Path) -> Iterator[Services]:
 def caller(services: Services, project: Path) -> Caller:
     """Somebody who works in a project that is indexed."""
     services.codebase().index([project], reporter=Silent())
-    return Caller(services=services, cwd=project / "shop", agent="alice")
+    return Caller(services=services, cwd=project / "shop", agent="alice", is_structured=True)
 
 
 @pytest.fixture
 def newcomer(services: Services, tmp_path: Path) -> Caller:
     """Somebody for whom nothing was ever indexed or stored."""
-    return Caller(services=services, cwd=tmp_path, agent="alice")
+    return Caller(services=services, cwd=tmp_path, agent="alice", is_structured=True)

@@ -24,7 +24,9 @@ class Host:
     """One started server. Every line that it prints has to be a JSON-RPC message."""
 
     def __init__(self, home: Home, *arguments: object, **options: Any) -> None:
-        self.process = home.start("mcp", *arguments, stdin=subprocess.PIPE, **options)
+        self.process = home.start(
+            "mcp", "--output-schemas", *arguments, stdin=subprocess.PIPE, **options
+        )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._say, self._hear = self.process.stdin, self.process.stdout

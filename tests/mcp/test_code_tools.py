@@ -69,11 +69,44 @@ def test_cursor_leads_through_all_hits_once(caller: Caller) -> None:
 def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller: Caller) -> None:
     whole = given(caller, "search_code", query="price cart order", top_k=4)["hits"]
     small = given(caller, "search_code", query="price cart order", top_k=4, max_tokens=1)
-    assert small["hits"] == whole[:1]
+    assert [hit["uri"] for hit in small["hits"]] == [whole[0]["uri"]]
     more = given(
         caller, "search_code", query="price cart order", top_k=1, cursor=small["next_cursor"]
     )
     assert more["hits"] == whole[1:2]
+
+
+def test_hits_cost_little_however_long_the_code_and_show_what_was_asked_for(
+    caller: Caller, project: Path
+) -> None:
+    for name in "abcdefg":
+        filler = "\n".join(f"    step_{number} = compute({number})" for number in range(25))
+        (project / f"{name}.py").write_text(
+            f"def refund_{name}(order):\n{filler}\n"
+            f"    return pay_back_the_voucher(order)\n{filler.replace('step', 'then')}\n"
+        )
+    caller.codebase.index([project], reporter=Silent())
+    plain = replace(caller, is_structured=False)
+    result = call(plain, "search_code", query="pay back the voucher", paths=["?.py"])
+    assert result.structured_content is None
+    told = text_of(result)
+    assert len(told) <= 3000
+    assert told.count("pay_back_the_voucher") == 5
+    assert 'further hits: cursor "from-5"' in told
+    whole = call(
+        plain, "search_code", query="pay back the voucher", paths=["?.py"], max_tokens=6000
+    )
+    assert len(text_of(whole)) > 2 * len(told)
+
+
+def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(
+    caller: Caller, project: Path
+) -> None:
+    long = "x = 1  # " + "and so on " * 14
+    (project / "keys.py").write_text(f'{long} token = "{KEY}"\n' + f"{long}\n" * 30)
+    caller.codebase.index([project], reporter=Silent())
+    told = text_of(call(caller, "search_code", query="token", paths=["keys.py"], max_tokens=60))
+    assert KEY[:8] not in told
 
 
 @pytest.mark.parametrize(

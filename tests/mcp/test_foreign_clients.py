@@ -112,7 +112,7 @@ def _install(npm: str, folder: Path) -> None:
 def test_official_python_client_uses_every_tool(home: Home, mode: Any) -> None:
     agent = f"python-{mode}"
     server = StdioServerParameters(
-        command=str(PROGRAM), args=["mcp", "--agent", agent], env=home.environ
+        command=str(PROGRAM), args=["mcp", "--output-schemas", "--agent", agent], env=home.environ
     )
 
     async def main() -> list[dict[str, Any]]:
@@ -128,7 +128,11 @@ def test_official_python_client_uses_every_tool(home: Home, mode: Any) -> None:
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
 def test_typescript_client_uses_every_tool(home: Home, npm_clients: Path) -> None:
-    server = {"command": str(PROGRAM), "args": ["mcp", "--agent", "ts"], "env": home.environ}
+    server = {
+        "command": str(PROGRAM),
+        "args": ["mcp", "--output-schemas", "--agent", "ts"],
+        "env": home.environ,
+    }
     done = subprocess.run(
         ["node", "client.mjs"],
         cwd=npm_clients,
@@ -148,7 +152,15 @@ def test_typescript_client_uses_every_tool(home: Home, npm_clients: Path) -> Non
 def test_inspector_uses_every_tool(home: Home, npm_clients: Path) -> None:
     def inspect(*options: str) -> dict[str, Any]:
         program = npm_clients / "node_modules" / ".bin" / "mcp-inspector"
-        server = [str(PROGRAM), "mcp", "--agent", "inspector", "--data-dir", str(home.data_dir)]
+        server = [
+            str(PROGRAM),
+            "mcp",
+            "--output-schemas",
+            "--agent",
+            "inspector",
+            "--data-dir",
+            str(home.data_dir),
+        ]
         done = subprocess.run(
             [str(program), "--cli", *server, *options],
             cwd=npm_clients,

@@ -50,7 +50,7 @@ def listed(caller: Caller) -> dict[str, types.Tool]:
 
 def offer(monkeypatch: pytest.MonkeyPatch, run: Callable[[Caller, Nothing, Reporter], Done]) -> str:
     """Have the server offer one more tool, which does `run`; returns its name."""
-    tool = Tool(run, "For a test", Effect.READS)
+    tool = Tool(run, Effect.READS)
     monkeypatch.setitem(TOOLS, tool.name, tool)
     return tool.name
 
@@ -74,9 +74,7 @@ def test_every_tool_of_the_contract_is_there_and_described(newcomer: Caller) -> 
     assert set(tools) == NAMES
     for tool in tools.values():
         assert tool.description
-        assert tool.title
         assert tool.input_schema["type"] == "object"
-        assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema is not None
         assert "null" not in str(tool.input_schema)  # some clients cannot read alternatives
 
@@ -103,15 +101,36 @@ def test_annotations_are_honest(newcomer: Caller) -> None:
             "move_memory",
             "prune_memories",
         }
-        assert tool.annotations.destructive_hint in ((None, False) if gentle else (True,))
+        reads = tool.annotations.read_only_hint
+        assert tool.annotations.destructive_hint is (False if gentle and not reads else None)
 
 
 def test_descriptions_cost_an_agent_little(newcomer: Caller) -> None:
+    plain = replace(newcomer, is_structured=False)
     characters = sum(
-        len(tool.description or "") + len(str(tool.input_schema))
-        for tool in listed(newcomer).values()
+        len(tool.model_dump_json(by_alias=True, exclude_none=True))
+        for tool in listed(plain).values()
     )
-    assert characters < 16_000  # about 4,000 tokens, for all of them
+    assert characters <= 9_000
+
+
+def test_parts_of_an_argument_are_told_in_words(newcomer: Caller) -> None:
+    saving = listed(newcomer)["save_session"].input_schema["properties"]
+    assert saving["messages"] == {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "each: role* (user|assistant|system), content*, created_at",
+    }
+    assert saving["summary"]["description"].startswith("brief*, detailed, key_decisions[]")
+    assert "allow_secrets" not in saving  # the refusal names it
+
+
+def test_results_have_schemas_and_structure_only_where_asked_for(newcomer: Caller) -> None:
+    plain = replace(newcomer, is_structured=False)
+    assert all(tool.output_schema is None for tool in listed(plain).values())
+    result = call(plain, "status")
+    assert result.structured_content is None
+    assert "agent alice" in text_of(result)
 
 
 def test_host_chooses_what_is_offered(newcomer: Caller) -> None:
