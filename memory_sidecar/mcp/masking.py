@@ -6,23 +6,15 @@ from dataclasses import replace
 from typing import TypeVar
 
 from memory_sidecar.core.credentials import mask_document, masks_in
-from memory_sidecar.mcp.tool import Answer, Result
+from memory_sidecar.mcp.tool import Answer
 
-R = TypeVar("R", bound=Result | Answer)
+R = TypeVar("R", bound=Answer)
 
 NOTICE = "{} masked that look like secrets: do not write these lines back as they are"
 
 
 def masked(result: R) -> R:
     """`result`, with a notice where something was masked."""
-    if isinstance(result, Answer):
-        answer, _ = mask_document(result)
-        count = masks_in(answer)
-        return replace(answer, notices=(*answer.notices, NOTICE.format(count))) if count else result
-    shown, _ = mask_document(result.model_dump())
-    count = masks_in(shown)
-    if not count:
-        return result
-    return type(result).model_validate(
-        {**shown, "notices": [*shown["notices"], NOTICE.format(count)]}
-    )
+    answer, _ = mask_document(result)
+    count = masks_in(answer)
+    return replace(answer, notices=(*answer.notices, NOTICE.format(count))) if count else result

@@ -29,7 +29,7 @@ from memory_sidecar.mcp.hints import for_agent
 from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
-from memory_sidecar.mcp.tool import Answer, Arguments, Result, Tool
+from memory_sidecar.mcp.tool import Answer, Arguments, Tool
 from memory_sidecar.mcp.tools import TOOLS
 
 T = TypeVar("T")
@@ -91,12 +91,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     ]
     if not caller.is_structured:  # hosts that are given both show a model the other one alone
         return types.CallToolResult(content=told)
-    return types.CallToolResult(
-        content=told,
-        structured_content=plain(result)
-        if isinstance(result, Answer)
-        else result.model_dump(mode="json"),
-    )
+    return types.CallToolResult(content=told, structured_content=plain(result))
 
 
 async def _list_resources(
@@ -127,18 +122,14 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
         raise MCPError(types.INVALID_PARAMS, _words(error, caller)) from error
 
 
-async def _in_thread(
-    tool: Tool, caller: Caller, asked: Arguments, report: CallReport
-) -> Result | Answer:
+async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Answer:
     """Run `tool` in a thread. When the client cancels, it is told to stop, and not waited for."""
 
-    def work() -> Result | Answer:
+    def work() -> Answer:
         report.begin()
         result = tool.run(caller, asked, report)
         notices = [*result.notices, *report.notices]
-        if isinstance(result, Answer):
-            return masked(replace(result, notices=tuple(notices)))
-        return masked(result.model_copy(update={"notices": notices}))
+        return masked(replace(result, notices=tuple(notices)))
 
     working = asyncio.get_running_loop().run_in_executor(_threads, work)
     working.add_done_callback(_look_at)
@@ -149,7 +140,7 @@ async def _in_thread(
         raise
 
 
-def _look_at(finished: asyncio.Future[Result | Answer]) -> None:
+def _look_at(finished: asyncio.Future[Answer]) -> None:
     """Keep asyncio from logging what became of a call that no client waits for any more."""
     if not finished.cancelled():
         finished.exception()

@@ -15,7 +15,7 @@ from inspect import getdoc
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import mcp_types as types
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
@@ -36,16 +36,6 @@ class _Unlisted:
 T = TypeVar("T")
 ToldWhenRefused = Annotated[T, _Unlisted()]
 """What a call needs only after a refusal, whose hint names it."""
-
-
-class Result(BaseModel):
-    """Base of what tools give. What is stored nowhere else goes into `notices`."""
-
-    notices: list[str] = Field(default=[], description="What was missing, and what to do.")
-
-    def text(self) -> str:
-        """For clients that show an agent text alone; without the notices."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +67,7 @@ class Effect(Enum):
 class Tool:
     """One tool. `run` works in a thread, and raises SidecarError."""
 
-    run: Callable[[Caller, Any, Reporter], Result | Answer]
+    run: Callable[[Caller, Any, Reporter], Answer]
     effect: Effect
     toolset: Toolset | None = None  # None: offered whatever is chosen
 
@@ -122,8 +112,8 @@ class Tool:
         return cast("type[Arguments]", arguments)
 
     @cached_property
-    def _result(self) -> type[Result | Answer]:
-        return cast("type[Result | Answer]", get_type_hints(self.run)["return"])
+    def _result(self) -> type[Answer]:
+        return cast("type[Answer]", get_type_hints(self.run)["return"])
 
 
 def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
@@ -183,10 +173,8 @@ def _alternative(stated: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
 
 
-def _output_schema(result: type[Result | Answer]) -> dict[str, Any]:
-    if issubclass(result, Answer):
-        return _without_titles(object_schema_of(result))
-    return _without_titles(result.model_json_schema(mode="serialization"))
+def _output_schema(result: type[Answer]) -> dict[str, Any]:
+    return _without_titles(object_schema_of(result))
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
@@ -194,8 +182,6 @@ def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
         part.pop("description", None)
-        for value in part.get("properties", {}).values():
-            value.pop("title", None)
     return schema
 
 

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.resources import PAGE
-from memory_sidecar.mcp.tool import Arguments, Effect, Result, Tool
+from memory_sidecar.mcp.tool import Answer, Arguments, Effect, Tool
 from memory_sidecar.mcp.tools import TOOLS
 from tests.mcp.talk import call, conversation, given, talk, text_of
 
@@ -36,7 +36,7 @@ class Nothing(Arguments):
     pass
 
 
-class Done(Result):
+class Done(Answer):
     def text(self) -> str:
         return "done"
 
