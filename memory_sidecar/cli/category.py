@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import counted, title
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import Group, allow_secrets_option, joined, with_agent, with_help
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
@@ -19,7 +20,7 @@ def category() -> None:
 @category.command(name="list")
 @with_agent
 def list_categories(call: Call, *, agent: str) -> list[Category]:
-    """Show the categories, described or in use."""
+    """Show the categories, described or in use, and how much each holds with all below it."""
     return call.show(call.masked(memories_of(call, agent).categories()), _print_categories)
 
 
@@ -66,7 +67,8 @@ def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> Categor
 
 def _print_categories(call: Call, categories: list[Category]) -> None:
     for each in categories:
-        call.print(f"{each.path}  {each.memories}  {each.description}".rstrip())
+        held = f"{counted(each.total_memories, 'memory', 'memories')}, {each.total_tokens:,} tokens"
+        call.print(title(each.path), f"  {held}  {each.description}".rstrip())
 
 
 def _print_described(call: Call, described: Described) -> None:

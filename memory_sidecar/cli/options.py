@@ -175,9 +175,31 @@ def _is_text(word: str, options: Collection[str]) -> bool:
     return word.startswith("-") and any(map(str.isspace, word)) and name not in options
 
 
-def text_argument(name: str) -> Callable[[Any], Any]:
-    """Words of a text: several are joined by spaces, a lone `-` is read from standard input."""
-    return click.argument(name, nargs=-1, required=True)
+def text_argument(name: str, *, option: str = "") -> Callable[[Command], Command]:
+    """Words of a text: several are joined by spaces, a lone `-` is read from standard input.
+
+    With `option`, such as `--content`, the text may as well be given as its value.
+    """
+    if not option:
+        return click.argument(name, nargs=-1, required=True)
+
+    def decorate(command: Command) -> Command:
+        @click.argument(name, nargs=-1)
+        @click.option(option, "as_option", metavar="TEXT", help=f"The {name}, given by an option.")
+        @wraps(command)
+        def called(**given: Any) -> object:  # noqa: ANN401  options of any kind
+            words, text = given[name], given.pop("as_option")
+            if words and text is not None:
+                raise UsageError(f"the {name} is given twice", hint=f"leave out {option}")
+            if not words and text is None:
+                raise click.UsageError(
+                    f"Missing argument '{name.upper()}...'.", click.get_current_context()
+                )
+            return command(**given | {name: words or (text,)})
+
+        return called
+
+    return decorate
 
 
 def joined(call: Call, words: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ SHOWN_LINES = 8
 
 
 @click.command(cls=TextCommand)
-@text_argument("text")
+@text_argument("text", option="--query")
 @click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
 @click.option(
     "--mode",
@@ -66,7 +66,14 @@ def query(
         explain=explain,
         rerank=rerank,
     )
-    hits = memories_of(call, agent).query(asked, with_shared=not no_shared)
+    return show_memories(call, agent, asked, with_shared=not no_shared)
+
+
+def show_memories(
+    call: Call, agent: str, asked: MemoryQuery, *, with_shared: bool = True
+) -> list[MemoryHit]:
+    """Print what `agent` remembers of what is asked, and return it."""
+    hits = memories_of(call, agent).query(asked, with_shared=with_shared)
     return call.show(call.masked(hits), _print_hits)
 
 

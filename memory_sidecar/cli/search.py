@@ -14,9 +14,12 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_call,
 )
+from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.memories.model import MemoryQuery
+from memory_sidecar.memories.results import MemoryHit
 
 MAX_TOP_K = 1000
 TOP_K = 10
@@ -24,7 +27,7 @@ TOP_K_ON_TERMINAL = 5  # what a screen shows
 
 
 @click.command()
-@text_argument("query")
+@text_argument("query", option="--query")
 @click.option(
     *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), metavar="N",
     help=f"At most so many hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
@@ -50,6 +53,7 @@ TOP_K_ON_TERMINAL = 5  # what a screen shows
     metavar="MS",
     help="Index every save up to now first, for at most so long.",
 )
+@click.option("--agent", metavar="A", help="Search the memories of A instead, as `query` does.")
 @with_call
 def search(
     call: Call,
@@ -67,7 +71,8 @@ def search(
     explain: bool,
     max_tokens: int | None,
     wait_fresh_ms: int | None,
-) -> list[CodeHit]:
+    agent: str | None,
+) -> list[CodeHit] | list[MemoryHit]:
     """Find code by what it does or what it is called.
 
     Searches the source that the working directory lies in; --source names others, --all means
@@ -78,6 +83,20 @@ def search(
     if top_k is None:
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
     text = joined(call, query)
+    if agent is not None:
+        if languages or globs or sources or wait_fresh_ms is not None:
+            raise UsageError(
+                "--agent searches memories: these have no language, source or path",
+                hint="`memory-sidecar query` has the options that they have",
+            )
+        remembered = MemoryQuery(
+            text=text,
+            top_k=top_k,
+            mode=SearchMode(mode),
+            max_tokens=max_tokens,
+            explain=explain,
+        )
+        return show_memories(call, agent, remembered)
     languages = tuple(map(known_language, languages))
     codebase = call.codebase
     if not (everywhere or sources or call.db):

@@ -26,7 +26,7 @@ EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 
 
 @click.command(cls=TextCommand)
-@text_argument("text")
+@text_argument("text", option="--content")
 @click.option("--category", default="", metavar="C", help="A slug, or several with `/` between.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A word or key:value.")
 @click.option("--summary", default="", help="One line that says it in short.")

@@ -55,4 +55,4 @@ class AgentDatabase(Protocol):
         """The same, and one commit of it to read."""
 
     def nothing(self) -> NoIndex:
-        """The error for a question to an agent of whom nothing was ever stored."""
+        """What is to be said where nothing was ever stored."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import NoIndex, UsageError
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import rounded
 from memory_sidecar.disk.access_log import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -173,10 +173,7 @@ class Memories(Recall):
     # Many
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
-        """Archive the memories that `rule` applies to; a dry run only tells which.
-
-        Raises NoIndex where nothing was ever stored.
-        """
+        """Archive the memories that `rule` applies to; a dry run only tells which."""
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
         known = [each for each in self._listed(everything) if not each.memory.kind]
         chosen = doomed(known, rule)
@@ -236,13 +233,14 @@ class Memories(Recall):
     # Categories: read from the database, changed in the agent's own files
 
     def categories(self) -> list[Category]:
-        """Every category of the agent. Raises NoIndex where nothing was ever stored."""
+        """Every category of the agent; none where nothing was ever stored."""
         name = self._agent.name
         if not self._agent.exists:
-            raise NoIndex(
-                f"{name} has no memories yet",
-                hint=f"`memory-sidecar category create NAME --agent {name}`",
+            self._reporter.notice(
+                f"{name} has no memories yet; `memory-sidecar category create NAME --agent {name}`"
+                " makes a category"
             )
+            return []
         with self._agent.up_to_date(self._reporter).reading() as connection:
             return list_categories(connection)
 

@@ -95,13 +95,20 @@ def memory_saying(connection: Connection, text: str) -> str | None:
 
 
 def list_categories(connection: Connection) -> list[Category]:
-    """In the order of their paths."""
+    """In the order of their paths, each with what it holds by itself and with all below it."""
     rows: list[Any] = connection.execute(
         "SELECT path, parent_path, coalesce(description, ''),"
-        " (SELECT count(*) FROM memories WHERE category = categories.path)"
+        " (SELECT count(*) FROM memories WHERE category = categories.path),"
+        " (SELECT coalesce(sum(token_estimate), 0) FROM memories WHERE category = categories.path)"
         " FROM categories ORDER BY path"
     ).fetchall()
-    return [Category(*row) for row in rows]
+    totals = {path: [0, 0] for path, *_ in rows}
+    for path, _, _, memories, tokens in rows:
+        for above in (path, *(path[:at] for at, sign in enumerate(path) if sign == "/")):
+            if above in totals:
+                totals[above][0] += memories
+                totals[above][1] += tokens
+    return [Category(*row, *totals[row[0]]) for row in rows]
 
 
 def _column(connection: Connection, sql: str, values: Sequence[object]) -> list[str]:

@@ -42,7 +42,7 @@ class Recall:
     def query(self, query: MemoryQuery, *, with_shared: bool = True) -> list[MemoryHit]:
         """The best memories for `query`, own and shared. Says by notice what is missing.
 
-        Raises NoIndex where nothing was ever stored, ModelMissing in vector mode without a model.
+        None where nothing was ever stored. Raises ModelMissing in vector mode without a model.
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
@@ -136,7 +136,8 @@ class Recall:
         own, shared = self._agent, self._agent.shared if with_shared else None
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
-            raise own.nothing()
+            nothing = own.nothing()
+            self._reporter.notice(f"{nothing.message}; {nothing.hint}")
         for agent in existing:
             try:
                 store, connection = stack.enter_context(agent.snapshot(self._reporter))

@@ -204,6 +204,9 @@ class Category:
     parent_path: str | None
     description: str
     memories: Annotated[int, about("in it, not below it")]
+    tokens: Annotated[int, about("of these, estimated")]
+    total_memories: Annotated[int, about("in it and below it")]
+    total_tokens: Annotated[int, about("of these, estimated")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ import pytest
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import (
     ModelCorrupt,
-    NoIndex,
     NotFound,
     PathRefused,
     StoreForeign,
@@ -27,7 +26,7 @@ from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from tests.conftest import HashModels, write_memory
+from tests.conftest import HashModels, Notices, write_memory
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 
@@ -47,15 +46,14 @@ def found(agent, text, reporter=None, mode="hybrid"):
     return [hit.path for hit in Memories(agent, reporter or Silent()).query(query)]
 
 
-def test_an_agent_without_memories_is_told_so_and_leaves_nothing(make_agent, data_dir):
+def test_an_agent_without_memories_has_none_and_leaves_nothing(make_agent, data_dir):
     agent = make_agent("nobody")
-    for ask in (
-        lambda: found(agent, "x"),
-        lambda: paths(agent),
-        lambda: Memories(agent, Silent()).get("x"),
-    ):
-        with pytest.raises(NoIndex):
-            ask()
+    reporter = Notices()
+    assert found(agent, "x", reporter) == []
+    assert reporter.has("nobody has no memories yet")
+    assert paths(agent) == []
+    with pytest.raises(NotFound):
+        Memories(agent, Silent()).get("x")
     assert not (data_dir / "knowledge").exists()
 
 

@@ -253,6 +253,9 @@ def test_categories_are_listed_with_what_they_are_for(knowledge, root):
         ("decision/storage", "decision", "", 1),
         ("empty", None, "Nothing yet.", 0),
     ]
+    decision, storage, _ = memories.categories()
+    assert storage.tokens == storage.total_tokens == decision.total_tokens > decision.tokens == 0
+    assert (decision.memories, decision.total_memories) == (0, 1)
     with pytest.raises(Conflict):
         memories.delete_category("decision", with_memories=False)
     assert memories.delete_category("decision", with_memories=True).archived == 1
