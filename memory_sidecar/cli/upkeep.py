@@ -17,7 +17,8 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, joined, with_call, with_help
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.results import about
-from memory_sidecar.core.trust import answer, answers
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.trust import answer, answers, config_folder
 from memory_sidecar.embedding.embedder import Vectors
 from memory_sidecar.embedding.supply import ModelFiles, fetch_model
 
@@ -178,8 +179,9 @@ def _answer(call: Call, path: str, *, remove: bool) -> None:
     if not remove and not folder.is_dir():
         raise PathRefused(f"{folder} is not a folder", hint="name the folder of a project")
     try:
-        answer(str(folder), None if remove else True, call.environ)
-    except (OSError, ValueError) as error:
+        with named_errors(Path(config_folder(call.environ))):
+            answer(str(folder), None if remove else True, call.environ)
+    except ValueError as error:
         raise PathRefused(f"{folder}: that cannot be kept: {error}") from error
     if not call.wants_json:
         call.print(f"{folder} is {'not trusted any more' if remove else 'trusted'}")

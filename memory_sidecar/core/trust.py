@@ -142,8 +142,12 @@ def _replace(path: str, content: bytes) -> None:
     written = f"{path}.{os.getpid()}"
     fd = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(fd, content)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(written, path)
+        try:
+            os.write(fd, content)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(written, path)
+    except OSError:
+        os.unlink(written)  # a full disk needs every file less
+        raise

@@ -126,7 +126,8 @@ def pytest_terminal_summary(
     ]
     for report in reports:
         if report.when == "call":
-            tried.update({what: int(times) for what, times in report.user_properties})
+            for what, times in report.user_properties:
+                tried[what] += int(times)
     results = Results()
     for what, times in sorted(tried.items()):
         results.add(what, times, "")
