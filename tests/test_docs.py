@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,8 +147,6 @@ def hooks() -> dict[str, str]:
 
 
 def test_the_hooks_count_reads_and_save_the_session(hooks, run, data_dir, tmp_path):
-    if shutil.which("jq") is None:
-        pytest.skip("the example takes jq")
     root = tmp_path / "context"
     run("context", "init", root, "--project", "shop")
     run("context", "new", "experiment", "Carts", "--project", "shop", "--root", root)

@@ -13,6 +13,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.clock import Clock, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.paths import (
+    EPISODIC,
     KNOWLEDGE,
     SHARED,
     AgentPaths,
@@ -109,7 +110,7 @@ class Services:
 
     def agent_names(self) -> list[str]:
         """Of every agent that has memories, sessions or a database in the data directory."""
-        knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / "episodic"
+        knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / EPISODIC
         names = {path.stem for path in knowledge.glob("*.sqlite")}
         names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}
         return sorted(name for name in names if _is_agent(name))

@@ -16,6 +16,7 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
@@ -83,8 +84,12 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
 
 
 def _sessions_of(call: Call, journal: Path) -> Sessions:
-    """The sessions that a journal stands for: `D/A.mv2` is that of agent A in D."""
-    db = journal.parent / "knowledge" / f"{journal.stem}.sqlite"
+    """The sessions that a journal stands for: `D/A.mv2` is that of agent A in D.
+
+    So is `D/episodic/A.mv2`, beside the folder with the sessions of A.
+    """
+    data_dir = journal.parent.parent if journal.parent.name == EPISODIC else journal.parent
+    db = data_dir / KNOWLEDGE / f"{journal.stem}.sqlite"
     return call.services.sessions(journal.stem, db, reporter=call.reporter)
 
 

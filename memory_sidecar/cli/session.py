@@ -12,6 +12,7 @@ from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_
 from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid, UsageError
+from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
@@ -100,9 +101,10 @@ def import_files(
 
     Transcripts of Claude Code and Codex are understood, and plain lines with `role` and
     `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH. What
-    looks like a key or password is masked.
+    looks like a key or password is masked. `-` takes the file that a hook names on standard input,
+    as {"transcript_path": …}.
     """
-    paths = [call.path(file) for file in files]
+    paths = [call.path(_transcript_of_hook(call) if file == "-" else file) for file in files]
     imported = sessions_of(call, agent).import_files(
         paths, call.child_environ, allow_secrets=allow_secrets
     )
@@ -127,6 +129,19 @@ def _promoter(call: Call, agent: str) -> Promoter:
     return call.services.promoter(
         agent, call.db, environ=call.child_environ, reporter=call.reporter
     )
+
+
+def _transcript_of_hook(call: Call) -> str:
+    """The transcript that a coding agent names to its hooks. Raises UsageError."""
+    hint = 'pass what a hook is given, {"transcript_path": …}, or name files'
+    try:
+        event = read_json(call.text("-"))
+    except BrokenJson as error:
+        raise UsageError(f"standard input is no JSON: {error}", hint=hint) from error
+    path = event.get("transcript_path") if isinstance(event, dict) else None
+    if not isinstance(path, str) or not path:
+        raise UsageError("standard input names no transcript_path", hint=hint)
+    return path
 
 
 def _read_document(call: Call, file: str) -> dict[str, Any]:

@@ -38,6 +38,8 @@ OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
 
 KNOWLEDGE = "knowledge"
 """The folder of the data directory that holds the agents' databases."""
+EPISODIC = "episodic"
+"""The folder of the data directory that holds the agents' sessions."""
 SHARED = "shared"
 """The agent whose memories all others may read."""
 
@@ -90,7 +92,7 @@ class AgentPaths(StorePaths):
 
     @property
     def sessions(self) -> Path:
-        return self.db.parent.parent / "episodic" / self.agent
+        return self.db.parent.parent / EPISODIC / self.agent
 
     def require_no_links(self) -> None:
         """Raises PathRefused where a folder of this agent is a link, or lies behind one."""

@@ -16,7 +16,6 @@ from memory_sidecar.core.clock import compact_utc, iso_utc
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import (
     MemvidFailed,
-    NoIndex,
     NotFound,
     SessionInvalid,
     SidecarError,
@@ -143,7 +142,7 @@ class Sessions:
     def search(self, query: SessionQuery) -> list[SessionHit]:
         """The best hits for `query`. Says by notice what could not be taken into account.
 
-        Raises NoIndex where no session was ever saved, ModelMissing in vector mode without a model.
+        None where no session was ever saved. Raises ModelMissing in vector mode without a model.
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
@@ -171,7 +170,7 @@ class Sessions:
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
     ) -> list[Head]:
-        """The sessions that satisfy `wanted`, the latest first. Raises NoIndex without any."""
+        """The sessions that satisfy `wanted`, the latest first."""
         return self._read(
             lambda _, connection: list_sessions(
                 connection, wanted, project_hash=_hash_of(wanted), limit=limit, offset=offset
@@ -259,15 +258,17 @@ class Sessions:
 
     # How
 
-    def _read(self, ask: Callable[[DerivedStore, Connection], T]) -> T:
-        """What `ask` reads of one commit; raises NoIndex where no session was ever saved."""
+    def _read(self, ask: Callable[[DerivedStore, Connection], list[T]]) -> list[T]:
+        """What `ask` reads of one commit; nothing where no session was ever saved."""
         if not self.agent.paths.sessions.is_dir():
-            raise NoIndex(
-                f"{self.agent.name} has no sessions yet",
-                hint=f"`memory-sidecar session save FILE --agent {self.agent.name}` saves one",
+            name = self.agent.name
+            self._reporter.notice(
+                f"{name} has no sessions yet; `memory-sidecar session save FILE --agent {name}` "
+                "saves one"
             )
+            return []
 
-        def look() -> T:
+        def look() -> list[T]:
             with self.agent.snapshot(self._reporter) as snapshot:
                 return ask(*snapshot)
 

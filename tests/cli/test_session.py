@@ -127,3 +127,10 @@ def test_transcripts_are_imported_and_broken_lines_told(run, tmp_path):
     assert done.err == "note: t.jsonl: line 2 is not JSON, left out\n"
     (session,) = done.json["sessions"]
     assert (session["created"], session["message_count"]) == (True, 1)
+
+
+@pytest.mark.parametrize("given", [b"", b"no JSON", b"[]", b"{}", b'{"transcript_path": 3}'])
+def test_what_names_no_transcript_is_wrong_usage(run, given):
+    done = run("session", "import", "-", "--json", stdin=given)
+    assert (done.status, done.error["code"]) == (2, "usage")
+    assert "transcript_path" in done.error["hint"]

@@ -76,7 +76,8 @@ def test_agents_do_not_see_each_others_journals(call, journal, run):
     call("episodic-put", "one lock", "--file", journal)
     other = journal.with_name("builder.mv2")
     done = run("episodic-search", "lock", "--file", other)
-    assert (done.status, done.error["code"]) == (3, "no_index")
+    assert (done.status, done.json) == (0, {"hits": []})
+    assert "builder has no sessions yet" in done.err
     call("episodic-put", "another lock", "--file", other)
     (hit,) = call("episodic-search", "lock", "--file", other)[1]["hits"]
     assert hit["text"] == "another lock"
@@ -86,6 +87,15 @@ def test_the_folder_of_the_file_decides_where_it_goes(call, tmp_path, data_dir):
     call("episodic-put", "one lock", "--file", tmp_path / "elsewhere" / "architect.mv2")
     assert list((tmp_path / "elsewhere" / "episodic" / "architect").rglob("*.json"))
     assert not (data_dir / "episodic").exists()
+
+
+def test_a_journal_may_lie_beside_the_sessions_of_its_agent(call, journal, data_dir):
+    beside = data_dir / "episodic" / journal.name
+    call("episodic-put", "one lock", "--file", beside)
+    (hit,) = call("episodic-search", "lock", "--file", journal)[1]["hits"]
+    assert hit["text"] == "one lock"
+    assert call("episodic-search", "lock", "--file", beside)[1]["hits"] == [hit]
+    assert not (data_dir / "episodic" / "episodic").exists()
 
 
 def test_a_journal_holds_what_else_is_saved_of_its_agent(call, journal, run, tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.core.errors import NoIndex, NotFound, SessionInvalid, UsageError
+from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.sessions.handlers import Sessions
@@ -320,11 +320,9 @@ def test_an_empty_query_is_wrong_usage(several):
         several.find("  ")
 
 
-def test_no_session_at_all_is_told_from_no_hits(episodes):
-    with pytest.raises(NoIndex):
-        episodes.find("token")
-    with pytest.raises(NoIndex):
-        episodes.sessions.listed(SessionFilter())
+def test_where_no_session_was_saved_there_are_no_hits(episodes):
+    assert episodes.find("token") == []
+    assert episodes.sessions.listed(SessionFilter()) == []
 
 
 def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
