@@ -73,3 +73,12 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 file`, `2,000 files`; `many` where an s does not do."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Its two largest units: `3 h 12 min`."""
+    minutes, left = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {left} s" if minutes else f"{left} s"

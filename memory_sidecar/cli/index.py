@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted
+from memory_sidecar.cli.form import counted, duration, path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
 from memory_sidecar.code.results import Moved
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.indexing import AgentReports, IndexReport
+
+PACE_WAIT_S = 2.0  # until a person is told how long the rest takes: of a first index none is known
 
 exclude_option = click.option(
     "--exclude",
@@ -47,6 +51,7 @@ def index(
     Without a PATH, every registered source. Files are never written to; ignored, binary,
     generated and very large ones are left out, each with its reason (`status --skipped`).
     """
+    call.reporter.begin("looking")
     report = call.codebase.index(
         [call.path(path) for path in paths],
         reporter=call.reporter,
@@ -60,17 +65,40 @@ def index(
 
 def _print_report(call: Call, report: IndexReport) -> None:
     """For a person, what `index` and `reindex` did."""
+    roots = {} if report.agent else _roots(call)
+    for name in report.sources:
+        call.print(title(name), f"  {roots[name]}" if name in roots else "")
     call.print(
-        f"{', '.join(report.sources)}: {report.files_total:,} files, "
-        f"{report.files_processed:,} indexed now, {report.files_deleted:,} gone, "
-        f"{len(report.files_skipped):,} skipped, {len(report.files_failed):,} failed"
+        f"{report.files_total:,} files, {report.files_processed:,} indexed now, "
+        f"{report.files_deleted:,} gone, {len(report.files_skipped):,} skipped, "
+        f"{len(report.files_failed):,} failed; {counted(report.chunks_total, 'chunk')} "
+        f"({report.seconds:.1f} s)"
     )
-    waiting = f", {report.vectors_pending:,} wait for a vector" if report.vectors_pending else ""
-    call.print(f"{report.chunks_total:,} chunks{waiting} ({report.seconds:.1f} s)")
     for file in report.files_failed:
-        call.print(f"failed: {file.path}: {file.reason}")
+        path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
+        call.print(f"failed: {path or file.path}: {file.reason}")
     for folder in report.folders_unreadable:
         call.print(f"unreadable, left as it was: {folder}")
+    if report.vectors_pending:
+        call.print(call.hint(_goes_on(call, report)))
+
+
+def _roots(call: Call) -> dict[str, Path]:
+    return {source.name: source.root for source in call.codebase.registry.all()}
+
+
+def _goes_on(call: Call, report: IndexReport) -> str:
+    """What happens behind a finished `index`, and for how long."""
+    waiting = counted(report.vectors_pending, "chunk")
+    if call.host is None:
+        return f"{waiting} have no vector yet: `memory-sidecar index --wait dense` makes them"
+    codebase = call.codebase
+    left_s = codebase.seconds_to_embed(wait_s=PACE_WAIT_S, cancelled=call.cancelled)
+    about = f", about {duration(left_s)}" if left_s else ""
+    return (
+        f"it can be searched now; the daemon makes vectors of {waiting} behind it{about}: "
+        "`memory-sidecar status` shows it"
+    )
 
 
 @click.command()

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
+NAMES = {"files": "words", "vectors": "meaning"}
+"""What the steps of an index give: after the first it can be searched by word, and so on."""
+
+
 class Progress:
     """A `Reporter` for a person: counts, rate and time left, and notices one line each.
 
@@ -41,6 +45,7 @@ class Progress:
         self._lock = threading.Lock()
         self._bar: Bar | None = None
         self._stages: dict[str, TaskID] = {}
+        self._uncounted: list[str] = []  # of these, those without an end
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
@@ -51,17 +56,31 @@ class Progress:
             else:
                 self._stderr.write(f"note: {text}\n")
 
+    def begin(self, stage: str) -> None:
+        """Show that `stage` goes on, of which nothing can be counted, until another is reported."""
+        self._stop_if_cancelled()
+        if self._shows_progress:
+            with self._lock:
+                self._show(stage, 0, None)
+
     def progress(self, stage: str, done: int, total: int) -> None:
         self._stop_if_cancelled()
-        if not self._shows_progress:
-            return
-        with self._lock:
-            if self._bar is None:
-                self._bar = _bar(self._stderr, self._columns, self._environ)
-                self._bar.start()
-            if stage not in self._stages:
-                self._stages[stage] = self._bar.add_task(stage, total=total)
-            self._bar.update(self._stages[stage], completed=done, total=total)
+        if self._shows_progress:
+            with self._lock:
+                self._show(stage, done, total)
+
+    def _show(self, stage: str, done: int, total: int | None) -> None:
+        if self._bar is None:
+            self._bar = _bar(self._stderr, self._columns, self._environ)
+            self._bar.start()
+        if stage not in self._stages:
+            for other in self._uncounted:
+                self._bar.remove_task(self._stages.pop(other))
+            self._uncounted.clear()
+            self._stages[stage] = self._bar.add_task(NAMES.get(stage, stage), total=total)
+            if total is None:
+                self._uncounted.append(stage)
+        self._bar.update(self._stages[stage], completed=done, total=total)
 
     def close(self) -> None:
         """Take the bar away, so that the result stands alone."""
@@ -70,6 +89,7 @@ class Progress:
                 self._bar.stop()
                 self._bar = None
                 self._stages.clear()
+                self._uncounted.clear()
 
     def _stop_if_cancelled(self) -> None:
         if self._cancelled.is_set() and threading.get_ident() == self._thread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -11,7 +12,7 @@ import click
 from memory_sidecar import __version__
 from memory_sidecar.agents.status import AgentStatus, DaemonStatus, Status, status_of
 from memory_sidecar.cli.call import Call, Host
-from memory_sidecar.cli.form import counted
+from memory_sidecar.cli.form import counted, duration, path_from
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus
 from memory_sidecar.core.clock import iso_utc, system_clock
@@ -47,8 +48,10 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
 def _print(call: Call, found: Status) -> None:
     for line in _lines(found):
         call.print(call.hint(line))
+    roots = {source.name: Path(source.root) for source in found.sources}
     for file in found.files or ():
-        call.print(f"{file.source}: {file.path}: {file.reason}")
+        path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
+        call.print(f"{file.source}: {path or file.path}: {file.reason}")
 
 
 def _watch(call: Call) -> NoReturn:
@@ -113,7 +116,7 @@ def _lines(found: Status) -> Iterator[str]:
     if daemon := found.daemon:
         resident = daemon.resident_bytes
         memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""
-        up = _duration(daemon.uptime_seconds)
+        up = duration(daemon.uptime_seconds)
         yield f"daemon: process {daemon.pid}, up {up}{memory}, log {daemon.log}"
     if last := found.last_error:
         yield f"last error: {last.at} {last.message}"
@@ -151,13 +154,4 @@ def _freshness(source: SourceStatus) -> str:
 
 
 def _pace(per_second: float, left_s: float | None) -> str:
-    return f" ({per_second:.0f}/s, {_duration(left_s)} left)" if left_s else ""
-
-
-def _duration(seconds: float) -> str:
-    """Its two largest units: `3 h 12 min`."""
-    minutes, left = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {left} s" if minutes else f"{left} s"
+    return f" ({per_second:.0f}/s, {duration(left_s)} left)" if left_s else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +31,7 @@ from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection, database_bytes
 from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.activity import seconds_left
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport
@@ -45,6 +48,7 @@ from memory_sidecar.index.report import (
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.scan import problem_of
 
+POLL_S = 0.1
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
 
 
@@ -280,6 +284,19 @@ class Codebase:
         raise NoIndex(f"no source contains {folder}", hint=hint)
 
     # Report
+
+    def seconds_to_embed(self, *, wait_s: float, cancelled: threading.Event) -> float | None:
+        """How long what waits for a vector will take; None where nothing is known of it.
+
+        Waits up to `wait_s` for the first that is embedded, unless `cancelled`.
+        """
+        until_s = time.monotonic() + wait_s
+        pace = self.data.activity.vectors
+        while not (per_second := pace.per_second) and time.monotonic() < until_s:
+            if cancelled.wait(POLL_S):
+                return None
+        with self.data.open().reading() as connection:
+            return seconds_left(count_pending(connection, [CHUNKS]), per_second)
 
     def status(self) -> CodebaseStatus:
         """Raises NoIndex where nothing was indexed."""
