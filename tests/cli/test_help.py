@@ -1,0 +1,91 @@
+"""Help that can be scanned, and what is said to a command that is not there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from memory_sidecar.cli.examples import EXAMPLES
+from memory_sidecar.cli.main import GROUPS, every_command
+from memory_sidecar.cli.options import SYNONYMS
+from memory_sidecar.cli.schemas import commands
+
+COMMANDS = dict(commands(every_command()))
+
+
+def test_every_description_stands_whole_in_a_line_of_80_columns(run):
+    lines = run("--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    for title, group in GROUPS.items():
+        assert f"{title}:" in lines
+        for name, (told, _) in group.items():
+            assert any(line.split() == [name, *told.split()] for line in lines), name
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_ends_with_two_examples_that_are_right(run, words):
+    shown = run("help", *words.split()).out
+    assert shown == run(*words.split(), "--help").out
+    assert "..." not in shown.partition("\n")[2].replace("]...", "").replace("…", "")
+    examples = re.findall(r"memory-sidecar [^\n]*", shown.partition("Examples:")[2])
+    assert len(examples) == len(EXAMPLES[words]) == 2
+    for line in examples:
+        given = shlex.split(line.partition("memory-sidecar ")[2].removesuffix(')"'), comments=True)
+        assert given[: len(words.split())] == words.split(), line
+        options = {option for each in COMMANDS[words].params for option in each.opts}
+        for word in given[len(words.split()) :]:
+            assert not word.startswith("-") or word == "-" or word in options, line
+
+
+def test_there_are_examples_for_what_there_is_and_nothing_else():
+    assert EXAMPLES.keys() == COMMANDS.keys()
+
+
+def test_a_group_shows_whole_descriptions(run):
+    assert "..." not in run("source", "--help").out.replace("[ARGS]...", "")
+
+
+def test_what_other_programs_call_a_command_is_known():
+    """Each name that a synonym leads to is there, at the top or in a group."""
+    tree = every_command()
+    names = {name for words in COMMANDS for name in words.split()} | set(tree.commands)
+    assert SYNONYMS.keys() <= names
+
+
+@pytest.mark.parametrize("arguments", [("version",), ("-V",), ("--version",)], ids=" ".join)
+def test_version(run, arguments):
+    done = run(*arguments)
+    assert (done.status, done.err) == (0, "")
+    assert re.fullmatch(r"memory-sidecar, version [\d.]+\S*\n", done.out)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_where_its_shell_looks(sidecar, tmp_path, shell):
+    environ = {"HOME": str(tmp_path), "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""}
+    done = sidecar("completion", "install", SHELL=f"/bin/{shell}", **environ)
+    assert done.status == 0, done.err
+    (written,) = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert str(written) in done.out
+    assert "_MEMORY_SIDECAR_COMPLETE" in written.read_text()
+    assert sidecar("completion", "show", shell, **environ).out == written.read_text()
+
+
+def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
+    def completed(line: str) -> list[str]:
+        words = line.split(" ")
+        done = sidecar(
+            _MEMORY_SIDECAR_COMPLETE="bash_complete",
+            COMP_WORDS=line,
+            COMP_CWORD=str(len(words) - 1),
+            MEMORY_SIDECAR_NO_DAEMON="0",
+            MEMORY_SIDECAR_DATA_DIR=str(tmp_path / "data"),
+        )
+        assert (done.status, done.err) == (0, "")
+        return [line.partition(",")[2] for line in done.out.splitlines()]
+
+    assert completed("memory-sidecar sea") == ["search"]
+    assert completed("memory-sidecar source m") == ["move"]
+    assert "--no-pager" in completed("memory-sidecar search --no")
+    assert not (tmp_path / "data").exists()
