@@ -1,10 +1,14 @@
 """How much a chunk answers a question: one number from both arms and what its path tells.
 
-    relevance = cosine + w · s / (s + 20) + max(0.15 · p, 0.35 · n) - 0.2 for each kind of aside
-                + 0.01 · ln(candidates in its file)
+    relevance = cosine + w · s / (s + 20) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
+                + 0.01 · ln(c) - 0.2 for each kind of aside + 0.2 or 0.3 for a guide
     s   BM25 of the chunk                          w   0.2, or 0.4 if the question quotes code
     p   share of the question's words, by idf, that stand in the path
     n   share of its words that the name of the file or of its folder begins with, or that begin it
+    d   the same share of its words, by the names that the candidates of its file define
+    c   candidates in its file
+
+A question of how to install, run or contribute asks for a guide: prose gains, READMEs most.
 
 The keyword share saturates instead of being divided by the best of the list: so it means the same
 in every question, and a weak best match stays weak. Each term was kept because leaving it out
@@ -28,9 +32,12 @@ Floats = npt.NDArray[np.float32]
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
-NAME_WEIGHT = 0.35
+NAME_WEIGHT = 0.3
+DEFINED_WEIGHT = 0.1
 ASIDE_PENALTY = 0.2
 SIZE_WEIGHT = 0.01
+GUIDE_BOOST = 0.2
+FIRST_READ_BOOST = 0.3  # of a README and the like at the root
 PREFIX_LETTERS = 3  # that a word of the question and one of a name must have in common
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
@@ -86,6 +93,24 @@ _ASIDES = (
 )
 
 
+# A question of somebody who uses or builds the project, which its README and docs answer.
+_GUIDE = re.compile(
+    r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
+    r"|\bhow to (?:install|run|build|compile|configure|set ?up|contribute|upgrade|migrate|deploy"
+    r"|release|start|launch|get|use)\b"
+    r"|\b(?:get(?:ting)? started|quick ?start|hello world|install(?:ation|ing)|contribut(?:e|ing)"
+    r"|(?:what|system) (?:are the )?requirements|supported versions?|simple example"
+    r"|versions? (?:is|are) (?:supported|required|needed))\b",
+    re.IGNORECASE,
+)
+_PROSE = re.compile(r"\.(?:md|mdx|rst|txt|adoc)$", re.IGNORECASE)
+_FIRST_READ = re.compile(
+    r"^(?:readme|contributing|install(?:ing|ation)?|hacking|develop\w*|getting.?started)[^/]*$",
+    re.IGNORECASE,
+)
+_LISTS = re.compile(r"(^|/)(?:change|history|news|release|licen[cs]e)[^/]*$", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A query's text, and what it tells of how to rank."""
@@ -93,16 +118,19 @@ class Question:
     text: str
     subject: str  # without the name of a programming language
     keyword_weight: float
+    asks_for_guide: bool  # how to install, run, configure, contribute …
     asides: frozenset[str]  # kinds of files that it does not ask for
     by_prefix: Mapping[str, Sequence[str]]  # its words that tell something, by their first letters
 
     @classmethod
     def of(cls, text: str) -> Question:
+        asks_for_guide = bool(_GUIDE.search(text))
         return cls(
             text=text,
             subject=_LANGUAGE.sub("", text).strip() or text,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            asides=frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text)),
+            asks_for_guide=asks_for_guide,
+            asides=_unasked(text, asks_for_guide=asks_for_guide),
             by_prefix=_by_prefix(plain_words(text)),
         )
 
@@ -120,7 +148,11 @@ class Question:
         return max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path))
 
     def name_share(self, path: str) -> float:
-        """Share of its words, 0…1, that match a word in the name of that file or of its folder.
+        """Share of its words, 0…1, that match a word in the name of that file or of its folder."""
+        return self.share_among(_name_words(path))
+
+    def share_among(self, words: Iterable[str]) -> float:
+        """Share of its words, 0…1, that match one of `words`.
 
         A word matches one that it begins or that begins with it: `routes` and `router` do not,
         `naming` and `name` do not, `compile` and `compiler` do.
@@ -129,15 +161,28 @@ class Question:
             return 0.0
         matched = {
             word
-            for name in _name_words(path)
+            for name in words
             for word in self.by_prefix.get(name[:PREFIX_LETTERS], ())
             if word.startswith(name) or name.startswith(word)
         }
         return len(matched) / sum(map(len, self.by_prefix.values()))
 
+    def guide_boost(self, path: str) -> float:
+        """What a chunk of the file at `path` gains where a guide is asked for."""
+        if not self.asks_for_guide or not _PROSE.search(path) or _LISTS.search(path):
+            return 0.0
+        return FIRST_READ_BOOST if _FIRST_READ.search(path) else GUIDE_BOOST
+
     def penalties(self, filename: str) -> dict[str, float]:
         """By kind, what a chunk of `filename` loses."""
         return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
+
+
+def _unasked(text: str, *, asks_for_guide: bool) -> frozenset[str]:
+    """The kinds of files that are asides to a question; to one for a guide all but docs."""
+    if asks_for_guide:
+        return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
+    return frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
 
 
 @lru_cache(maxsize=1 << 14)  # the paths of a source, which come again with every question
@@ -145,16 +190,17 @@ def _asides_of(path: str) -> frozenset[str]:
     return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
-@lru_cache(maxsize=1 << 14)
 def _name_words(path: str) -> tuple[str, ...]:
     """The words of the file's name without its ending, and of its folder's."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
-    return tuple(
-        word
-        for word in plain_words(f"{folder.rpartition('/')[2]} {stem}")
-        if len(word) >= PREFIX_LETTERS
-    )
+    return telling_words(f"{folder.rpartition('/')[2]} {stem}")
+
+
+@lru_cache(maxsize=1 << 15)
+def telling_words(text: str) -> tuple[str, ...]:
+    """The words of identifiers, each once, that are long enough to be matched."""
+    return tuple({word for word in plain_words(text) if len(word) >= PREFIX_LETTERS})
 
 
 def _by_prefix(words: Iterable[str]) -> dict[str, list[str]]:

@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Mask
-from memory_sidecar.code.fusion import NAME_WEIGHT, SIZE_WEIGHT, Question
+from memory_sidecar.code.fusion import (
+    DEFINED_WEIGHT,
+    NAME_WEIGHT,
+    SIZE_WEIGHT,
+    Question,
+    telling_words,
+)
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.index.explain import explained
 from memory_sidecar.index.vectors import Ids
@@ -106,13 +112,15 @@ def rank_hybrid(
     question: Question,
     *,
     coverage: Callable[[str], float],
+    symbols: Sequence[str],
     defines: Mask,
     locates: Callable[[str], bool],
 ) -> Ranked:
     """Score `candidates` by what both arms and their paths say, and by what `question` names.
 
     `coverage` is the share of its words, by idf, that stand in a path, `locates` whether it names
-    that path, and `defines` which chunks define a symbol that it names.
+    that path; `symbols` are the names that each chunk defines, separated by spaces, and `defines`
+    which chunks define one that it names.
     """
     known = ~np.isnan(candidates.cosine)
     static = np.nan_to_num(candidates.static)
@@ -121,7 +129,7 @@ def rank_hybrid(
     average = 0.0
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
-    boosts = _boosts_of_files(candidates, question, coverage)
+    boosts = _boosts_of_files(candidates, question, coverage, symbols)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
@@ -151,12 +159,24 @@ def rank_hybrid(
 
 
 def _boosts_of_files(
-    candidates: Candidates, question: Question, coverage: Callable[[str], float]
+    candidates: Candidates,
+    question: Question,
+    coverage: Callable[[str], float],
+    symbols: Sequence[str],
 ) -> dict[str, Scores]:
-    by_file = {name: np.zeros(len(candidates.files)) for name in (*question.asides, "path")}
-    by_file["size"] = SIZE_WEIGHT * np.log(np.bincount(candidates.file_numbers))
+    by_file = {
+        name: np.zeros(len(candidates.files)) for name in (*question.asides, "path", "guide")
+    }
+    count = np.bincount(candidates.file_numbers)
+    by_file["size"] = SIZE_WEIGHT * np.log(count)
+    defined: list[set[str]] = [set() for _ in candidates.files]
+    for number, each in zip(candidates.file_numbers.tolist(), symbols, strict=True):
+        defined[number].update(telling_words(each))
+    shares = np.array([question.share_among(words) for words in defined])
+    by_file["defined"] = DEFINED_WEIGHT * shares * (1 - 1 / count)
     for number, file in enumerate(candidates.files):
         by_file["path"][number] = question.path_boost(file.path, coverage(file.path))
+        by_file["guide"][number] = question.guide_boost(file.path)
         for kind, penalty in question.penalties(file.path).items():
             by_file[kind][number] = penalty
     return {name: values[candidates.file_numbers] for name, values in by_file.items()}

@@ -19,11 +19,10 @@ from dataclasses import replace
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from memory_sidecar.code.directory import Mask
 from memory_sidecar.code.filters import allowed_chunks
 from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.lookup import StoredChunk, read_around, read_chunks, read_symbols
-from memory_sidecar.code.named import Names, named_chunks, names_in
+from memory_sidecar.code.named import named_chunks, names_in
 from memory_sidecar.code.ranking import Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -109,11 +108,14 @@ def search_code(
         file_numbers=directory.numbers_of(wanted),
     )
     if is_hybrid:
+        known = read_symbols(connection, wanted.tolist())
+        described = [known.get(chunk_id, ([], "")) for chunk_id in wanted.tolist()]
         ranked = rank_hybrid(
             candidates,
             question,
             coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
-            defines=_defining(connection, names, wanted),
+            symbols=[" ".join(symbols) for symbols, _ in described],
+            defines=np.array([names.defined_by(*each) for each in described], np.bool_),
             locates=names.locate,
         )
     else:
@@ -149,20 +151,6 @@ def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None
     limit = KEYWORD_DEPTH if allowed is None else None
     ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
     return Arm.of(ids, keyword_share(bm25), allowed)
-
-
-def _defining(connection: Connection, names: Names, wanted: Ids) -> Mask:
-    """Which of the chunks `wanted` define one of `names`."""
-    if not names.symbols:
-        return np.zeros(len(wanted), np.bool_)
-    symbols = read_symbols(connection, wanted.tolist())
-    return np.array(
-        [
-            chunk_id in symbols and names.defined_by(*symbols[chunk_id])
-            for chunk_id in wanted.tolist()
-        ],
-        np.bool_,
-    )
 
 
 def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:

@@ -22,12 +22,13 @@ def candidates(paths, cosine):
     )
 
 
-def ranked(paths, cosine, text="what happens"):
+def ranked(paths, cosine, text="what happens", symbols=None):
     found = candidates(paths, cosine)
     return found, rank_hybrid(
         found,
         Question.of(text),
         coverage=lambda path: 0.0,
+        symbols=symbols or [""] * len(paths),
         defines=np.zeros(len(paths), np.bool_),
         locates=lambda path: False,
     )
@@ -49,4 +50,30 @@ def test_what_is_explained_adds_up_for_every_chunk():
     found, result = ranked(["tests/a.py", "tests/a.py", "b.py"], [0.9, 0.8, 0.7])
     for row in range(3):
         explanation = result.explain(row, found)
-        assert sum(explanation.terms.values()) == pytest.approx(result.scores[row])
+        assert sum(explanation.terms.values()) == pytest.approx(result.scores[row], abs=1e-5)
+
+
+def test_a_file_whose_names_cover_the_question_comes_first():
+    found, result = ranked(
+        ["a.py", "a.py", "b.py", "b.py"],
+        [0.7] * 4,
+        "parse the response headers",
+        ["run", "stop", "parse_response", "read_headers"],
+    )
+    assert found.ids[found.best(result.scores, 1)[0]] == 3
+    assert not result.boosts["defined"][:2].any()
+
+
+def test_a_question_for_a_guide_puts_the_readme_before_tests_and_code():
+    paths = ["tests/test_run.py", "run.py", "README.md", "CHANGELOG.md"]
+    found, result = ranked(paths, [0.75, 0.72, 0.68, 0.68], "how do I run the tests")
+    best = [paths[row] for row in found.best(result.scores, 4)]
+    assert best[0] == "README.md"
+    assert result.boosts["guide"].tolist() == [0, 0, 0.3, 0]
+    assert result.boosts["tests"][0] < 0
+
+
+def test_code_keeps_its_place_where_no_guide_is_asked_for():
+    paths = ["run.py", "README.md"]
+    found, result = ranked(paths, [0.7, 0.75], "what runs the tests")
+    assert paths[found.best(result.scores, 1)[0]] == "run.py"
