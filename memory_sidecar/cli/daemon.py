@@ -238,7 +238,7 @@ def _command_of(request: Request) -> str:
 
 
 # Not the daemon's: each call goes by its own, and a level is no result.
-_OF_EACH_CALL = frozenset({"context_root", "context_commit", "log_level"})
+_OF_EACH_CALL = frozenset({"agent", "context_root", "context_commit", "log_level"})
 
 
 def _different(one: Settings, other: Settings) -> list[str]:

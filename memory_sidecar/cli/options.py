@@ -13,10 +13,9 @@ from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.hints import Hints
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.settings import load_settings
 
 Command = Callable[..., object]
-
-DEFAULT_AGENT = "default"
 
 MAX_COUNT = 1_000_000_000
 COUNT = click.IntRange(0, MAX_COUNT)
@@ -130,11 +129,24 @@ def with_call(command: Command) -> Command:
 
 
 def with_agent(command: Command) -> Command:
-    """Like `with_call`, with the name of the agent after the `Call`."""
-    option = click.option(
-        "--agent", default=DEFAULT_AGENT, show_default=True, metavar="A", help="Whose memories."
+    """Like `with_call`, with the name of the agent after the `Call`.
+
+    The caller's own settings name it where the option does not, not those of the daemon, which
+    serves several agents.
+    """
+
+    @click.option(
+        "--agent",
+        metavar="A",
+        help="Whose memories; else MEMORY_SIDECAR_AGENT, or default.",
     )
-    return with_call(option(command))
+    @wraps(command)
+    def called(call: Call, *, agent: str | None, **given: object) -> object:
+        if agent is None:
+            agent = load_settings(call.cwd, call.environ).agent
+        return command(call, agent=agent, **given)
+
+    return with_call(called)
 
 
 force_option = click.option("--force", is_flag=True, help="Even a folder that holds your home.")

@@ -39,6 +39,7 @@ class Settings:
     rerank: bool = True  # whether `query` has the cross-encoder read the best memories once more
     idle_unload_minutes: int = 10  # the daemon gives the model's memory back after so long; 0 never
     idle_end_minutes: int = 10  # a daemon that keeps nothing ends after so long; 0 never
+    agent: str = "default"  # whose memories are meant where `--agent` does not say
     context_root: str = ""  # the dense-context root; "" looks upwards of where a command is run
     context_regen: bool = False  # whether the daemon keeps its indexes up to date
     context_commit: bool = False  # whether a counted access is committed with git at once

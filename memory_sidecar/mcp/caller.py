@@ -23,6 +23,14 @@ class Toolset(StrEnum):
     SESSIONS = "sessions"
 
 
+@dataclass(slots=True)
+class Workspace:
+    """The folders that a client has open, as it tells during a conversation; none says nothing."""
+
+    roots: tuple[Path, ...] = ()
+    is_known: bool = False  # false: to be asked for, at first and after each change
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A connected client. All of it is the host's choice, none the agent's."""
@@ -34,6 +42,7 @@ class Caller:
     is_read_only: bool = False
     is_structured: bool = False  # results have schemas, and come as structured content as well
     environ: Mapping[str, str] = field(default_factory=dict)
+    workspace: Workspace = field(default_factory=Workspace)
 
     @property
     def codebase(self) -> Codebase:
@@ -44,6 +53,12 @@ class Caller:
         return Memories(self.services.agent(SHARED if shared else self.agent), reporter)
 
     @property
-    def source(self) -> Source | None:
-        """The source that the client was started in."""
-        return self.codebase.source_around(self.cwd)
+    def folders(self) -> tuple[Path, ...]:
+        """Where the client works: the roots that it names, else where it was started."""
+        return self.workspace.roots or (self.cwd,)
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources that those folders lie in, each once."""
+        around = map(self.codebase.source_around, self.folders)
+        return list(dict.fromkeys(source for source in around if source is not None))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,9 +15,10 @@ from memory_sidecar.code.excerpt import excerpt_within, stems_of
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.errors import NoIndex, UsageError, one_line
+from memory_sidecar.core.errors import NoIndex, PathRefused, UsageError, one_line
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.core.trust import home
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
@@ -34,6 +36,7 @@ EVERY_SOURCE = "*"
 MAX_HITS = 50
 HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
 MAX_LINE = 160
+SHOWN_SOURCES = 8
 MAX_WAIT_MS = 30_000
 
 
@@ -95,10 +98,9 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
             path_globs=tuple(asked.paths),
         ),
     )
-    with _left_to_a_person():
-        if asked.wait_fresh_ms:
-            codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
-        found = codebase.search(query, reporter=report)[offset:]
+    if asked.wait_fresh_ms:
+        codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
+    found = codebase.search(query, reporter=report)[offset:]
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(
         hits=shown,
@@ -181,8 +183,7 @@ class FileLines(Answer):
 
 def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now."""
-    with _left_to_a_person():
-        sources = _searched(caller, asked.source)
+    sources = _searched(caller, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, asked.path, max_file_bytes=limit_bytes)
     text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
@@ -248,19 +249,17 @@ class Sources(Answer):
 
 def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sources:
     """List what is indexed, and how fresh."""
-    with _left_to_a_person():
-        return Sources(sources=source_states(caller))
+    return Sources(sources=source_states(caller))
 
 
 def source_states(caller: Caller) -> tuple[SourceState, ...]:
     """Every registered source. Raises NoIndex where there is none."""
-    sources = caller.codebase.status().sources
-    if not sources:
-        raise NoIndex("no source is registered")
-    yours = caller.source
+    if not caller.codebase.registry.all():
+        raise nothing_here(caller)
+    yours = {source.name for source in caller.sources}
     return tuple(
-        SourceState.of(each, is_yours=yours is not None and each.name == yours.name)
-        for each in sources
+        SourceState.of(each, is_yours=each.name in yours)
+        for each in caller.codebase.status().sources
     )
 
 
@@ -275,26 +274,84 @@ def _state(source: SourceStatus) -> str:
     return "up to date" if source.live.is_current else "indexing changes"
 
 
-@contextmanager
-def _left_to_a_person() -> Iterator[None]:
-    """What no agent can mend by calling again, and should not mend by itself."""
-    try:
-        yield
-    except NoIndex as error:
-        raise NoIndex(
-            error.message,
-            hint="tell the user to run `memory-sidecar index PATH` once; until then work with your "
-            "own file tools, since calling again changes nothing",
-        ) from error
+def nothing_here(caller: Caller) -> NoIndex:
+    """What to say first to a client none of whose folders lies in a source."""
+    folder = caller.folders[0]
+    sources = [source.name for source in caller.codebase.registry.all()]
+    ways = []
+    if index_problem(folder, caller.environ) is None and not caller.is_read_only:
+        ways.append("index_project indexes it")
+    else:
+        ways.append(
+            "tell the user to index a project; until then work with your own file tools, since "
+            "calling again changes nothing"
+        )
+    if sources:
+        shown = ", ".join(sources[:SHOWN_SOURCES]) + ("…" if len(sources) > SHOWN_SOURCES else "")
+        ways.append(f'source "*" searches what is indexed: {shown}')
+    return NoIndex(f"{folder} is not indexed", hint="; ".join(ways))
+
+
+def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Why no agent may have `folder` indexed: it holds all that the user has, or the system's."""
+    real = os.path.realpath(folder)
+    home_folder = os.path.realpath(home(environ))
+    if os.path.commonpath([real, home_folder]) == real or not Path(real).is_dir():
+        return f"{folder} is no project"
+    return None
+
+
+class IndexProject(Arguments):
+    path: str = Field(default="", description="By default the folder you work in")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed(Answer):
+    source: str
+    root: str
+    files: int
+    chunks: int
+
+    def text(self) -> str:
+        return (
+            f"{self.source} is indexed: {self.files} files, {self.chunks} chunks. search_code "
+            f"finds them by words now, by meaning soon. {self.root}"
+        )
+
+
+def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
+    """Index the project that the client has open, once; saves follow by themselves."""
+    wanted = Path(os.path.normpath(caller.folders[0] / asked.path))
+    if all(os.path.realpath(wanted) != os.path.realpath(each) for each in caller.folders):
+        named = ", ".join(map(str, caller.folders))
+        raise PathRefused(
+            f"{wanted} is not what the client has open", hint=f"only these may be indexed: {named}"
+        )
+    if problem := index_problem(wanted, caller.environ):
+        raise PathRefused(problem, hint="tell the user to open the folder of one")
+    codebase = caller.codebase
+    codebase.index([wanted], reporter=report)
+    source = codebase.source_around(wanted)
+    states = {each.name: each for each in codebase.status().sources}
+    if source is None or source.name not in states:
+        raise NoIndex(f"{wanted} was taken out of the index meanwhile")
+    state = states[source.name]
+    return Indexed(
+        source=source.name, root=state.root, files=state.files_indexed, chunks=state.chunks
+    )
 
 
 def _chosen(caller: Caller, name: str) -> tuple[str, ...]:
-    """The sources to search; none stands for all of them."""
+    """The sources to search; none stands for all of them. Raises NoIndex where none is meant."""
+    if not caller.codebase.registry.all():
+        raise nothing_here(caller)
     if name == EVERY_SOURCE:
         return ()
     if name:
         return (name,)
-    return (caller.source.name,) if caller.source else ()
+    if not (sources := caller.sources):
+        raise nothing_here(caller)
+    return tuple(source.name for source in sources)
 
 
 def _searched(caller: Caller, name: str) -> list[Source]:
@@ -304,9 +361,9 @@ def _searched(caller: Caller, name: str) -> list[Source]:
         return [registry.get(name)]
     sources = registry.all()
     if not sources:
-        raise NoIndex("no source is registered")
-    yours = caller.source
-    return sorted(sources, key=lambda source: source != yours)
+        raise nothing_here(caller)
+    yours = caller.sources
+    return sorted(sources, key=lambda source: source not in yours)
 
 
 def _language(name: str) -> str:

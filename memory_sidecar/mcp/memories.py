@@ -29,8 +29,8 @@ MAX_PAGE = 100
 
 class Filtered(Arguments):
     category: str = ""
-    tags: list[str] = Field(default=[], description="Any of")
-    shared: bool = Field(default=True, description="false: yours alone")
+    tags: list[str] = Field(default=[])
+    shared: bool = True  # false: their own alone
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
@@ -219,7 +219,7 @@ class WholeMemory(Remembered):
 
 
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
-    """Read one memory, whole. A path's first letters or an atom's id (EXP-042) suffice."""
+    """Read a memory, by its path or id (EXP-042)."""
     memory = caller.memories(report, shared=asked.shared).get(asked.path)
     content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens)
     return WholeMemory(

@@ -14,7 +14,7 @@ from memory_sidecar.core.times import coming_moment, duration
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
-from memory_sidecar.mcp.tool import Answer, Arguments, ToldWhenRefused
+from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.prune import PruneRule
@@ -53,10 +53,10 @@ class StoreMemory(Arguments):
     summary: str = ""
     expires: str = Field(default="", description="Date, or 30d")
     evidence: list[str] = Field(default=[], description="Files, commits, sessions")
-    links: list[str] = Field(default=[])
+    links: Unlisted[list[str]] = Field(default=[])
     supersedes: list[str] = Field(default=[], description="Paths it replaces")
     shared: bool = Field(default=False, description="With all agents")
-    allow_secrets: ToldWhenRefused[bool] = False
+    allow_secrets: Unlisted[bool] = False
 
 
 def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Changed:
@@ -86,11 +86,11 @@ class UpdateMemory(Arguments):
     expires: str = Field(default="", description="Date, 30d or never")
     pinned: bool | None = None
     add_evidence: list[str] = Field(default=[])
-    add_links: list[str] = Field(default=[])
+    add_links: Unlisted[list[str]] = Field(default=[])
     supersedes: list[str] = Field(default=[])
-    if_hash: str = Field(default="", description="Refuse if changed since")
+    if_hash: str = ""
     shared: bool = False
-    allow_secrets: ToldWhenRefused[bool] = False
+    allow_secrets: Unlisted[bool] = False
 
 
 def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Changed:
@@ -143,7 +143,7 @@ class MoveMemory(Arguments):
     path: str
     to: str = Field(description="New path, or category/")
     shared: bool = False
-    allow_secrets: ToldWhenRefused[bool] = False
+    allow_secrets: Unlisted[bool] = False
 
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:

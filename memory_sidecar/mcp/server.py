@@ -11,8 +11,12 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
+import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -35,6 +39,7 @@ from memory_sidecar.mcp.tools import TOOLS
 T = TypeVar("T")
 
 THREADS = 16  # calls at a time; further ones wait
+ROOTS_WITHIN_S = 5.0
 
 Context = ServerRequestContext[Caller]
 
@@ -73,6 +78,7 @@ async def _list_tools(
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
     caller = context.lifespan_context
+    await _learn_roots(context)
     tool = TOOLS.get(params.name)
     if tool is None or not tool.is_offered(caller):
         raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
@@ -92,6 +98,42 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     if not caller.is_structured:  # hosts that are given both show a model the other one alone
         return types.CallToolResult(content=told)
     return types.CallToolResult(content=told, structured_content=plain(result))
+
+
+async def _learn_roots(context: Context) -> None:
+    """Ask the client once which folders it has open, if it can tell."""
+    workspace = context.lifespan_context.workspace
+    told = context.session.client_capabilities
+    if (
+        workspace.is_known
+        or told is None
+        or told.roots is None
+        or not context.session.can_send_request
+    ):
+        return
+    workspace.is_known = True  # a client that does not answer is not asked again
+    try:
+        with anyio.fail_after(ROOTS_WITHIN_S):
+            listed = await context.session.send_request(
+                types.ListRootsRequest(), types.ListRootsResult
+            )
+    except (MCPError, TimeoutError) as error:
+        _log.info("the client does not tell its roots: %s", error)
+        return
+    workspace.roots = tuple(
+        path for root in listed.roots if (path := _folder_of(str(root.uri))) is not None
+    )
+
+
+def _folder_of(uri: str) -> Path | None:
+    """The absolute path that a `file:` URI stands for; None for any other."""
+    split = urlsplit(uri)
+    path = Path(url2pathname(split.path))
+    return path if split.scheme == "file" and path.is_absolute() else None
+
+
+async def _roots_changed(context: Context, _params: types.NotificationParams) -> None:
+    context.lifespan_context.workspace.is_known = False
 
 
 async def _list_resources(
@@ -174,4 +216,8 @@ SERVER: Server[Caller] = Server(
     on_read_resource=_read_resource,
 )
 SERVER.add_request_handler("server/discover", types.RequestParams, _discover)
+# The protocol is to do without roots from 2026-07-28 on. Clients have nothing else yet.
+SERVER.add_notification_handler(
+    "notifications/roots/list_changed", types.NotificationParams, _roots_changed
+)
 SERVER.middleware.clear()  # of which one would tell OpenTelemetry of every message

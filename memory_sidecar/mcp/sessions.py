@@ -16,7 +16,7 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
-from memory_sidecar.mcp.tool import Answer, Arguments, ToldWhenRefused
+from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
@@ -68,7 +68,7 @@ class SaveSession(Arguments):
     project_path: str = ""
     created_at: str = ""
     metadata: dict[str, Any] = Field(default={})
-    allow_secrets: ToldWhenRefused[bool] = False
+    allow_secrets: Unlisted[bool] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class SessionSaved(Answer):
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
     """Keep this session to be found again: its summary, its messages, or both."""
     document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
-    document.setdefault("project_path", caller.cwd.as_posix())
+    document.setdefault("project_path", caller.folders[0].as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
     return SessionSaved(
         session_id=saved.session_id,
@@ -97,7 +97,7 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
 
 
 class SearchSessions(Arguments):
-    query: str = Field(description='Words, "a phrase", prefix*')
+    query: str
     tier: Literal["summaries", "messages", "all"] = "all"
     project: str = ""
     topics: list[str] = Field(default=[])

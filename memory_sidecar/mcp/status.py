@@ -10,10 +10,8 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.code import SourceState, source_states
+from memory_sidecar.mcp.code import SHOWN_SOURCES, SourceState, nothing_here, source_states
 from memory_sidecar.mcp.tool import Answer, Arguments
-
-SHOWN_SOURCES = 8
 
 
 class GetStatus(Arguments):
@@ -78,11 +76,9 @@ def instructions(caller: Caller) -> str:
 def _about_code(caller: Caller) -> list[str]:
     try:
         states = source_states(caller)
-    except NoIndex:
-        return [
-            "No source tree is indexed: search_code has nothing to search until the user has run "
-            "`memory-sidecar index PATH`."
-        ]
+        here = [] if caller.sources else [_first(nothing_here(caller))]
+    except NoIndex as nothing:
+        return [_first(nothing)]
     except SidecarError as error:
         return [f"The code index cannot be used now: {error.message}"]
     shown = [
@@ -91,9 +87,14 @@ def _about_code(caller: Caller) -> list[str]:
     ]
     left_out = len(states) - len(shown)
     return [
+        *here,
         "Look for code with search_code before reading whole files."
         + (" What is saved is indexed within a second." if caller.codebase.data.is_tended else "")
         + " Indexed now:",
         *shown,
         *([f"- and {left_out} more: list_sources"] if left_out else []),
     ]
+
+
+def _first(nothing: NoIndex) -> str:
+    return f"{nothing.message}: {nothing.hint}."

@@ -29,13 +29,13 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Unlisted:
+class _NotListed:
     """Marks an argument that `tools/list` leaves out."""
 
 
 T = TypeVar("T")
-ToldWhenRefused = Annotated[T, _Unlisted()]
-"""What a call needs only after a refusal, whose hint names it."""
+Unlisted = Annotated[T, _NotListed()]
+"""What few calls need: taken, but not in `tools/list`. A refusal names what is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ def _input_schema(arguments: type[Arguments]) -> dict[str, Any]:
         "properties": {
             name: _input_property(each, parts)
             for name, each in whole.get("properties", {}).items()
-            if not any(isinstance(m, _Unlisted) for m in arguments.model_fields[name].metadata)
+            if not any(isinstance(m, _NotListed) for m in arguments.model_fields[name].metadata)
         },
     }
     return schema | ({"required": whole["required"]} if "required" in whole else {})

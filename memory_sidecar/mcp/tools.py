@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_sidecar.mcp.caller import Toolset
-from memory_sidecar.mcp.code import list_sources, read_file, search_code
+from memory_sidecar.mcp.code import index_project, list_sources, read_file, search_code
 from memory_sidecar.mcp.memories import (
     get_memory,
     get_recent_memories,
@@ -33,6 +33,7 @@ TOOLS = {
         Tool(search_code, Effect.READS, Toolset.CODE),
         Tool(read_file, Effect.READS, Toolset.CODE),
         Tool(list_sources, Effect.READS, Toolset.CODE),
+        Tool(index_project, Effect.ADDS, Toolset.CODE),
         Tool(search_memories, Effect.READS, Toolset.MEMORIES),
         Tool(query_memories, Effect.READS, Toolset.MEMORIES),
         Tool(get_recent_memories, Effect.READS, Toolset.MEMORIES),

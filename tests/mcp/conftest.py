@@ -54,12 +54,12 @@ def shared_home(
 
 
 @pytest.fixture
-def start(home: Home) -> Iterator[Callable[..., Host]]:
-    """Starts a server for a host that has not shaken hands yet."""
+def start(home: Home, indexed: Path) -> Iterator[Callable[..., Host]]:
+    """Starts a server for a host that has not shaken hands yet, and works in the project."""
     hosts: list[Host] = []
 
     def start(*arguments: object, **options: Any) -> Host:
-        hosts.append(Host(home, *arguments, **options))
+        hosts.append(Host(home, *arguments, **{"cwd": indexed, **options}))
         return hosts[-1]
 
     yield start

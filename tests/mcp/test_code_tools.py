@@ -130,16 +130,49 @@ def test_null_means_left_out(caller: Caller) -> None:
     assert given(caller, "search_code", query="add_item", source=None, top_k=None)["hits"]
 
 
-def test_without_an_index_a_person_is_asked_for_and_no_retry(newcomer: Caller) -> None:
+def test_without_an_index_the_tool_that_makes_one_is_named(newcomer: Caller) -> None:
     for tool, arguments in (
         ("search_code", {"query": "x"}),
         ("list_sources", {}),
         ("read_file", {"path": "x.py"}),
     ):
         told = refused(newcomer, tool, **arguments)
-        assert told.startswith("no_index: ")
-        assert "tell the user" in told
-        assert "calling again changes nothing" in told
+        assert told == f"no_index: {newcomer.cwd} is not indexed — index_project indexes it"
+
+
+def test_outside_of_all_sources_what_is_indexed_is_named(caller: Caller, tmp_path: Path) -> None:
+    elsewhere = replace(caller, cwd=tmp_path)
+    told = refused(elsewhere, "search_code", query="add_item")
+    assert told.startswith(f"no_index: {tmp_path} is not indexed — index_project indexes it; ")
+    assert told.endswith('source "*" searches what is indexed: project')
+    assert given(elsewhere, "search_code", query="add_item", source="*")["hits"]
+
+
+def test_project_is_indexed_by_the_tool_once_and_searched(newcomer: Caller, project: Path) -> None:
+    there = replace(newcomer, cwd=project)
+    assert given(there, "index_project")["source"] == "project"
+    assert given(there, "search_code", query="add_item")["hits"]
+    assert given(there, "index_project", path=".")["files"] > 0
+
+
+@pytest.mark.parametrize("path", ["/", "/etc", "..", "shop", "~"])
+def test_only_what_the_client_has_open_is_indexed(
+    newcomer: Caller, project: Path, path: str
+) -> None:
+    told = refused(replace(newcomer, cwd=project), "index_project", path=path)
+    assert told.startswith("path_refused: ")
+    assert newcomer.codebase.registry.all() == []
+
+
+def test_neither_home_nor_root_is_indexed_even_where_a_client_was_started_there(
+    newcomer: Caller, project: Path
+) -> None:
+    homely = replace(newcomer, environ={"HOME": str(project / "shop")})
+    for folder in (Path("/"), project, project / "shop"):
+        there = replace(homely, cwd=folder)
+        assert "is no project" in refused(there, "index_project")
+        assert "tell the user" in refused(there, "search_code", query="x")
+    assert newcomer.codebase.registry.all() == []
 
 
 def test_file_is_read_as_it_is_now_and_by_lines(caller: Caller, project: Path) -> None:

@@ -39,6 +39,7 @@ def calls(agent: str) -> list[tuple[str, dict[str, Any]]]:
     return [
         ("status", {}),
         ("list_sources", {}),
+        ("index_project", {}),
         ("search_code", {"query": "add_item", "mode": "keyword"}),
         ("read_file", {"path": "shop/cart.py"}),
         ("store_memory", {"content": f"{agent} was here", "category": "codebase"}),
@@ -69,12 +70,18 @@ def check(agent: str, results: list[dict[str, Any]]) -> None:
     assert by_tool["search_code"]["structuredContent"]["hits"][0]["filename"] == "shop/cart.py"
     for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):
         memories = by_tool[tool]["structuredContent"]["memories"]
-        assert [memory["summary"] for memory in memories] == [f"{agent} was here"], tool
+        assert [memory["title"] for memory in memories] == [f"{agent} was here"], tool
 
 
 @pytest.fixture(scope="module")
 def home(shared_home: Home) -> Home:
     return shared_home
+
+
+@pytest.fixture(scope="module")
+def project(_indexed_once: tuple[Path, Path]) -> Path:
+    """Where the clients work."""
+    return _indexed_once[0]
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +116,13 @@ def _install(npm: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])  # with a handshake and without
-def test_official_python_client_uses_every_tool(home: Home, mode: Any) -> None:
+def test_official_python_client_uses_every_tool(home: Home, project: Path, mode: Any) -> None:
     agent = f"python-{mode}"
     server = StdioServerParameters(
-        command=str(PROGRAM), args=["mcp", "--output-schemas", "--agent", agent], env=home.environ
+        command=str(PROGRAM),
+        args=["mcp", "--output-schemas", "--agent", agent],
+        env=home.environ,
+        cwd=project,
     )
 
     async def main() -> list[dict[str, Any]]:
@@ -127,11 +137,12 @@ def test_official_python_client_uses_every_tool(home: Home, mode: Any) -> None:
 
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
-def test_typescript_client_uses_every_tool(home: Home, npm_clients: Path) -> None:
+def test_typescript_client_uses_every_tool(home: Home, project: Path, npm_clients: Path) -> None:
     server = {
         "command": str(PROGRAM),
         "args": ["mcp", "--output-schemas", "--agent", "ts"],
         "env": home.environ,
+        "cwd": str(project),
     }
     done = subprocess.run(
         ["node", "client.mjs"],
@@ -149,7 +160,7 @@ def test_typescript_client_uses_every_tool(home: Home, npm_clients: Path) -> Non
 
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
-def test_inspector_uses_every_tool(home: Home, npm_clients: Path) -> None:
+def test_inspector_uses_every_tool(home: Home, project: Path, npm_clients: Path) -> None:
     def inspect(*options: str) -> dict[str, Any]:
         program = npm_clients / "node_modules" / ".bin" / "mcp-inspector"
         server = [
@@ -163,7 +174,7 @@ def test_inspector_uses_every_tool(home: Home, npm_clients: Path) -> None:
         ]
         done = subprocess.run(
             [str(program), "--cli", *server, *options],
-            cwd=npm_clients,
+            cwd=project,
             env=home.environ | {"HOME": str(npm_clients)},  # where it would keep a catalog
             capture_output=True,
             text=True,

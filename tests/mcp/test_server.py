@@ -23,7 +23,7 @@ from tests.mcp.talk import call, conversation, given, talk, text_of
 
 NAMES = set(
     """
-    search_code read_file list_sources
+    search_code read_file list_sources index_project
     search_memories query_memories get_recent_memories list_memories get_memory store_memory
     update_memory remove_memory move_memory prune_memories
     save_session search_sessions get_session promote_session
@@ -84,6 +84,7 @@ def test_annotations_are_honest(newcomer: Caller) -> None:
         n for n, t in listed(newcomer).items() if t.annotations and t.annotations.read_only_hint
     }
     assert NAMES - reading == {
+        "index_project",
         "store_memory",
         "update_memory",
         "remove_memory",
@@ -135,7 +136,13 @@ def test_results_have_schemas_and_structure_only_where_asked_for(newcomer: Calle
 
 def test_host_chooses_what_is_offered(newcomer: Caller) -> None:
     code = replace(newcomer, toolsets=frozenset({Toolset.CODE}))
-    assert set(listed(code)) == {"search_code", "read_file", "list_sources", "status"}
+    assert set(listed(code)) == {
+        "search_code",
+        "read_file",
+        "list_sources",
+        "index_project",
+        "status",
+    }
     reading = replace(newcomer, is_read_only=True)
     assert "search_memories" in listed(reading)
     assert "store_memory" not in listed(reading)
@@ -158,11 +165,13 @@ def test_instructions_tell_what_is_indexed_and_whose_memories(
     assert "alice" not in talk(only_code, say)
 
 
-def test_instructions_without_an_index_name_the_command(newcomer: Caller) -> None:
+def test_instructions_without_an_index_name_the_tool(newcomer: Caller) -> None:
     async def say(client: ClientSession) -> str:
         return client.instructions or ""
 
-    assert "memory-sidecar index PATH" in talk(newcomer, say)
+    assert talk(newcomer, say).startswith(
+        f"{newcomer.cwd} is not indexed: index_project indexes it."
+    )
 
 
 def test_failure_of_ours_is_an_answer_and_ends_nothing(
@@ -219,7 +228,7 @@ def test_first_index_tells_its_progress(newcomer: Caller, project: Path) -> None
     async def say(client: ClientSession) -> types.CallToolResult:
         return await client.call_tool("search_code", {"query": "add_item"}, progress_callback=hear)
 
-    result = talk(newcomer, say)
+    result = talk(replace(newcomer, cwd=project), say)
     assert "cart.py" in text_of(result)
     assert "note: codebase.sqlite holds nothing of project" in text_of(result)
     assert told

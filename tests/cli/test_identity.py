@@ -1,0 +1,55 @@
+"""One name for an agent, whatever it calls: the option, environment, setting or default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.finished import Finished
+
+
+def agent_of(stored: Finished) -> str:
+    assert stored.status == 0, stored.err
+    return str(json.loads(stored.out)["agent"])
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "setting", "meant"),
+    [
+        ("amy", "bob", "cleo", "amy"),
+        ("", "bob", "cleo", "bob"),
+        ("", "", "cleo", "cleo"),
+        ("", "", "", "default"),
+    ],
+)
+def test_nearest_name_counts(
+    run: Callable[..., Finished],
+    tmp_path: Path,
+    option: str,
+    variable: str,
+    setting: str,
+    meant: str,
+) -> None:
+    if setting:
+        config = tmp_path / "config" / "memory-sidecar"
+        config.mkdir(parents=True)
+        (config / "config.toml").write_text(f'agent = "{setting}"\n')
+    named = ("--agent", option) if option else ()
+    environ = {
+        "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        **({"MEMORY_SIDECAR_AGENT": variable} if variable else {}),
+    }
+    stored = run("store", "Carts are emptied", "--category", "pitfall", *named, environ=environ)
+    assert agent_of(stored) == meant
+    shown = run("get", "pitfall/carts-are-emptied", *named, environ=environ)
+    assert "Carts are emptied" in shown.out
+
+
+def test_wrong_name_in_the_environment_is_refused(run: Callable[..., Finished]) -> None:
+    refused = run("recent", environ={"MEMORY_SIDECAR_AGENT": "../other"})
+    assert refused.status == 2
+    assert "../other" in refused.err

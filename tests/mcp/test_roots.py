@@ -1,0 +1,62 @@
+"""The folders that a client has open decide which project is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.mcp.host import INITIALIZE, INITIALIZED, Host
+
+
+def shake_hands(host: Host) -> None:
+    params = INITIALIZE["params"] | {"capabilities": {"roots": {"listChanged": True}}}
+    host.ask(INITIALIZE["method"], params)
+    host.say(INITIALIZED)
+
+
+def tell(host: Host, *roots: Path) -> None:
+    """Answer the server's question for the roots, which has to come next."""
+    asked = host.hear()
+    assert asked["method"] == "roots/list"
+    listed = [{"uri": root.as_uri()} for root in roots]
+    host.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": listed}})
+
+
+def result_of(host: Host, asked: int) -> dict[str, Any]:
+    result: dict[str, Any] = host.answer(asked)["result"]
+    return result
+
+
+def test_roots_decide_the_project_until_they_change(
+    indexed: Path, start: Callable[..., Host], tmp_path: Path
+) -> None:
+    other = tmp_path / "my other"
+    other.mkdir()
+    (other / "lamp.py").write_text("def switch_on():\n    return True\n")
+    host = start()
+    shake_hands(host)
+    asked = host.begin_call("search_code", query="switch_on", mode="keyword")
+    tell(host, other)
+    refused = result_of(host, asked)
+    assert refused["isError"]
+    assert refused["content"][0]["text"].startswith(f"no_index: {other} is not indexed — index_pro")
+    assert not host.call("index_project").get("isError")
+    found = host.call("search_code", query="switch_on", mode="keyword")
+    assert found["structuredContent"]["hits"][0]["filename"] == "lamp.py"
+    host.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+    asked = host.begin_call("index_project", path=str(other))
+    tell(host, indexed)
+    assert "only these may be indexed" in result_of(host, asked)["content"][0]["text"]
+
+
+def test_a_client_that_tells_no_roots_works_where_it_was_started(
+    start: Callable[..., Host],
+) -> None:
+    host = start()
+    shake_hands(host)
+    asked = host.begin_call("search_code", query="add_item", mode="keyword")
+    question = host.hear()
+    refusal = {"code": -32603, "message": "not now"}
+    host.say({"jsonrpc": "2.0", "id": question["id"], "error": refusal})
+    assert result_of(host, asked)["structuredContent"]["hits"]
