@@ -84,7 +84,8 @@ class Server:
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         result = self.ask("tools/call", name=tool, arguments=arguments)
         assert not result.get("isError"), result
-        return result
+        content: dict[str, Any] = result["structuredContent"]
+        return content
 
     def _write(self, message: dict[str, Any]) -> None:
         self._say.write(json.dumps(message).encode() + b"\n")
@@ -95,7 +96,7 @@ class Server:
 def server(data_dir: Path, cwd: Path, agent: str) -> Iterator[Server]:
     """A server as a host starts it, until the block ends."""
     process = subprocess.Popen(
-        [_PROGRAM, "mcp", "--agent", agent, "--data-dir", data_dir],
+        [_PROGRAM, "mcp", "--output-schemas", "--agent", agent, "--data-dir", data_dir],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=cwd,
