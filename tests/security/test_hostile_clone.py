@@ -101,6 +101,7 @@ NOT_CALLED = {"mcp", "serve", "service install", "service uninstall"}
 TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("status", {}),
     ("list_sources", {}),
+    ("index_project", {}),
     ("search_code", {"query": "total zanzibar ledger snarks"}),
     ("read_file", {"path": "shop/cart.py"}),
     ("read_file", {"path": "link.py"}),
@@ -180,7 +181,7 @@ def test_nor_without_a_daemon(scene: Scene) -> None:
 @pytest.mark.timeout(600)
 def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
     scene.call("index", ".", "--wait", "keyword")
-    host = Host(scene.user, *A)
+    host = Host(scene.user, *A, cwd=scene.clone)
     host.open()
     tools = {tool["name"] for tool in host.ask("tools/list")["result"]["tools"]}
     assert tools == {name for name, _ in TOOL_CALLS}
