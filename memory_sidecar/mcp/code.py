@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -15,10 +13,9 @@ from memory_sidecar.code.excerpt import excerpt_within, stems_of
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.errors import NoIndex, PathRefused, UsageError, one_line
+from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import Score, Time, about
-from memory_sidecar.core.trust import home
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
@@ -29,6 +26,7 @@ from memory_sidecar.mcp.paging import (
     offset_of,
     within_tokens,
 )
+from memory_sidecar.mcp.project import nothing_here
 from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import source_uri
 
@@ -36,7 +34,6 @@ EVERY_SOURCE = "*"
 MAX_HITS = 50
 HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
 MAX_LINE = 160
-SHOWN_SOURCES = 8
 MAX_WAIT_MS = 30_000
 
 
@@ -272,73 +269,6 @@ def _state(source: SourceStatus) -> str:
     if source.live is None:
         return f"as of {source.scanned_at}"
     return "up to date" if source.live.is_current else "indexing changes"
-
-
-def nothing_here(caller: Caller) -> NoIndex:
-    """What to say first to a client none of whose folders lies in a source."""
-    folder = caller.folders[0]
-    sources = [source.name for source in caller.codebase.registry.all()]
-    ways = []
-    if index_problem(folder, caller.environ) is None and not caller.is_read_only:
-        ways.append("index_project indexes it")
-    else:
-        ways.append(
-            "tell the user to index a project; until then work with your own file tools, since "
-            "calling again changes nothing"
-        )
-    if sources:
-        shown = ", ".join(sources[:SHOWN_SOURCES]) + ("…" if len(sources) > SHOWN_SOURCES else "")
-        ways.append(f'source "*" searches what is indexed: {shown}')
-    return NoIndex(f"{folder} is not indexed", hint="; ".join(ways))
-
-
-def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Why no agent may have `folder` indexed: it holds all that the user has, or the system's."""
-    real = os.path.realpath(folder)
-    home_folder = os.path.realpath(home(environ))
-    if os.path.commonpath([real, home_folder]) == real or not Path(real).is_dir():
-        return f"{folder} is no project"
-    return None
-
-
-class IndexProject(Arguments):
-    path: str = Field(default="", description="By default the folder you work in")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Indexed(Answer):
-    source: str
-    root: str
-    files: int
-    chunks: int
-
-    def text(self) -> str:
-        return (
-            f"{self.source} is indexed: {self.files} files, {self.chunks} chunks. search_code "
-            f"finds them by words now, by meaning soon. {self.root}"
-        )
-
-
-def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
-    """Index the project that the client has open, once; saves follow by themselves."""
-    wanted = Path(os.path.normpath(caller.folders[0] / asked.path))
-    if all(os.path.realpath(wanted) != os.path.realpath(each) for each in caller.folders):
-        named = ", ".join(map(str, caller.folders))
-        raise PathRefused(
-            f"{wanted} is not what the client has open", hint=f"only these may be indexed: {named}"
-        )
-    if problem := index_problem(wanted, caller.environ):
-        raise PathRefused(problem, hint="tell the user to open the folder of one")
-    codebase = caller.codebase
-    codebase.index([wanted], reporter=report)
-    source = codebase.source_around(wanted)
-    states = {each.name: each for each in codebase.status().sources}
-    if source is None or source.name not in states:
-        raise NoIndex(f"{wanted} was taken out of the index meanwhile")
-    state = states[source.name]
-    return Indexed(
-        source=source.name, root=state.root, files=state.files_indexed, chunks=state.chunks
-    )
 
 
 def _chosen(caller: Caller, name: str) -> tuple[str, ...]:

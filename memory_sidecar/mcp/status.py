@@ -10,7 +10,8 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.code import SHOWN_SOURCES, SourceState, nothing_here, source_states
+from memory_sidecar.mcp.code import SourceState, source_states
+from memory_sidecar.mcp.project import SHOWN_SOURCES, nothing_here
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 

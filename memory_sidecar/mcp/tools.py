@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_sidecar.mcp.caller import Toolset
-from memory_sidecar.mcp.code import index_project, list_sources, read_file, search_code
+from memory_sidecar.mcp.code import list_sources, read_file, search_code
 from memory_sidecar.mcp.memories import (
     get_memory,
     get_recent_memories,
@@ -18,6 +18,7 @@ from memory_sidecar.mcp.memory_changes import (
     store_memory,
     update_memory,
 )
+from memory_sidecar.mcp.project import index_project
 from memory_sidecar.mcp.sessions import (
     get_session,
     promote_session,

@@ -1,0 +1,85 @@
+"""The tool for a project that no source contains, and what is said until it has been called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from memory_sidecar.core.errors import NoIndex, PathRefused
+from memory_sidecar.core.trust import home
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.tool import Answer, Arguments
+
+SHOWN_SOURCES = 8
+
+
+def nothing_here(caller: Caller) -> NoIndex:
+    """What to say first to a client none of whose folders lies in a source."""
+    folder = caller.folders[0]
+    sources = [source.name for source in caller.codebase.registry.all()]
+    ways = []
+    if index_problem(folder, caller.environ) is None and not caller.is_read_only:
+        ways.append("index_project indexes it")
+    else:
+        ways.append(
+            "tell the user to index a project; until then work with your own file tools, since "
+            "calling again changes nothing"
+        )
+    if sources:
+        shown = ", ".join(sources[:SHOWN_SOURCES]) + ("…" if len(sources) > SHOWN_SOURCES else "")
+        ways.append(f'source "*" searches what is indexed: {shown}')
+    return NoIndex(f"{folder} is not indexed", hint="; ".join(ways))
+
+
+def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Why no agent may have `folder` indexed: it holds all that the user has, or the system's."""
+    real = os.path.realpath(folder)
+    home_folder = os.path.realpath(home(environ))
+    if os.path.commonpath([real, home_folder]) == real or not Path(real).is_dir():
+        return f"{folder} is no project"
+    return None
+
+
+class IndexProject(Arguments):
+    path: str = Field(default="", description="By default the folder you work in")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed(Answer):
+    source: str
+    root: str
+    files: int
+    chunks: int
+
+    def text(self) -> str:
+        return (
+            f"{self.source} is indexed: {self.files} files, {self.chunks} chunks. search_code "
+            f"finds them by words now, by meaning soon. {self.root}"
+        )
+
+
+def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
+    """Index the project that the client has open, once; saves follow by themselves."""
+    wanted = Path(os.path.normpath(caller.folders[0] / asked.path))
+    if all(os.path.realpath(wanted) != os.path.realpath(each) for each in caller.folders):
+        named = ", ".join(map(str, caller.folders))
+        raise PathRefused(
+            f"{wanted} is not what the client has open", hint=f"only these may be indexed: {named}"
+        )
+    if problem := index_problem(wanted, caller.environ):
+        raise PathRefused(problem, hint="tell the user to open the folder of one")
+    codebase = caller.codebase
+    codebase.index([wanted], reporter=report)
+    source = codebase.source_around(wanted)
+    states = {each.name: each for each in codebase.status().sources}
+    if source is None or source.name not in states:
+        raise NoIndex(f"{wanted} was taken out of the index meanwhile")
+    state = states[source.name]
+    return Indexed(
+        source=source.name, root=state.root, files=state.files_indexed, chunks=state.chunks
+    )
