@@ -24,7 +24,7 @@ from memory_sidecar.code.results import (
 from memory_sidecar.code.search import search_code
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
-from memory_sidecar.core.clock import Clock, iso_utc
+from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
@@ -33,12 +33,10 @@ from memory_sidecar.core.sqlite import Connection, database_bytes
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.activity import seconds_left
 from memory_sidecar.index.database import Database
-from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import (
     ListedFile,
-    SourceCounts,
     count_pending,
     count_rows,
     count_sources,
@@ -46,7 +44,6 @@ from memory_sidecar.index.report import (
     scan_times,
 )
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.index.scan import problem_of
 
 POLL_S = 0.1
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
@@ -253,7 +250,7 @@ class Codebase:
             return hits
         pending = count_pending(connection, [CHUNKS])
         return [
-            replace(hit, freshness=_freshness(live.get(hit.source), known[hit.source], pending))
+            replace(hit, freshness=Freshness.of(live.get(hit.source), known[hit.source], pending))
             for hit in hits
         ]
 
@@ -312,7 +309,7 @@ class Codebase:
                 db=self.paths.db,
                 db_bytes=database_bytes(self.paths.db),
                 sources=tuple(
-                    _status(source, counted.get(source.name), live.get(source.name))
+                    SourceStatus.of(source, counted.get(source.name), live.get(source.name))
                     for source in registered
                 ),
                 chunks=count_rows(connection, [CHUNKS]),
@@ -340,28 +337,6 @@ class Codebase:
         """The files with that status, and why."""
         with self.data.open().reading() as connection:
             return list_files(connection, status, source=source)
-
-
-def _status(source: Source, counts: SourceCounts | None, live: LiveState | None) -> SourceStatus:
-    return SourceStatus(
-        name=source.name,
-        root=source.root.as_posix(),
-        files_indexed=counts.indexed if counts else 0,
-        files_skipped=counts.skipped if counts else 0,
-        files_failed=counts.failed if counts else 0,
-        chunks=counts.chunks if counts else 0,
-        scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
-        live=live,
-        problem=live.error if live else problem_of(source),
-    )
-
-
-def _freshness(live: LiveState | None, scanned_at: int | None, pending: int) -> Freshness:
-    return Freshness(
-        is_current=live.is_current if live else None,
-        scanned_at=None if scanned_at is None else iso_utc(scanned_at),
-        vectors_pending=pending,
-    )
 
 
 def _names_of(db: Path) -> list[str]:

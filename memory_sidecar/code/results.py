@@ -8,11 +8,15 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.index.activity import Failure
 from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.report import SourceCounts
+from memory_sidecar.index.scan import problem_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,15 @@ class Freshness:
     ]
     scanned_at: Annotated[Time | None, about("end of the last complete scan of its source")]
     vectors_pending: Annotated[int, about("chunks that only keywords find yet")]
+
+    @classmethod
+    def of(cls, live: LiveState | None, scanned_at: int | None, pending: int) -> Freshness:
+        """`scanned_at` in epoch ms."""
+        return cls(
+            is_current=live.is_current if live else None,
+            scanned_at=None if scanned_at is None else iso_utc(scanned_at),
+            vectors_pending=pending,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,23 @@ class SourceStatus:
     scanned_at: Time | None
     live: Annotated[LiveState | None, about("null where nothing watches it")]
     problem: Annotated[str, about("why it cannot be indexed, or empty")]
+
+    @classmethod
+    def of(
+        cls, source: Source, counts: SourceCounts | None, live: LiveState | None
+    ) -> SourceStatus:
+        """`counts` of what the database holds of it, if anything."""
+        return cls(
+            name=source.name,
+            root=source.root.as_posix(),
+            files_indexed=counts.indexed if counts else 0,
+            files_skipped=counts.skipped if counts else 0,
+            files_failed=counts.failed if counts else 0,
+            chunks=counts.chunks if counts else 0,
+            scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
+            live=live,
+            problem=live.error if live else problem_of(source),
+        )
 
 
 Fate = Literal["indexed", "waiting", "skipped", "failed", "ignored", "folder", "outside", "absent"]
