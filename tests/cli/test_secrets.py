@@ -137,7 +137,7 @@ READING = [
     ("list", "--content"),
     ("recent",),
     ("category", "list"),
-    ("session", "search", "--all", "deploy", "--mode", "keyword"),
+    ("session", "search", "deploy", "--mode", "keyword"),
     ("session", "list"),
     ("session", "show", "s"),
     ("session", "promote", "s", "--dry-run"),
@@ -183,7 +183,7 @@ def test_a_file_that_may_hold_secrets_is_not_found_and_said_to_be_left_out(run, 
     search = ("search", "--all", "DEPLOY_KEY", "--mode", "keyword", "--json")
     assert ".env" not in {hit["filename"] for hit in run(*search).json}
     skipped = run("status", "--skipped").out.splitlines()
-    assert "project: .env: may hold secrets" in skipped
+    assert "project: project/.env: may hold secrets" in skipped
     assert run("index", project, "--exclude", "!.env", "--full").status == 0
     assert (".env", True) in {(hit["filename"], MASK in hit["code"]) for hit in run(*search).json}
 
