@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.report import source_names
 from memory_sidecar.index.vectors import Ids
 
+_OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 MATCHES_KEPT = 1 << 14  # of paths with globs, for the next question with the same ones
 
 
@@ -53,7 +55,11 @@ def _matches(globs: tuple[str, ...], path: str) -> bool:
 
 @lru_cache
 def _compiled(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    hint = "for example 'src/**/*.py'"
+    for glob in globs:
+        if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
+            raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=hint)
     try:
         return GitIgnoreSpec.from_lines(globs)
     except GitIgnorePatternError as error:
-        raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error
+        raise UsageError(f"--path: {error}", hint=hint) from error

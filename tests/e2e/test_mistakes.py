@@ -88,6 +88,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("session", "find", "x"), 2, "`memory-sidecar session search`"),
     (PROJECT, ("xyzzy",), 2, "--help"),
     (PROJECT, ("search", "total", "--topk", "3"), 2, "--top-k"),
+    (PROJECT, ("search", "total", "--path", "a[b"), 2, "without its ]"),
     (PROJECT, ("help", "serch"), 2, "`memory-sidecar search`"),
     # The wrong place
     (ELSEWHERE, ("search", "total"), 3, "`memory-sidecar index .`"),
