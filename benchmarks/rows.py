@@ -32,9 +32,7 @@ def rows_of(db: Path) -> Rows:
             raise ValueError(f"{db.name}: {verdict}")
         rows = {table: _plain_rows(connection, table) for table in _TABLES}
         rows["identity"] = Counter(
-            connection.execute(
-                r"SELECT key, value FROM identity WHERE key NOT LIKE '%\_version' ESCAPE ''"
-            )
+            connection.execute("SELECT key, value FROM identity WHERE key NOT LIKE '%_version'")
         )
         for corpus in CodeStore.SCHEMA.corpora:
             rows |= _corpus_rows(connection, corpus)

@@ -26,8 +26,14 @@ def command_lines(text: str) -> Iterator[str]:
         yield from block.splitlines()
 
 
-def test_there_are_four():
-    assert list(SKILLS) == ["embedding", "indexing", "knowledge-search", "project-search"]
+def test_they_are_known_by_name():
+    assert list(SKILLS) == [
+        "embedding",
+        "experiment-maintenance",
+        "indexing",
+        "knowledge-search",
+        "project-search",
+    ]
 
 
 @pytest.mark.parametrize("name", SKILLS)
@@ -49,6 +55,7 @@ def test_every_command_of_a_skill_works(name, indexed, serve, tmp_path):
     assert serve("index", project).status == 0
     assert serve("store", "A charge is final", "--category", "pattern").status == 0
     assert serve("session", "save", stdin=SESSION).status == 0
+    assert serve("context", "init", project, "--project", "pools").status == 0
     lines = list(command_lines(SKILLS[name].path.read_text("utf-8")))
     assert lines
     for line in lines:
