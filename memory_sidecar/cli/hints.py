@@ -12,6 +12,11 @@ from dataclasses import dataclass
 
 import click
 
+
+class AgentOption(click.Option):
+    """`--agent` of a command that is always about one, named or not."""
+
+
 CARRIED = ("--agent", "--db", "--data-dir", "--root")
 """Options that decide what a command is about; a hint is about the same."""
 
@@ -75,4 +80,4 @@ def _command(tree: click.Command, words: Sequence[str]) -> click.Command:
 
 
 def _has_agent(params: Mapping[str, click.Parameter]) -> bool:
-    return "--agent" in params and isinstance(params["--agent"].default, str)
+    return isinstance(params.get("--agent"), AgentOption)

@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hints import Hints
+from memory_sidecar.cli.hints import AgentOption, Hints
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.settings import load_settings
 
@@ -137,6 +137,7 @@ def with_agent(command: Command) -> Command:
 
     @click.option(
         "--agent",
+        cls=AgentOption,
         metavar="A",
         help="Whose memories; else MEMORY_SIDECAR_AGENT, or default.",
     )

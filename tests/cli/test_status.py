@@ -69,7 +69,13 @@ def test_the_live_view_goes_on_until_it_is_cancelled(run, indexed):
 
 @pytest.mark.parametrize(
     ("host", "goes_on"),
-    [(None, ""), (Host(0, "daemon.log"), ", and the daemon goes on with what waits")],
+    [
+        (None, ", and the next call goes on from there"),
+        (
+            Host(0, "daemon.log"),
+            ", and the daemon goes on with what waits: `memory-sidecar status --watch` shows it",
+        ),
+    ],
 )
 def test_who_interrupts_an_index_is_told_what_goes_on(run, project, known_vectors, host, goes_on):
     cancelled = threading.Event()
