@@ -139,7 +139,9 @@ def test_terminal_gets_its_width_and_colours(indexed: Home) -> None:
     while part := _read(controller):
         shown += part
     os.close(controller)
-    assert max(len(line) for line in shown.decode().splitlines()) <= 60
+    examples = "    memory-sidecar "  # which are there to be copied
+    lines = [line for line in shown.decode().splitlines() if not line.startswith(examples)]
+    assert max(map(len, lines)) <= 60
 
 
 def test_many_clients_at_once_all_get_their_answer(indexed: Home) -> None:
