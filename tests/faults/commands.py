@@ -122,6 +122,14 @@ READING = (
 
 ELSEWHERE = MappingProxyType(
     {
+        "setup": "tests/setup",
+        "version": "prints a line",
+        "help": "prints a page",
+        "why": "tests/cli/test_sources.py",
+        "completion show": "prints a script",
+        "completion install": "tests/cli/test_help.py",
+        "source move": "tests/cli/test_sources.py",
+        "source prune": "tests/cli/test_sources.py",
         "embed": "needs the model alone, which is no part of the data directory",
         "model list": "the same",
         "model fetch": "the same",
