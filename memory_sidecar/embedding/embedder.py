@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
 from memory_sidecar.core.priority import EMBEDDING, go_behind
-from memory_sidecar.embedding.on_demand import OnDemand, corrupt, give_back_arena, open_model
+from memory_sidecar.embedding.on_demand import FastEmbedModel, corrupt, give_back_arena, open_model
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 
@@ -43,7 +43,7 @@ class EmbeddingStopped(Exception):
     """The caller wants no more."""
 
 
-class Embedder(OnDemand["TextEmbedding"]):
+class Embedder(FastEmbedModel["TextEmbedding"]):
     """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Embedder(OnDemand["TextEmbedding"]):
             if max(map(len, texts)) > LONG_CHARACTERS:
                 give_back_arena(model)
 
-    def _load(self) -> TextEmbedding:
+    def _open(self) -> TextEmbedding:
         from fastembed import TextEmbedding
         from fastembed.common.model_description import PoolingType
 

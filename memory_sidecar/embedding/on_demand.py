@@ -1,4 +1,4 @@
-"""A model of FastEmbed's that is loaded when first used, and can be given back."""
+"""What is loaded when first used and can be given back: FastEmbed's models, the static table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _one_at_a_time = threading.Lock()
 
 
 class OnDemand(ABC, Generic[Model]):
-    """The model in `files`. Thread-safe: one that is given back serves the calls under way."""
+    """A model. Thread-safe: one that is given back serves the calls under way."""
 
-    def __init__(self, files: ModelFiles) -> None:
-        self.files = files
+    def __init__(self) -> None:
         self.used_at = time.monotonic()
         self._loading = threading.Lock()
         self._model: Model | None = None
@@ -44,12 +43,27 @@ class OnDemand(ABC, Generic[Model]):
         self.used_at = time.monotonic()
         with self._loading:
             if self._model is None:
-                with _one_at_a_time:
-                    self._model = self._load()
+                self._model = self._load()
             return self._model
 
     @abstractmethod
     def _load(self) -> Model:
+        """Raises ModelCorrupt."""
+
+
+class FastEmbedModel(OnDemand[Model]):
+    """The model of FastEmbed's in `files`."""
+
+    def __init__(self, files: ModelFiles) -> None:
+        super().__init__()
+        self.files = files
+
+    def _load(self) -> Model:
+        with _one_at_a_time:
+            return self._open()
+
+    @abstractmethod
+    def _open(self) -> Model:
         """Raises ModelCorrupt."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from memory_sidecar.embedding.on_demand import OnDemand, corrupt, open_model
+from memory_sidecar.embedding.on_demand import FastEmbedModel, corrupt, open_model
 from memory_sidecar.embedding.query_gate import QueryGate
 from memory_sidecar.embedding.supply import ModelFiles
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 THREADS = 4
 
 
-class Reranker(OnDemand["TextCrossEncoder"]):
+class Reranker(FastEmbedModel["TextCrossEncoder"]):
     """Judges with the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
@@ -39,7 +39,7 @@ class Reranker(OnDemand["TextCrossEncoder"]):
         with self._gate.query():
             return list(self._pool.map(lambda text: _judge(model, question, text), texts))
 
-    def _load(self) -> TextCrossEncoder:
+    def _open(self) -> TextCrossEncoder:
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
         try:

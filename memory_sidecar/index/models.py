@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from memory_sidecar.core.errors import ModelError, ModelMissing
+from memory_sidecar.core.errors import ModelCorrupt, ModelError, ModelMissing
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.embedder import Embedder
@@ -18,6 +18,8 @@ from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
 from memory_sidecar.index.arms import Judge
 from memory_sidecar.index.reporter import Reporter
+
+_log = logging.getLogger(__name__)
 
 
 class Models:
@@ -62,11 +64,15 @@ class Models:
 
     @property
     def static(self) -> StaticEmbedder | None:
-        """What makes static vectors; `None` where its table is not to be had."""
+        """What makes static vectors; `None` where its table is not to be had, or is damaged."""
         with self._lock:
             if not self._has_sought_static:
-                with suppress(ModelMissing):
+                try:
                     self._static = StaticEmbedder(find_static())
+                except ModelMissing:
+                    pass
+                except ModelCorrupt as error:
+                    _log.warning("no static vectors: %s; %s", error.message, error.hint)
                 self._has_sought_static = True
             return self._static
 

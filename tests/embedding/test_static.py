@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.static import (
     DIMENSION,
     WEIGHTS,
@@ -16,6 +17,7 @@ from memory_sidecar.embedding.static import (
     StaticFiles,
     find_static,
 )
+from memory_sidecar.index.models import Models
 
 
 @pytest.fixture(name="embedder", scope="module")
@@ -69,7 +71,9 @@ def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
     assert "pip install" in (raised.value.hint or "")
 
 
-def test_files_that_were_changed_are_refused(tmp_path: Path) -> None:
+@pytest.fixture(name="damaged")
+def a_damaged_package(tmp_path: Path) -> Path:
+    """A folder with a copy of the package, one of whose files was changed."""
     files = find_static()
     site = files.weights.parents[2]
     for found in site.glob("wordllama-*.dist-info"):
@@ -82,8 +86,21 @@ def test_files_that_were_changed_are_refused(tmp_path: Path) -> None:
     with (tmp_path / WEIGHTS).open("r+b") as weights:
         weights.seek(100_000)
         weights.write(b"changed")
+    return tmp_path
+
+
+def test_files_that_were_changed_are_refused(damaged: Path) -> None:
     with pytest.raises(ModelCorrupt, match="not the file"):
-        find_static([str(tmp_path)])
+        find_static([str(damaged)])
+
+
+def test_a_damaged_table_takes_static_vectors_away_and_nothing_else(
+    damaged: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.syspath_prepend(damaged)
+    models = Models(Settings(), cache=damaged / "embeddings.sqlite")
+    assert models.static is None
+    assert "is not the file" in caplog.text
 
 
 def test_a_table_that_does_not_load_is_named(tmp_path: Path) -> None:
