@@ -234,12 +234,13 @@ class Codebase:
                 reporter,
                 required=query.mode is SearchMode.VECTOR,
             )
+        is_hybrid = query.mode is SearchMode.HYBRID
         hits = search_code(
             query,
             connection,
             store=store,
             embed_query=embed_query,
-            embed_static=self.data.embed_static(connection),
+            embed_static=self.data.embed_static(connection) if is_hybrid else None,
         )
         if not hits and all(known[name] is None for name in asked):
             raise NoIndex(

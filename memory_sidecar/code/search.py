@@ -3,16 +3,16 @@
     query ──▶ keyword arm: BM25 of every chunk that holds one of its words
           ├─▶ static arm: cosine of every chunk, by the sums of token vectors
           └─▶ vector arm: cosine of every chunk that has been through the model
-    filters apply inside both ──▶ the best of each, judged by both ──▶ fusion ──▶ hits
+    filters apply inside each ──▶ the best of each, judged by all ──▶ fusion ──▶ hits
 
-Both arms answer for all candidates, so that a chunk which one arm found is judged by the other
-too, and either can move the other's first. Everything is read from one commit; the text of a
+Every arm answers for all candidates, so that a chunk which one arm found is judged by the others
+too, and any can move the others' first. Everything is read from one commit; the text of a
 chunk is read last, of the hits alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     stems_of,
 )
-from memory_sidecar.index.vectors import Floats, Ids, Vector, VectorIndex, VectorView
+from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, VectorIndex, VectorView
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -50,9 +50,6 @@ KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
 CHARACTERS_PER_TOKEN = 4
 PATHS_KEPT = 1 << 14
 KEY_LINES = 120  # of a private key, the longest that is cut
-
-EmbedQuery = Callable[[str], Vector]
-"""The unit vector (384,) of a question."""
 
 _path_stems: dict[str, frozenset[str]] = {}
 

@@ -18,11 +18,9 @@ from memory_sidecar.index.report import VectorCounts, source_names, source_stand
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.index.store_file import S, StoreFile
-from memory_sidecar.index.vectors import Vector
+from memory_sidecar.index.vectors import EmbedQuery
 
 T = TypeVar("T")
-
-EmbedQuery = Callable[[str], Vector]
 
 
 class Readings(ABC, Generic[S]):

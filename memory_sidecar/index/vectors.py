@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from weakref import WeakSet
 
@@ -34,6 +34,9 @@ _BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is m
 
 Vector = npt.NDArray[np.float32]
 """Of one text: 384 floats, of unit length."""
+
+EmbedQuery = Callable[[str], Vector]
+"""The unit vector of a question, of as many floats as those that it is compared with."""
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

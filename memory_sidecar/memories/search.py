@@ -13,7 +13,7 @@ was made again gives the same answers. `benchmarks/retrieval.py` measures the wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -27,7 +27,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.explain import explained
 from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
 from memory_sidecar.index.postings import read_postings
-from memory_sidecar.index.vectors import Floats, Ids, Vector
+from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, Vector
 from memory_sidecar.memories.chunks import (
     ChunkPlace,
     first_by_path,
@@ -49,9 +49,6 @@ SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking 
 SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are equally good
 COVERAGE_WEIGHT = 0.3
 OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer holds
-
-EmbedQuery = Callable[[str], Vector]
-"""The unit vector (384,) of a question."""
 
 # A path or an atom's id. A plain word is neither, even where a memory is called like it.
 _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")

@@ -18,7 +18,7 @@ term gives. Of words that very many rows hold, only the best candidates are aske
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -35,7 +35,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.explain import explained
 from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
 from memory_sidecar.index.postings import Postings, held_words, read_postings
-from memory_sidecar.index.vectors import Floats, Ids, Vector, VectorIndex
+from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, Vector, VectorIndex
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
     FoundRow,
@@ -65,9 +65,6 @@ OTHERS_WEIGHT, OTHERS = 0.4, 3  # what a session's parts after the best add, and
 JUDGED = 100  # rows that are asked for the words which very many hold
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
-
-EmbedQuery = Callable[[str], Vector]
-"""The unit vector (384,) of a question."""
 
 
 def search_sessions(
