@@ -40,7 +40,7 @@ Row = dict[str, float]  # NDCG@10 by repository, or by category
 
 
 def main() -> None:
-    options = _options()
+    options = read_options(__doc__.splitlines()[0] if __doc__ else "")
     repositories = json.loads((options.set / "repositories.json").read_text(encoding="utf-8"))
     queries = list(read_lines(options.set / "queries.jsonl"))
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -136,8 +136,9 @@ def _rounded(row: Row) -> Row:
     return {name: round(value, 4) for name, value in (("mean", fmean(row.values())), *row.items())}
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+def read_options(title: str) -> argparse.Namespace:
+    """What a benchmark over a set of repositories is told; `title` says in a line what it is."""
+    parser = argparse.ArgumentParser(description=title)
     parser.add_argument("set", type=Path, metavar="SET")
     parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")

@@ -9,7 +9,6 @@ was read. Means over repositories of the means over questions.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Iterator
@@ -20,8 +19,7 @@ from typing import Any
 
 from judged_sets import read_lines
 from machine import RESULTS, describe_machine
-from repositories import checkout, is_same_file, relevant
-from trees import cache_folder
+from repositories import checkout, is_same_file, read_options, relevant
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
@@ -45,7 +43,7 @@ class Read:
 
 
 def main() -> None:
-    options = _options()
+    options = read_options(__doc__.splitlines()[0] if __doc__ else "")
     repositories = json.loads((options.set / "repositories.json").read_text(encoding="utf-8"))
     queries = list(read_lines(options.set / "queries.jsonl"))
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -118,15 +116,6 @@ def _hits(caller: Caller, text: str) -> Iterator[Read]:
 
 def _rounded(row: dict[str, float]) -> dict[str, float]:
     return {key: round(value, 4) for key, value in row.items()}
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("set", type=Path, metavar="SET")
-    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
-    parser.add_argument("--no-results", action="store_true", help="print only")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -53,12 +53,8 @@ def past_moment(text: str | None, *, now_ms: int) -> int | None:
     """
     if not text:
         return None
-    at, lasting = parse_time(text), parse_duration(text)
-    if at is None and lasting is None:
-        raise UsageError(
-            f"{text!r} is no time", hint="for example 2026-03-01, 2026-03-01T09:12:00Z or 7d"
-        )
-    return at if at is not None else max(now_ms - (lasting or 0), 0)
+    at, lasting = _at_or_lasting(text, example="2026-03-01, 2026-03-01T09:12:00Z or 7d")
+    return at if at is not None else max(now_ms - lasting, 0)
 
 
 def coming_moment(text: str | None, *, now_ms: int) -> int | None:
@@ -68,12 +64,8 @@ def coming_moment(text: str | None, *, now_ms: int) -> int | None:
     """
     if not text:
         return None
-    at, lasting = parse_time(text), parse_duration(text)
-    if at is None and lasting is None:
-        raise UsageError(
-            f"{text!r} is no time", hint="for example 2026-12-31, 2026-12-31T18:00:00Z or 30d"
-        )
-    at = at if at is not None else now_ms + (lasting or 0)
+    at, lasting = _at_or_lasting(text, example="2026-12-31, 2026-12-31T18:00:00Z or 30d")
+    at = at if at is not None else now_ms + lasting
     if not 0 <= at < _YEAR_10000_MS:
         raise UsageError(f"{text!r} is out of range", hint="a time before the year 10,000")
     return at
@@ -91,6 +83,14 @@ def parse_duration(text: str) -> int | None:
     """Milliseconds of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`."""
     found = _DURATION.fullmatch(text.strip())
     return int(found[1]) * _UNIT_MS[found[2].lower()] if found else None
+
+
+def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:
+    """The moment that `text` is, in epoch ms, else how many ms it lasts. Raises UsageError."""
+    at, lasting = parse_time(text), parse_duration(text)
+    if at is None and lasting is None:
+        raise UsageError(f"{text!r} is no time", hint=f"for example {example}")
+    return at, lasting or 0
 
 
 def _of_text(text: str) -> int | None:

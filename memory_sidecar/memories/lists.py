@@ -60,15 +60,6 @@ def in_order(found: Sequence[StoredMemory], wanted: MemoryList) -> list[StoredMe
     return sorted(by_path, key=_SORTED_BY[wanted.sort], reverse=wanted.is_descending)
 
 
-def count_memories(connection: Connection, wanted: MemoryFilter, *, now: int) -> int:
-    """How many memories satisfy the filter."""
-    condition, values = _condition(wanted, now)
-    counted: Any = connection.execute(
-        f"SELECT count(*) FROM memories WHERE {condition}", values
-    ).get
-    return int(counted)
-
-
 def read_memories(
     connection: Connection, keys: Sequence[int], *, agent: str, now: int
 ) -> dict[int, StoredMemory]:

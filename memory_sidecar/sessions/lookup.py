@@ -139,11 +139,6 @@ def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]
     }  # fmt: skip
 
 
-def count_sessions(connection: Connection) -> int:
-    (count,) = integers(connection.execute("SELECT count(*) FROM sessions"))
-    return count
-
-
 _SHOWN = {
     HitKind.SUMMARY: "SELECT u.id, u.session_id, u.brief || coalesce(char(10) || u.detailed, ''),"
     " '', NULL, s.created_at FROM summaries u JOIN sessions s ON s.id = u.session_id"

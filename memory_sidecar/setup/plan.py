@@ -233,13 +233,13 @@ def _read(path: str) -> str | None:
         raise PathRefused(f"{path} cannot be read: {error}", hint="mend or move it") from error
 
 
-def _notes_path(environ: Mapping[str, str]) -> str:
-    return str(Path(config_folder(environ), NOTES))
+def _notes_path(environ: Mapping[str, str]) -> Path:
+    return Path(config_folder(environ), NOTES)
 
 
 def _read_pieces(environ: Mapping[str, str]) -> list[Piece]:
     path = _notes_path(environ)
-    text = _read(path)
+    text = _read(str(path))
     if text is None:
         return []
     try:
@@ -251,7 +251,7 @@ def _read_pieces(environ: Mapping[str, str]) -> list[Piece]:
 
 
 def _write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
-    path = Path(_notes_path(environ))
+    path = _notes_path(environ)
     tree = Tree(path.parent, is_own=True)
     with named_errors(path):
         if pieces:
