@@ -47,17 +47,17 @@ def start_daemon(
     starting = FileLock(state_file(data_dir, "starting.lock"))
     process: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
-    has_said = False
+    said: set[Callable[[str], None]] = set()  # each of the two once: our process may be in vain
     try:
         Tree(data_dir, is_own=True).make("state")
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
             link = _reach_current(data_dir, environ)
             if link is not None:
                 return link
-            if waited_s > _SAY_AFTER_S and not has_said:
-                is_ours = process is not None
-                say_starting(STARTING) if is_ours else say(WAITING.format(data_dir))
-                has_said = True
+            tell, notice = (say_starting, STARTING) if process else (say, WAITING.format(data_dir))
+            if waited_s > _SAY_AFTER_S and tell not in said:
+                tell(notice)
+                said.add(tell)
             if process is None:
                 if starting.acquire():
                     process = _spawn(data_dir)
