@@ -70,6 +70,14 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("source add", ("shop", "--agent", AGENT), ""),
     ("source list", (), ""),
     ("source remove", ("shop", "--agent", AGENT), ""),
+    ("why", ("link.py",), ""),
+    ("why", ("../../outside/profile",), ""),
+    ("source move", (".", "../traps"), ""),
+    ("source prune", ("--yes",), ""),
+    ("setup", ("claude", "--dry-run"), ""),
+    ("completion show", ("bash",), ""),
+    ("help", ("search",), ""),
+    ("version", (), ""),
     ("context access", ("-",), EVENT),
     ("context access", ("-", "--commit"), EVENT),
     ("context access", ("context/projects/p/experiments/EXP-001.md",), ""),
@@ -96,7 +104,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("stop", (), ""),
 ]
 # `mcp` has a test below; these change how the user's session starts.
-NOT_CALLED = {"mcp", "serve", "service install", "service uninstall"}
+NOT_CALLED = {"mcp", "serve", "service install", "service uninstall", "completion install"}
 
 TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("status", {}),
