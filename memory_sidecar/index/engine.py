@@ -170,19 +170,26 @@ class Engine:
         )
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
-        fresh = knows_nothing(self._state)
+        is_fresh = knows_nothing(self._state)
         self._environment = coco.Environment(
             coco.Settings(db_path=self._state, lmdb_map_size=_LMDB_BYTES),
             context_provider=provider,
             exception_handler=self._on_error,
         )
+        try:
+            await self._begin(is_fresh=is_fresh)
+        except BaseException:  # as on a full disk: left open, no later engine could open the state
+            self._environment.close()
+            raise
+
+    async def _begin(self, *, is_fresh: bool) -> None:
         config = coco.AppConfig(
             name="files",
             environment=self._environment,
             max_inflight_components=MAX_INFLIGHT_FILES,
         )
         app = coco.App(config, _main, _Feed(self._root))
-        if fresh:
+        if is_fresh:
             # The first run of an app ends by deleting every child that it did not mount itself,
             # so let that one be empty.
             self._root.batches.put_nowait(None)
