@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from memory_sidecar.core.atomic import create_file
+from memory_sidecar.core.atomic import create_file, delete_file
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
@@ -192,4 +192,13 @@ def _make(
     above = _TEMPLATES / templates
     names = sorted(each.relative_to(above) for each in above.rglob("*") if each.is_file())
     pages = {path / name: template(f"{templates}/{name.as_posix()}", values) for name in names}
-    return [page for page, text in pages.items() if create_file(tree, page, text.encode())]
+    made: list[Path] = []
+    try:
+        for page, text in pages.items():
+            if create_file(tree, page, text.encode()):
+                made.append(page)
+    except OSError:  # a full disk: all of them or none
+        for page in made:
+            delete_file(tree, page)
+        raise
+    return made

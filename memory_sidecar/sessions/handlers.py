@@ -7,7 +7,7 @@ at the folder indexes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -196,18 +196,25 @@ class Sessions:
         """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
         Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
-        in spite of a line. Of one file all sessions or none. A file that fails keeps no other from
-        being imported; where all fail, raises what the first one did.
+        in spite of a line. Of a file that cannot be read nothing is saved, and it keeps no other
+        from being imported; where all fail, raises what the first one did. What else ends it, such
+        as a full disk, leaves what was saved by then.
         """
         saved: list[Saved] = []
         failed: list[tuple[Path, SidecarError]] = []
         try:
             for done, file in enumerate(files, start=1):
                 try:
-                    saved += self._import(file, environ, allow_secrets=allow_secrets)
+                    for each in self._import(file, environ, allow_secrets=allow_secrets):
+                        saved.append(each)  # noqa: PERF402  also what is written before it fails
                 except (NotFound, UsageError, MemvidFailed) as error:
                     failed.append((file, error))
                 self._reporter.progress("files", done, len(files))
+        except BaseException:
+            if saved:
+                told = f"{len(saved)} of the sessions are in"
+                self._reporter.notice(f"{told}; the same command goes on with the others")
+            raise
         finally:
             self._take_up([each.path for each in saved])
         if failed and not saved:
@@ -220,7 +227,7 @@ class Sessions:
 
     def _import(
         self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
-    ) -> list[Saved]:
+    ) -> Iterator[Saved]:
         if not file.is_file():
             raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
         if file.suffix == MEMVID_SUFFIX:
@@ -242,7 +249,8 @@ class Sessions:
             completed_ones = [self._completed(document) for document in documents]
         except SessionInvalid as error:
             raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
-        return [self._write(each.document) for each in completed_ones]
+        for each in completed_ones:
+            yield self._write(each.document)
 
     def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
         memvid = Memvid.find(environ)
