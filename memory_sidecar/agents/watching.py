@@ -13,7 +13,7 @@ import time
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.index.resident import return_free
+from memory_sidecar.index.process_memory import return_free
 from memory_sidecar.index.tending import Tending
 
 WATCHED_FROM_START = 32

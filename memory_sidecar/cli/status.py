@@ -18,7 +18,7 @@ from memory_sidecar.code.results import SourceStatus
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.index.resident import resident_bytes
+from memory_sidecar.index.process_memory import resident_bytes
 
 EXIT_INTERRUPTED = 130
 REDRAW_S = 1.0
