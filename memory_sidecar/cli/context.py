@@ -10,7 +10,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, allow_secrets_option, with_call, with_help
 from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
-from memory_sidecar.context.atoms import Draft
+from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.results import (
     AtomUse,
@@ -103,7 +103,7 @@ def new(
     """Make an experiment, knowledge or pattern file under the next free number."""
     if words and summary:
         raise UsageError("the summary is given twice", hint="leave out --summary")
-    draft = Draft(
+    draft = AtomDraft(
         summary=call.text(" ".join(words) or summary),
         status=status,
         executor=executor,

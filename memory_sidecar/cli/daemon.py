@@ -28,7 +28,7 @@ from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
-from memory_sidecar.daemon.exchange import Conversation, Exchange, Request
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import FileLock, holder
 from memory_sidecar.daemon.server import Kind
@@ -119,7 +119,7 @@ class Commands:
         if self._services is not None:
             self._services.close()
 
-    def kind_of(self, request: Request) -> Kind:
+    def kind_of(self, request: Invocation) -> Kind:
         command = _command_of(request)
         options = {word.partition("=")[0] for word in request.arguments}
         if command == "status" and WATCH_OPTION in options:
@@ -233,7 +233,7 @@ class Commands:
             return self._services
 
 
-def _command_of(request: Request) -> str:
+def _command_of(request: Invocation) -> str:
     return next((word for word in request.arguments if not word.startswith("-")), "")
 
 

@@ -29,7 +29,7 @@ FOUND = "bold underline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class HitView:
     """What of the hits a caller wants to read."""
 
     question: str
@@ -39,7 +39,7 @@ class Shown:
     only_files: bool
 
 
-def hit_lines(call: Call, hits: Sequence[CodeHit], shown: Shown) -> list[str]:
+def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     """The lines that show `hits`, best first."""
     if shown.only_files:
         files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
@@ -60,7 +60,7 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: Shown) -> list[str]:
 
 
 def _path(
-    call: Call, source: str, filename: str, shown: Shown, *, location: str = ""
+    call: Call, source: str, filename: str, shown: HitView, *, location: str = ""
 ) -> list[str | Styled]:
     """`filename` as it opens from where the call was made, behind its source's name if need be."""
     named: list[str | Styled] = [Styled(f"{source}  ", DIM)] if shown.names_source else []
@@ -72,7 +72,7 @@ def _path(
     return [*named, title(text, link=file_address(path))]
 
 
-def _heading(call: Call, hit: CodeHit, shown: Shown) -> str:
+def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
     what = hit.scope or ", ".join(hit.symbols[:3]) or hit.signature
     return call.line(
         *_path(call, hit.source, hit.filename, shown, location=f":{hit.location}"),

@@ -9,7 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import counted, duration, path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
-from memory_sidecar.code.results import Moved
+from memory_sidecar.code.results import SourceMoved
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.indexing import AgentReports, IndexReport
@@ -216,7 +216,7 @@ def prune(call: Call, yes: bool) -> list[Source]:
 @click.argument("new", metavar="PATH")
 @force_option
 @with_call
-def move(call: Call, old: str, new: str, force: bool) -> Moved:
+def move(call: Call, old: str, new: str, force: bool) -> SourceMoved:
     """Have the source OLD, a name or a folder, mean the folder PATH: its files have moved there.
 
     What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
@@ -235,7 +235,7 @@ def _print_pruned(call: Call, removed: list[Source]) -> None:
         call.print("every source is there")
 
 
-def _print_moved(call: Call, moved: Moved) -> None:
+def _print_moved(call: Call, moved: SourceMoved) -> None:
     call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {moved.chunks:,} chunks")
 
 

@@ -90,7 +90,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 _COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
 
 
-class Commands(Group):
+class LazyGroup(Group):
     """Imports a command when it is asked for: all of them take most of a second."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
@@ -127,7 +127,7 @@ class Commands(Group):
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyGroup,
     context_settings={"max_content_width": MAX_COLUMNS},
     epilog="`memory-sidecar help COMMAND` explains a command, with examples. Any text may be `-`, "
     "which reads standard input. Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hits import Shown, hit_lines
+from memory_sidecar.cli.hits import HitView, hit_lines
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -115,7 +115,7 @@ def search(
 
     def print_hits(call: Call, hits: list[CodeHit]) -> None:
         roots = {source.name: source.root for source in codebase.registry.all()}
-        shown = Shown(
+        shown = HitView(
             question=text,
             roots=roots,
             names_source=len(sources or roots) > 1,

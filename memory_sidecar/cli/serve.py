@@ -19,7 +19,7 @@ from memory_sidecar.daemon.link import reach
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedDaemon:
     """Whether a daemon ran, and which."""
 
     stopped: bool
@@ -62,7 +62,7 @@ def _tell_running(data_dir: str, call: Call, log_level: str) -> bool:
 
 @click.command()
 @with_call
-def stop(call: Call) -> Stopped:
+def stop(call: Call) -> StoppedDaemon:
     """Stop the daemon once it has finished what runs. The next command starts one again.
 
     It has some seconds for that. What it has committed stays, whatever it leaves behind.
@@ -72,10 +72,10 @@ def stop(call: Call) -> Stopped:
     if ended is not None and ended.was_killed:
         call.reporter.notice(f"it did not end within {END_TIMEOUT_S:.0f} s, and was killed")
 
-    def print_stopped(call: Call, stopped: Stopped) -> None:
+    def print_stopped(call: Call, stopped: StoppedDaemon) -> None:
         if stopped.stopped:
             call.print(f"stopped the daemon of {data_dir} (process {stopped.pid})")
         else:
             call.print(f"no daemon runs for {data_dir}")
 
-    return call.show(Stopped(ended is not None, ended.pid if ended else None), print_stopped)
+    return call.show(StoppedDaemon(ended is not None, ended.pid if ended else None), print_stopped)

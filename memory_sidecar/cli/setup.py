@@ -23,10 +23,10 @@ from memory_sidecar.core.locate import DATA_DIR_OPTION, DATA_DIR_VARIABLE, data_
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
-from memory_sidecar.setup.plan import Outcome, Plan, Step, Wish
+from memory_sidecar.setup.plan import Plan, Step, StepOutcome, Wish
 
 NAMES = [agent.name for agent in CODING_AGENTS]
-CHANGES = (Outcome.ADDED, Outcome.REMOVED)
+CHANGES = (StepOutcome.ADDED, StepOutcome.REMOVED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memory_sidecar.code.results import (
     CodebaseStatus,
     CodeHit,
     Freshness,
-    Moved,
+    SourceMoved,
     SourceStatus,
     Why,
 )
@@ -121,7 +121,7 @@ class Codebase:
         self.data.forget(source, reporter=reporter)
         return source
 
-    def move(self, old: str, root: Path, *, reporter: Reporter, force: bool = False) -> Moved:
+    def move(self, old: str, root: Path, *, reporter: Reporter, force: bool = False) -> SourceMoved:
         """Have the source called `old`, or whose folder that is or was, mean the folder `root`.
 
         Its rows and vectors are kept; what differs in `root` is indexed. Raises NotFound.
@@ -130,7 +130,9 @@ class Codebase:
         moved = self.registry.move(source.name, root, force=force)
         self.data.move(moved, reporter=reporter)
         report = self.data.update([moved], reporter, embed=not self.data.is_tended)
-        return Moved(moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total)
+        return SourceMoved(
+            moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total
+        )
 
     def gone(self) -> list[Source]:
         """The sources whose folder is not there; its disk may only be away."""

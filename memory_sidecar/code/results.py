@@ -111,7 +111,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class SourceMoved:
     """A source whose folder is another one now."""
 
     name: str

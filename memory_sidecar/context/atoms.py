@@ -200,7 +200,7 @@ def _edit(atom: Atom, edits: Mapping[str, object]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class AtomDraft:
     """What is to become an atom."""
 
     summary: str  # one line
@@ -226,7 +226,7 @@ class Draft:
 
 
 def create_atom(
-    project: Project, kind: AtomKind, draft: Draft, *, today: date
+    project: Project, kind: AtomKind, draft: AtomDraft, *, today: date
 ) -> tuple[AtomId, Path]:
     """Make it under the next free number, whoever else does the same at that moment.
 
@@ -245,7 +245,7 @@ def create_atom(
         number += 1
 
 
-def _check(project: Project, kind: AtomKind, draft: Draft) -> None:
+def _check(project: Project, kind: AtomKind, draft: AtomDraft) -> None:
     if not draft.summary.strip():
         raise UsageError("an atom needs a summary", hint="say in one line what was found")
     if kind.needs_basis and kind.basis not in draft.optional:
@@ -266,7 +266,7 @@ def _check(project: Project, kind: AtomKind, draft: Draft) -> None:
                 raise NotFound(f"there is no {name} in {project.name}", hint=f"{path} is missing")
 
 
-def _page(project: Project, atom_id: AtomId, draft: Draft, today: date) -> str:
+def _page(project: Project, atom_id: AtomId, draft: AtomDraft, today: date) -> str:
     summary = " ".join(draft.summary.split())
     tags = list(dict.fromkeys(draft.tags))
     if summary.startswith(ANTI_PATTERN) and ANTI_PATTERN_TAG not in tags:

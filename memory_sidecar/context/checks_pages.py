@@ -26,7 +26,7 @@ from memory_sidecar.context.layout import (
 from memory_sidecar.context.lists import (
     FILES,
     SITUATION_WORDS,
-    Listed,
+    ListEntry,
     files_of_project,
     files_of_root,
     with_list,
@@ -165,7 +165,7 @@ def _missing(above: Path, names: Sequence[str], remedy: str, fix: Fix) -> Iterat
 
 
 def _unlisted(
-    tree: Tree, page: Path, wanted: Sequence[Listed], changes: Sequence[Change]
+    tree: Tree, page: Path, wanted: Sequence[ListEntry], changes: Sequence[Change]
 ) -> Iterator[Finding]:
     if not page.is_file():
         return

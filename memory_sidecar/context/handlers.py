@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from memory_sidecar.context.access import Reads, accesses_of_paths, append
-from memory_sidecar.context.atoms import Draft, Finding, create_atom
+from memory_sidecar.context.atoms import AtomDraft, Finding, create_atom
 from memory_sidecar.context.checks import apply_fixes, examine
 from memory_sidecar.context.commit import commit_logs
 from memory_sidecar.context.layout import (
@@ -147,7 +147,7 @@ class Context:
         return [around] if around is not None else self.root.projects()
 
     def new(
-        self, project: Project, kind: AtomKind, draft: Draft, *, allow_secrets: bool = False
+        self, project: Project, kind: AtomKind, draft: AtomDraft, *, allow_secrets: bool = False
     ) -> NewAtom:
         """Make an atom under the next free number; raises SecretRefused, and as `create_atom`."""
         if not allow_secrets:

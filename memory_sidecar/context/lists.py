@@ -61,7 +61,7 @@ _PURPOSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListEntry:
     """One line of a list of files."""
 
     path: str  # from the page that lists it; a folder ends in /
@@ -88,27 +88,27 @@ def with_list(text: str, name: str, lines: list[str]) -> str | None:
     return text[:start] + inside + text[stop + len(end) :]
 
 
-def files_of_root(root: Root) -> list[Listed]:
+def files_of_root(root: Root) -> list[ListEntry]:
     """What the root's `CORTEX.md` should list."""
-    listed: list[Listed] = []
+    listed: list[ListEntry] = []
     for entry in _entries(root.path):
         if entry.name == PROJECTS:
             pages = (project.path / CORTEX for project in root.projects())
-            listed += [Listed(root.shown(page), _title(root.tree, page)) for page in pages]
+            listed += [ListEntry(root.shown(page), _title(root.tree, page)) for page in pages]
         elif entry.name != SCANS:
             listed += _listed(root.tree, root.path, entry)
         elif dates := _scan_dates(root):
-            listed.append(Listed(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
+            listed.append(ListEntry(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
     return listed
 
 
-def files_of_project(project: Project) -> list[Listed]:
+def files_of_project(project: Project) -> list[ListEntry]:
     """What a project's `CORTEX.md` should list."""
     generated = {
-        kind.folder: Listed(f"{kind.folder}/{INDEX}", f"{kind.tells}, one file each")
+        kind.folder: ListEntry(f"{kind.folder}/{INDEX}", f"{kind.tells}, one file each")
         for kind in AtomKind
-    } | {META: Listed(f"{META}/", "who read what")}
-    listed: list[Listed] = []
+    } | {META: ListEntry(f"{META}/", "who read what")}
+    listed: list[ListEntry] = []
     for entry in _entries(project.path):
         if entry.name in generated:
             listed.append(generated[entry.name])
@@ -159,14 +159,14 @@ def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def _listed(tree: Tree, above: Path, entry: Path) -> Iterator[Listed]:
+def _listed(tree: Tree, above: Path, entry: Path) -> Iterator[ListEntry]:
     """A file, or what lies in a folder: each page, and anything deeper as one line."""
     for each in _entries(entry) if _is_folder(entry) else [entry]:
         name = each.relative_to(above).as_posix()
         if _is_folder(each):
-            yield Listed(f"{name}/", "")
+            yield ListEntry(f"{name}/", "")
         else:
-            yield Listed(name, _PURPOSES.get(name) or _title(tree, each))
+            yield ListEntry(name, _PURPOSES.get(name) or _title(tree, each))
 
 
 def _entries(folder: Path) -> list[Path]:

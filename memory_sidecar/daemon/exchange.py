@@ -24,7 +24,7 @@ DEFAULT_COLUMNS = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Invocation:
     """What a client wants to have run, and what it says of itself."""
 
     arguments: tuple[str, ...]
@@ -44,7 +44,7 @@ class Request:
         return " ".join(self.arguments)
 
     @classmethod
-    def of(cls, frame: Frame) -> Request:
+    def of(cls, frame: Frame) -> Invocation:
         """Raises ProtocolError where something has the wrong type."""
         arguments, environ = frame.get("arguments"), frame.get("environ", {})
         cwd, columns = frame.get("cwd"), frame.get("columns", DEFAULT_COLUMNS)
@@ -80,7 +80,7 @@ class Exchange:
 
     def __init__(
         self,
-        request: Request,
+        request: Invocation,
         loop: asyncio.AbstractEventLoop,
         writer: asyncio.StreamWriter,
         turns: asyncio.Semaphore,

@@ -37,7 +37,7 @@ LOST = (
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 
-class Ended(Exception):
+class Refused(Exception):
     """The daemon will hold no such conversation, and has said why."""
 
     def __init__(self, status: int) -> None:
@@ -74,9 +74,9 @@ class Pump:
                 self._reopen()
             for line in _lines(0):
                 self._hear(line)
-        except Ended as ended:
+        except Refused as ended:
             return ended.status
-        except _OutputClosed:
+        except _HostLeft:
             return 0
         if self._waiting:
             self._all_answered.wait(LAST_ANSWERS_S)
@@ -151,7 +151,7 @@ class Pump:
             with self._sending:
                 if self._link is link:
                     self._lose()
-        except _OutputClosed:
+        except _HostLeft:
             os._exit(0)  # the host is gone, which standard input may not tell
 
     def _lose(self) -> None:
@@ -180,7 +180,7 @@ class Pump:
     def _reopen(self) -> Link:
         """A daemon that agreed to the conversation, and was told again what opened it.
 
-        Raises SidecarError, Ended, OSError.
+        Raises SidecarError, Refused, OSError.
         """
         for _ in range(ATTEMPTS):
             link = self._connect()
@@ -201,7 +201,7 @@ class Pump:
         return link
 
     def _agree(self, link: Link) -> bool:
-        """Whether the daemon holds the conversation; not where it is stopping. Raises Ended."""
+        """Whether the daemon holds the conversation; not where it is stopping. Raises Refused."""
         link.send(self._request)
         while (frame := link.receive()) is not None:
             match frame.get("type"):
@@ -211,7 +211,7 @@ class Pump:
                     with suppress(OSError):
                         os.write(2, frame["text"].encode())
                 case "exit":
-                    raise Ended(int(frame["status"]))
+                    raise Refused(int(frame["status"]))
                 case "conversing":
                     return True
                 case "refused":
@@ -227,7 +227,7 @@ class Pump:
         self._settle(asked)
 
     def _print(self, data: bytes) -> None:
-        """Raises _OutputClosed."""
+        """Raises _HostLeft."""
         rest = memoryview(data)
         with self._printing:
             while rest:
@@ -238,10 +238,10 @@ class Pump:
 
                     select.select([], [1], [])
                 except OSError as error:
-                    raise _OutputClosed from error
+                    raise _HostLeft from error
 
 
-class _OutputClosed(Exception):
+class _HostLeft(Exception):
     """The host reads no more."""
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.daemon import log
-from memory_sidecar.daemon.exchange import Conversation, Exchange, Request
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import BACKLOG, Listener
 from memory_sidecar.daemon.protocol import (
     MAX_FRAME_BYTES,
@@ -75,7 +75,7 @@ class Application(Protocol):
     def start(self) -> None:
         """Get ready, in a thread. Clients are greeted already, and `answer` may be called."""
 
-    def kind_of(self, request: Request) -> Kind:
+    def kind_of(self, request: Invocation) -> Kind:
         """Known from the arguments alone."""
 
     def may_end(self, *, idle_s: float) -> bool:
@@ -208,7 +208,7 @@ class Server:
             case "run" | "converse" if self.is_stopping:
                 await _send(writer, {"type": "refused"})
             case "run" | "converse":
-                await self._run(Request.of(frame), reader, writer)
+                await self._run(Invocation.of(frame), reader, writer)
             case "stop":
                 _log.info("asked to stop")
                 await _send(writer, {"type": "done"})
@@ -221,7 +221,7 @@ class Server:
                 raise ProtocolError(f"unknown request {other!r}")
 
     async def _run(
-        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, request: Invocation, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         if self._crashes.is_barred(request.key):
             _log.warning("killed the daemon before, not run here: %s", request)

@@ -50,7 +50,7 @@ class SearchCode(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CodePassage:
     """A place that answers the question, and the lines of it that say why."""
 
     filename: Annotated[str, about("relative to its source")]
@@ -68,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hits(Answer):
-    hits: tuple[Found, ...]
+    hits: tuple[CodePassage, ...]
     next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
 
     def text(self) -> str:
@@ -105,7 +105,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     )
 
 
-def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[Found, ...]:
+def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[CodePassage, ...]:
     """The first of `hits` that fit into `max_tokens` together, each with its best lines.
 
     Every hit gets a line that says where it is; what is left goes to their code, most to the first,
@@ -141,8 +141,8 @@ def _best_lines(code: str, stems: Collection[str], characters: int) -> str:
     return "\n".join([*before, *best.lines, *behind])
 
 
-def _found(hit: CodeHit) -> Found:
-    return Found(
+def _found(hit: CodeHit) -> CodePassage:
+    return CodePassage(
         filename=hit.filename,
         location=hit.location,
         source=hit.source,
@@ -210,7 +210,7 @@ class ListSources(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceState:
+class ListedSource:
     name: str
     root: str
     is_yours: Annotated[bool, about("The one you work in, which is searched by default.")]
@@ -220,7 +220,7 @@ class SourceState:
     scanned_at: Annotated[Time | None, about("When it was last compared with the disk.")]
 
     @classmethod
-    def of(cls, source: SourceStatus, *, is_yours: bool) -> SourceState:
+    def of(cls, source: SourceStatus, *, is_yours: bool) -> ListedSource:
         return cls(
             name=source.name,
             root=source.root,
@@ -234,7 +234,7 @@ class SourceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources(Answer):
-    sources: tuple[SourceState, ...]
+    sources: tuple[ListedSource, ...]
 
     def text(self) -> str:
         return "\n".join(
@@ -249,13 +249,13 @@ def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sour
     return Sources(sources=source_states(caller))
 
 
-def source_states(caller: Caller) -> tuple[SourceState, ...]:
+def source_states(caller: Caller) -> tuple[ListedSource, ...]:
     """Every registered source. Raises NoIndex where there is none."""
     if not caller.codebase.registry.all():
         raise nothing_here(caller)
     yours = {source.name for source in caller.sources}
     return tuple(
-        SourceState.of(each, is_yours=each.name in yours)
+        ListedSource.of(each, is_yours=each.name in yours)
         for each in caller.codebase.status().sources
     )
 

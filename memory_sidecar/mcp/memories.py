@@ -50,14 +50,14 @@ class MemoryText(MemoryHead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered(Answer):
+class MemoryAnswer(Answer):
     """An answer with what was stored, which is no order to anybody."""
 
     treat_as: str = DATA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memories(Remembered):
+class FoundMemories(MemoryAnswer):
     memories: tuple[MemoryText, ...]
     next_cursor: Annotated[str, CURSOR] = ""
 
@@ -66,7 +66,7 @@ class Memories(Remembered):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryHeads(Remembered):
+class MemoryHeads(MemoryAnswer):
     memories: tuple[MemoryHead, ...]
     next_cursor: Annotated[str, CURSOR] = ""
 
@@ -81,7 +81,7 @@ class SearchMemories(Filtered):
     cursor: str = ""
 
 
-def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> Memories:
+def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> FoundMemories:
     """Search what was learned before. Do so before you decide, and when something goes wrong."""
     offset = offset_of(asked.cursor)
     query = MemoryQuery(
@@ -93,9 +93,9 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
     try:
         hits = caller.memories(report).query(query, with_shared=asked.shared)[offset:]
     except NoIndex as nothing:
-        return Memories(memories=(), notices=(nothing.message,))
+        return FoundMemories(memories=(), notices=(nothing.message,))
     shown = _within(hits[: asked.top_k], asked.max_tokens)
-    return Memories(memories=shown, next_cursor=_next(offset, shown, hits))
+    return FoundMemories(memories=shown, next_cursor=_next(offset, shown, hits))
 
 
 class QueryMemories(Filtered):
@@ -139,7 +139,9 @@ class GetRecentMemories(Filtered):
     cursor: str = ""
 
 
-def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Reporter) -> Memories:
+def get_recent_memories(
+    caller: Caller, asked: GetRecentMemories, report: Reporter
+) -> FoundMemories:
     """Read what was remembered or changed last, the latest first. Good at the start of work."""
     offset = offset_of(asked.cursor)
     listed = MemoryList(
@@ -147,7 +149,7 @@ def get_recent_memories(caller: Caller, asked: GetRecentMemories, report: Report
     )
     found = _listed(caller, listed, report, with_shared=asked.shared)
     shown = _within(found[: asked.limit], asked.max_tokens)
-    return Memories(memories=shown, next_cursor=_next(offset, shown, found))
+    return FoundMemories(memories=shown, next_cursor=_next(offset, shown, found))
 
 
 class ListMemories(Arguments):
@@ -158,7 +160,7 @@ class ListMemories(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing(Remembered):
+class Listing(MemoryAnswer):
     categories: Annotated[tuple[Category, ...], about("Those below this one.")]
     memories: Annotated[tuple[MemoryHead, ...], about("Those in this category itself.")]
     next_cursor: Annotated[str, CURSOR] = ""
@@ -207,7 +209,7 @@ class GetMemory(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeMemory(Remembered):
+class WholeMemory(MemoryAnswer):
     memory: Memory
     next_start_line: Annotated[int, about("Where to go on; 0 when nothing was cut.")] = 0
     uri: str

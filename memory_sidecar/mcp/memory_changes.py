@@ -124,7 +124,7 @@ class RemoveMemory(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removed(Answer):
+class RemovedMemory(Answer):
     path: str
     batch: Annotated[str, BATCH]
 
@@ -132,11 +132,11 @@ class Removed(Answer):
         return f"removed {self.path}; `memory-sidecar restore {self.path}` brings it back"
 
 
-def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Removed:
+def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:
     """Archive a memory that is wrong or useless."""
     memories = caller.memories(report, shared=asked.shared)
     removed = memories.remove(asked.path, if_hash=asked.if_hash)
-    return Removed(path=removed.path, batch=removed.batch or "")
+    return RemovedMemory(path=removed.path, batch=removed.batch or "")
 
 
 class MoveMemory(Arguments):
@@ -162,7 +162,7 @@ class PruneMemories(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned(Answer):
+class PrunedMemories(Answer):
     dry_run: bool
     memories: tuple[Doomed, ...]
     batch: Annotated[str, BATCH]
@@ -177,7 +177,7 @@ class Pruned(Answer):
         )
 
 
-def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pruned:
+def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> PrunedMemories:
     """Archive memories not worth keeping. Spares pinned ones."""
     rule = PruneRule(
         category=asked.category or None,
@@ -187,7 +187,7 @@ def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pr
         weaker_than=asked.weaker_than,
     )
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
-    return told_as(Pruned, pruned, batch=pruned.batch or "")
+    return told_as(PrunedMemories, pruned, batch=pruned.batch or "")
 
 
 def _changed(change: Remembered) -> Changed:

@@ -10,7 +10,7 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.code import SourceState, source_states
+from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, nothing_here
 from memory_sidecar.mcp.tool import Answer, Arguments
 
@@ -20,11 +20,11 @@ class GetStatus(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status(Answer):
+class IndexStatus(Answer):
     version: str
     agent: str
     data_dir: str
-    sources: tuple[SourceState, ...]
+    sources: tuple[ListedSource, ...]
     chunks: int
     vectors_pending: Annotated[int, about("Chunks that only keyword search finds yet.")]
 
@@ -35,9 +35,9 @@ class Status(Answer):
         return "\n".join([*lines, f"{self.chunks} chunks{waiting}"])
 
 
-def status(caller: Caller, _asked: GetStatus, report: Reporter) -> Status:
+def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
     """Tell what is indexed, how fresh, and what is missing."""
-    sources: tuple[SourceState, ...] = ()
+    sources: tuple[ListedSource, ...] = ()
     chunks = pending = 0
     try:
         found = caller.codebase.status()
@@ -46,7 +46,7 @@ def status(caller: Caller, _asked: GetStatus, report: Reporter) -> Status:
         report.notice(nothing.message)
     if problem := caller.services.models.problem:
         report.notice(f"no vectors: {problem.message}; {problem.hint}")
-    return Status(
+    return IndexStatus(
         version=__version__,
         agent=caller.agent,
         data_dir=caller.services.data_dir.root.as_posix(),

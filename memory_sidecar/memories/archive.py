@@ -18,7 +18,7 @@ from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
-from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 from memory_sidecar.memories.results import Archived
 
@@ -33,14 +33,14 @@ class Archive:
     data: Tree
 
     def remove(
-        self, directory: Directory, path: str, *, now_ms: int, if_hash: str = ""
+        self, directory: KnowledgeDirectory, path: str, *, now_ms: int, if_hash: str = ""
     ) -> Archived:
         """Move the memory at `path` here. Raises NotFound and Conflict."""
         with directory.changing():
             found = directory.read(check_path(path), if_hash=if_hash)
             return self.take(directory, found.path, now_ms=now_ms)
 
-    def take(self, directory: Directory, path: str, *, now_ms: int) -> Archived:
+    def take(self, directory: KnowledgeDirectory, path: str, *, now_ms: int) -> Archived:
         """Move the file at `path` here. For a caller who holds the directory's lock."""
         batch = compact_utc(now_ms)
         for number in range(1, 1000):  # several removals of one name in a millisecond
@@ -53,7 +53,7 @@ class Archive:
         raise Conflict(f"{self.root / batch} holds {path} already", hint="try again")
 
     def take_unchanged(
-        self, directory: Directory, seen: Iterable[tuple[str, str]], *, now_ms: int
+        self, directory: KnowledgeDirectory, seen: Iterable[tuple[str, str]], *, now_ms: int
     ) -> list[Archived]:
         """Move the files here that still have the hash that was `seen` with their path.
 
@@ -107,7 +107,7 @@ class Archive:
             )
         return found
 
-    def give_back(self, directory: Directory, archived: Sequence[Archived]) -> list[str]:
+    def give_back(self, directory: KnowledgeDirectory, archived: Sequence[Archived]) -> list[str]:
         """Put memories back where they were; returns their paths, also of those there already.
 
         Raises Conflict, before any is moved, where other memories have taken their places.
@@ -127,7 +127,7 @@ class Archive:
                     remove_empty_folders(self.data, source, keep=self.root)
         return [item.path for item in archived]
 
-    def _is_free(self, directory: Directory, archived: Archived) -> bool:
+    def _is_free(self, directory: KnowledgeDirectory, archived: Archived) -> bool:
         """Whether nothing else is where that memory was."""
         target = directory.root / archived.path
         with named_errors(target):

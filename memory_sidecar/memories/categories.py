@@ -6,13 +6,13 @@ from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.archive import Archive
-from memory_sidecar.memories.directory import Directory, MemoryFile
+from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.names import CATEGORY_FILE, MEMORY_SUFFIX, check_category
 from memory_sidecar.memories.results import Archived, Described
 
 
 def create(
-    directory: Directory, category: str, description: str, *, now_ms: int
+    directory: KnowledgeDirectory, category: str, description: str, *, now_ms: int
 ) -> tuple[Described, str]:
     """Make a category, with its description if that is not "".
 
@@ -36,7 +36,7 @@ def create(
 
 
 def describe(
-    directory: Directory, category: str, description: str, *, now_ms: int
+    directory: KnowledgeDirectory, category: str, description: str, *, now_ms: int
 ) -> tuple[Described, str]:
     """Say what a category is for, on the page whose path is returned, too.
 
@@ -54,7 +54,7 @@ def describe(
 
 
 def delete(
-    directory: Directory,
+    directory: KnowledgeDirectory,
     archive: Archive,
     category: str,
     *,
@@ -114,7 +114,11 @@ def _page_path(category: str) -> str:
 
 
 def _write(
-    directory: Directory, category: str, page: MemoryFile | None, description: str, now_ms: int
+    directory: KnowledgeDirectory,
+    category: str,
+    page: MemoryFile | None,
+    description: str,
+    now_ms: int,
 ) -> tuple[Described, str]:
     description = description.strip()
     body = f"{description}\n" if description else ""

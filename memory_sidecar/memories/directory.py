@@ -49,7 +49,7 @@ class MemoryFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
+class KnowledgeDirectory:
     """The knowledge directory at `root`.
 
     Whatever process writes into it takes a lock in the folder `locks`, named after the root. They

@@ -20,7 +20,7 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive
-from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, tags_by_key
 from memory_sidecar.memories.lookup import files_naming, files_saying, list_categories, neighbours
@@ -273,19 +273,21 @@ class Memories(Recall):
 
     # How
 
-    def _parsed(self, path: str) -> tuple[Directory, str]:
+    def _parsed(self, path: str) -> tuple[KnowledgeDirectory, str]:
         """The directory that an address names, and the path in it. Raises NotFound."""
         name, file = parse_address(path)
         return self._directory(name), file
 
-    def _directory(self, name: str) -> Directory:
+    def _directory(self, name: str) -> KnowledgeDirectory:
         """The knowledge directory of that name; the agent's own need not be there yet.
 
         Raises NotFound.
         """
         paths, is_own = self._agent.paths, name == OWN_DIRECTORY
         root: Path = paths.memories if is_own else self._agent.source(name).root
-        return Directory(name, root, paths.state.parent / ".locks", paths.tree, is_made=is_own)
+        return KnowledgeDirectory(
+            name, root, paths.state.parent / ".locks", paths.tree, is_made=is_own
+        )
 
     def _take_up(self, directory: str, files: Collection[str]) -> None:
         """Have these files, just written, moved or removed, be found as they are now."""

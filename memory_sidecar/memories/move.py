@@ -11,7 +11,7 @@ from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import Conflict, NotFound
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
-from memory_sidecar.memories.directory import Directory, MemoryFile
+from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.files import category_of, content_hash
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
@@ -34,7 +34,7 @@ class MovedFile:
 
 
 def move(
-    directory: Directory,
+    directory: KnowledgeDirectory,
     path: str,
     to: str,
     *,
@@ -68,8 +68,8 @@ def move(
 
 
 def share(
-    own: Directory,
-    shared: Directory,
+    own: KnowledgeDirectory,
+    shared: KnowledgeDirectory,
     path: str,
     *,
     agent: str,
@@ -120,7 +120,7 @@ def _destination(old: str, to: str) -> str:
     return check_new_path(to)
 
 
-def _relink(directory: Directory, linking: Iterable[str], old: str, new: str) -> list[str]:
+def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:
     names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
     changed = []
     for path in linking:

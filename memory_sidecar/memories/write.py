@@ -15,7 +15,7 @@ from itertools import chain
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import PageBroken, PathRefused, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
-from memory_sidecar.memories.directory import Directory, MemoryFile
+from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import (
     UNKNOWN_SOURCE,
@@ -42,7 +42,7 @@ class Written:
 
 
 def store(
-    directory: Directory, draft: Draft, *, now_ms: int, same_content: Iterable[str] = ()
+    directory: KnowledgeDirectory, draft: Draft, *, now_ms: int, same_content: Iterable[str] = ()
 ) -> Written:
     """Write a memory, or find it. `same_content` are paths where it may be besides its usual one.
 
@@ -63,7 +63,7 @@ def store(
 
 
 def update(
-    directory: Directory, path: str, changes: Changes, *, now_ms: int, if_hash: str = ""
+    directory: KnowledgeDirectory, path: str, changes: Changes, *, now_ms: int, if_hash: str = ""
 ) -> Written:
     """Change the memory at `path`; what changes nothing writes nothing.
 
@@ -87,7 +87,7 @@ def stored_content(content: str) -> str:
     return content_of(content.replace("\r\n", "\n"))
 
 
-def edited(directory: Directory, old: MemoryFile, meta: Meta) -> MemoryFile:
+def edited(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> MemoryFile:
     """`old` with other frontmatter, which says its times from now on if it did not before."""
     return directory.replace(old, edit_page(old.text, _stamps(old) | meta))
 
@@ -103,7 +103,9 @@ def _names(draft: Draft) -> tuple[str, str]:
     return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unmistakable}{MEMORY_SUFFIX}"
 
 
-def _existing(directory: Directory, draft: Draft, paths: Iterable[str]) -> MemoryFile | None:
+def _existing(
+    directory: KnowledgeDirectory, draft: Draft, paths: Iterable[str]
+) -> MemoryFile | None:
     """The memory of the same category that has this content, if it is at one of `paths`."""
     wanted = content_hash(draft.content)
     for path in paths:
@@ -116,7 +118,7 @@ def _existing(directory: Directory, draft: Draft, paths: Iterable[str]) -> Memor
     return None
 
 
-def _create(directory: Directory, names: tuple[str, str], text: str) -> MemoryFile:
+def _create(directory: KnowledgeDirectory, names: tuple[str, str], text: str) -> MemoryFile:
     stem = names[-1].removesuffix(MEMORY_SUFFIX)
     more = (f"{stem}-{number}{MEMORY_SUFFIX}" for number in range(2, 1000))
     for path in chain(names, more):
@@ -137,7 +139,7 @@ def _new_meta(draft: Draft, now_ms: int) -> dict[str, object]:
 
 
 def _said_again(
-    directory: Directory, old: MemoryFile, draft: Draft, now_ms: int
+    directory: KnowledgeDirectory, old: MemoryFile, draft: Draft, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
     page = old.page
     meta = _changed_meta(old.path, page, draft)
@@ -151,7 +153,7 @@ def _said_again(
     return file, changed + released
 
 
-def _release(directory: Directory, file: MemoryFile) -> list[str]:
+def _release(directory: KnowledgeDirectory, file: MemoryFile) -> list[str]:
     """Have whatever superseded `file` no longer say so."""
     released = []
     for path in texts(file.page.superseded_by):
@@ -195,7 +197,7 @@ def _is_named(tag: str, removed: Iterable[str]) -> bool:
 
 
 def _rewritten(
-    directory: Directory, old: MemoryFile, text: str, now_ms: int
+    directory: KnowledgeDirectory, old: MemoryFile, text: str, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
     """`text` with its new time, unless it is what is there."""
     if text == old.text:
@@ -217,12 +219,14 @@ def _stamps(old: MemoryFile) -> Meta:
     }
 
 
-def _present(directory: Directory, paths: Iterable[str]) -> list[str]:
+def _present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
     """`paths` as their files are called. Raises NotFound before anything is written."""
     return [directory.read(path).path for path in paths]
 
 
-def _link_superseded(directory: Directory, path: str, superseded: Iterable[str]) -> list[str]:
+def _link_superseded(
+    directory: KnowledgeDirectory, path: str, superseded: Iterable[str]
+) -> list[str]:
     """Have each say what superseded it, so that whoever opens it learns of that."""
     changed = []
     for each in superseded:

@@ -92,7 +92,7 @@ def search_sessions(
         if allowed is None or len(allowed):
             scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
             searches.append(
-                _Search(connection, kind, query.mode, asked.text, scanning, allowed, required)
+                _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
     found = [scored for search in searches for scored in search.best(count)]
@@ -165,7 +165,7 @@ class _Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _RowSearch:
     """One question to the rows of one kind."""
 
     connection: Connection

@@ -38,14 +38,14 @@ _INJECTED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class Transcript:
     """The documents of the sessions in a file, and what could not be read of it."""
 
     documents: tuple[dict[str, Any], ...]
     problems: tuple[str, ...] = ()
 
 
-def sessions_in(data: bytes, *, name: str) -> Imported:
+def sessions_in(data: bytes, *, name: str) -> Transcript:
     """The sessions in a file called `name`. Raises SessionInvalid where it holds none."""
     try:
         text = data.decode("utf-8-sig")
@@ -64,7 +64,7 @@ def sessions_in(data: bytes, *, name: str) -> Imported:
             f"{name} holds no session" + (f": {problems[0]}" if problems else ""),
             hint="JSON of sessions or messages, or a transcript with one JSON object a line",
         )
-    return Imported(tuple(documents), tuple(problems))
+    return Transcript(tuple(documents), tuple(problems))
 
 
 def _lines(text: str) -> tuple[list[Any], list[str]]:

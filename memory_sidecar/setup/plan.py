@@ -36,7 +36,7 @@ MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its
 EMPTY = {"json": "{}\n", "toml": ""}  # what a file of settings says that has nothing to say yet
 
 
-class Outcome(StrEnum):
+class StepOutcome(StrEnum):
     """What becomes of an entry or a file."""
 
     ADDED = "added"
@@ -52,7 +52,7 @@ class Step:
     agent: str
     what: str  # MCP server, hook or skill, with its name
     path: str  # absolute
-    outcome: Outcome
+    outcome: StepOutcome
     reason: str = ""  # why it is left as it is
 
 
@@ -127,12 +127,12 @@ class Plan:
             rest = _without(piece, text) if text is not None else None
             if rest is None:
                 reason = "it is gone" if text is None else "it was changed since"
-                self._note(piece.agent, piece.what, piece.path, Outcome.KEPT, reason)
+                self._note(piece.agent, piece.what, piece.path, StepOutcome.KEPT, reason)
             else:
                 is_empty = piece.is_new and rest.strip() in ("", "{}")
                 self._after[piece.path] = None if is_empty else rest
                 self._made[piece.path] = piece.made
-                self._note(piece.agent, piece.what, piece.path, Outcome.REMOVED)
+                self._note(piece.agent, piece.what, piece.path, StepOutcome.REMOVED)
         self._pieces = kept[::-1]
 
     def carry_out(self) -> None:
@@ -169,13 +169,13 @@ class Plan:
         try:
             insertion = edit.of(text, edit.at, edit.value)
         except (Taken, Unreadable) as error:
-            self._note(agent.name, what, path, Outcome.KEPT, str(error))
+            self._note(agent.name, what, path, StepOutcome.KEPT, str(error))
             return
         if insertion is None:
-            self._note(agent.name, what, path, Outcome.SAME)
+            self._note(agent.name, what, path, StepOutcome.SAME)
             return
         self._after[path] = insertion.into(text)
-        self._note(agent.name, what, path, Outcome.ADDED)
+        self._note(agent.name, what, path, StepOutcome.ADDED)
         is_new = before is None
         made = _missing_above(path)
         piece = Piece(agent.name, what, path, insertion.text, is_new=is_new, made=made)
@@ -188,15 +188,17 @@ class Plan:
         before = self._text(path)
         if before is None:
             self._after[path] = content
-            self._note(agent.name, what, path, Outcome.ADDED)
+            self._note(agent.name, what, path, StepOutcome.ADDED)
             made = _missing_above(path)
             self._pieces.append(Piece(agent.name, what, path, content, is_new=True, made=made))
         elif before == content:
-            self._note(agent.name, what, path, Outcome.SAME)
+            self._note(agent.name, what, path, StepOutcome.SAME)
         else:
-            self._note(agent.name, what, path, Outcome.KEPT, "it says something else")
+            self._note(agent.name, what, path, StepOutcome.KEPT, "it says something else")
 
-    def _note(self, agent: str, what: str, path: str, outcome: Outcome, reason: str = "") -> None:
+    def _note(
+        self, agent: str, what: str, path: str, outcome: StepOutcome, reason: str = ""
+    ) -> None:
         self.steps.append(Step(agent, what, path, outcome, reason))
 
     def _text(self, path: str) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.daemon import LONG_TEXT, Commands
-from memory_sidecar.daemon.exchange import Request
+from memory_sidecar.daemon.exchange import Invocation
 from memory_sidecar.daemon.server import Kind
 
 
@@ -32,4 +32,4 @@ def test_kind_follows_from_the_arguments(
     arguments: tuple[str, ...], kind: Kind, tmp_path: Path
 ) -> None:
     commands = Commands(tmp_path, environ={})
-    assert commands.kind_of(Request(arguments, "/", {}, False, False, 80)) is kind
+    assert commands.kind_of(Invocation(arguments, "/", {}, False, False, 80)) is kind

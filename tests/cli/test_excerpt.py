@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hits import Shown, hit_lines
+from memory_sidecar.cli.hits import HitView, hit_lines
 from memory_sidecar.code.excerpt import excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 
@@ -75,8 +75,8 @@ def hit(code: str, **properties: object) -> CodeHit:
 
 
 @pytest.fixture
-def shown(tmp_path: Path) -> Shown:
-    return Shown(
+def shown(tmp_path: Path) -> HitView:
+    return HitView(
         question="total price", roots={"shop": tmp_path / "shop"}, names_source=False,
         full=False, only_files=False,
     )  # fmt: skip

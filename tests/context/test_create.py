@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory_sidecar.context.atoms import Draft, create_atom
+from memory_sidecar.context.atoms import AtomDraft, create_atom
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.disk.atoms import AtomKind
@@ -21,20 +21,20 @@ MAKE_MANY = """
 import sys
 from datetime import date
 from pathlib import Path
-from memory_sidecar.context.atoms import Draft, create_atom
+from memory_sidecar.context.atoms import AtomDraft, create_atom
 from memory_sidecar.context.layout import Project
 from memory_sidecar.disk.atoms import AtomKind
 
 project = Project(Path(sys.argv[1]), "p")
 for number in range(int(sys.argv[2])):
-    draft = Draft(f"number {number}", body="a line of its body\\n" * 200)
+    draft = AtomDraft(f"number {number}", body="a line of its body\\n" * 200)
     made, _ = create_atom(project, AtomKind.EXPERIMENT, draft, today=date(2026, 5, 6))
     print(made, flush=True)
 """
 
 
 def new(project, kind=AtomKind.EXPERIMENT, **draft):
-    atom_id, path = create_atom(project, kind, Draft("A finding", **draft), today=TODAY)
+    atom_id, path = create_atom(project, kind, AtomDraft("A finding", **draft), today=TODAY)
     assert path.name == f"{atom_id}.md"
     return str(atom_id)
 
@@ -74,7 +74,7 @@ def test_an_atom_has_what_its_kind_asks_for(project):
 
 
 def test_an_anti_pattern_gets_its_tag(project):
-    draft = Draft("ANTI-PATTERN: to guess", evidence=["session:1"])
+    draft = AtomDraft("ANTI-PATTERN: to guess", evidence=["session:1"])
     _, path = create_atom(project, AtomKind.KNOWLEDGE, draft, today=TODAY)
     assert parse_page(path.read_text()).meta["tags"] == ["anti-pattern"]
 
@@ -88,13 +88,13 @@ def test_a_body_takes_the_place_of_the_sections(project):
 @pytest.mark.parametrize(
     ("kind", "draft", "error"),
     [
-        (AtomKind.EXPERIMENT, Draft(" \n"), UsageError),
-        (AtomKind.EXPERIMENT, Draft("a", status="psychic"), UsageError),
-        (AtomKind.EXPERIMENT, Draft("a", links=["EXP-404"]), NotFound),
-        (AtomKind.EXPERIMENT, Draft("a", links=["other/EXP-001"]), NotFound),
-        (AtomKind.KNOWLEDGE, Draft("a"), UsageError),
-        (AtomKind.KNOWLEDGE, Draft("a", evidence=["EXP-404"]), NotFound),
-        (AtomKind.PATTERN, Draft("a", evidence=["EXP-001"]), UsageError),
+        (AtomKind.EXPERIMENT, AtomDraft(" \n"), UsageError),
+        (AtomKind.EXPERIMENT, AtomDraft("a", status="psychic"), UsageError),
+        (AtomKind.EXPERIMENT, AtomDraft("a", links=["EXP-404"]), NotFound),
+        (AtomKind.EXPERIMENT, AtomDraft("a", links=["other/EXP-001"]), NotFound),
+        (AtomKind.KNOWLEDGE, AtomDraft("a"), UsageError),
+        (AtomKind.KNOWLEDGE, AtomDraft("a", evidence=["EXP-404"]), NotFound),
+        (AtomKind.PATTERN, AtomDraft("a", evidence=["EXP-001"]), UsageError),
     ],
 )
 def test_a_wrong_draft_makes_nothing(project, kind, draft, error):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memory_sidecar.context.atoms import Draft
+from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.handlers import Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.live import ContextLive
@@ -39,7 +39,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 
 def new(context, summary, project="p"):
-    context.new(context.root.project(project), AtomKind.EXPERIMENT, Draft(summary))
+    context.new(context.root.project(project), AtomKind.EXPERIMENT, AtomDraft(summary))
 
 
 def index_of(context, project="p"):

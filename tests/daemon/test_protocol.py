@@ -7,7 +7,7 @@ import json
 import pytest
 
 from memory_sidecar import __version__
-from memory_sidecar.daemon.exchange import Request
+from memory_sidecar.daemon.exchange import Invocation
 from memory_sidecar.daemon.protocol import (
     PROTOCOL,
     ProtocolError,
@@ -39,7 +39,7 @@ def test_recorded_greetings_are_understood(line: bytes) -> None:
 
 
 def test_recorded_request_is_understood() -> None:
-    assert Request.of(decode(REQUEST_0_1_0)) == Request(
+    assert Invocation.of(decode(REQUEST_0_1_0)) == Invocation(
         arguments=("search", "café \udce9"),
         cwd="/src/shop",
         environ={"HOME": "/h"},
@@ -50,7 +50,7 @@ def test_recorded_request_is_understood() -> None:
 
 
 def test_unknown_fields_are_ignored_and_missing_ones_have_defaults() -> None:
-    request = Request.of(decode(REQUEST_OF_LATER))
+    request = Invocation.of(decode(REQUEST_OF_LATER))
     assert (request.arguments, request.columns, request.is_terminal) == (("status",), 80, False)
 
 

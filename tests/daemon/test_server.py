@@ -15,7 +15,7 @@ import pytest
 
 from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.daemon import server as server_module
-from memory_sidecar.daemon.exchange import Conversation, Exchange, Request
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.protocol import encode, greeting
 from memory_sidecar.daemon.server import Kind, Server
@@ -50,7 +50,7 @@ class Application:
 
     def close(self) -> None: ...
 
-    def kind_of(self, request: Request) -> Kind:
+    def kind_of(self, request: Invocation) -> Kind:
         return Kind.ENDLESS if request.arguments == ("wait",) else Kind.QUICK
 
     def may_end(self, *, idle_s: float) -> bool:
@@ -191,7 +191,7 @@ def test_what_killed_it_three_times_is_left_to_the_client(
     connect: Callable[[], Client], crashes: CrashLog
 ) -> None:
     for _ in range(MAX_CRASHES):
-        crashes.count_crash(Request(("say", "x"), "/", {}, False, False, 80).key)
+        crashes.count_crash(Invocation(("say", "x"), "/", {}, False, False, 80).key)
     client = connect()
     client.ask("say", "x")
     assert client.hear() == {"type": "alone"}

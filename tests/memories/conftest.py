@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.write import Written, store
 
@@ -17,8 +17,8 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Directory:
-    return Directory(
+def directory(tmp_path: Path) -> KnowledgeDirectory:
+    return KnowledgeDirectory(
         "memories",
         tmp_path / "knowledge" / "architect",
         tmp_path / "locks",
@@ -28,7 +28,7 @@ def directory(tmp_path: Path) -> Directory:
 
 
 @pytest.fixture
-def remember(directory: Directory) -> Callable[..., Written]:
+def remember(directory: KnowledgeDirectory) -> Callable[..., Written]:
     """`remember(text, category, ...)` stores a memory at NOW."""
 
     def remember(content: str, category: str = "", *, at: int = NOW, **given: object) -> Written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
-from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.move import move, share
 from memory_sidecar.memories.write import update
@@ -67,7 +67,7 @@ def test_nothing_is_overwritten_by_a_move(directory, remember):
 
 @pytest.fixture
 def shared(tmp_path, directory):
-    return Directory(
+    return KnowledgeDirectory(
         "memories", tmp_path / "knowledge" / "shared", directory.locks, directory.data, is_made=True
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.memories.directory import Directory
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import MAX_CONTENT_BYTES, Changes, Draft
 from memory_sidecar.memories.files import content_hash
 from memory_sidecar.memories.write import store, update
@@ -156,7 +156,7 @@ def test_an_expired_memory_comes_back_when_it_is_said_again(remember):
 
 
 def test_a_directory_that_is_gone_is_not_made_again(tmp_path):
-    mounted = Directory("usb", tmp_path / "usb", tmp_path / "locks", Tree(tmp_path))
+    mounted = KnowledgeDirectory("usb", tmp_path / "usb", tmp_path / "locks", Tree(tmp_path))
     with pytest.raises(NotFound):
         store(mounted, Draft(content="text"), now_ms=NOW)
     assert not mounted.root.exists()
@@ -332,7 +332,8 @@ def test_a_name_that_another_system_spelled_is_found(directory):
 def test_writers_at_once_lose_nothing(directory, remember):
     path = remember("Shared.").file.path
     others = [
-        Directory("memories", directory.root, directory.locks, directory.data) for _ in range(4)
+        KnowledgeDirectory("memories", directory.root, directory.locks, directory.data)
+        for _ in range(4)
     ]
 
     def write(number):

@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
-from memory_sidecar.setup.plan import Outcome, Plan, Wish
+from memory_sidecar.setup.plan import Plan, StepOutcome, Wish
 
 WISH = Wish(
     entry={"command": "/bin/sidecar", "args": ["mcp"]},
@@ -61,7 +61,7 @@ def take_back(home: Path) -> Plan:
     return plan
 
 
-def outcomes(plan: Plan) -> set[Outcome]:
+def outcomes(plan: Plan) -> set[StepOutcome]:
     return {step.outcome for step in plan.steps}
 
 
@@ -71,16 +71,16 @@ def test_the_agents_that_are_installed_are_found(home: Path) -> None:
 
 def test_every_agent_is_set_up_once_and_all_of_it_is_taken_back(home: Path) -> None:
     before = contents(home)
-    assert outcomes(set_up(home, list(CODING_AGENTS))) == {Outcome.ADDED}
+    assert outcomes(set_up(home, list(CODING_AGENTS))) == {StepOutcome.ADDED}
     servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
     assert servers["memory-sidecar"] == {"type": "stdio", **WISH.entry}
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     assert hooks == {event: [hook] for event, hook in WISH.hooks.items()}
     assert (home / ".agents/skills/project-search/SKILL.md").is_file()
     once = contents(home)
-    assert outcomes(set_up(home, list(CODING_AGENTS))) == {Outcome.SAME}
+    assert outcomes(set_up(home, list(CODING_AGENTS))) == {StepOutcome.SAME}
     assert contents(home) == once
-    assert outcomes(take_back(home)) == {Outcome.REMOVED}
+    assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
     after = contents(home)
     after.pop(".config/memory-sidecar", "")  # the folder of the user's settings may stay
     assert after == before
@@ -92,7 +92,7 @@ def test_what_the_user_added_since_stays(home: Path) -> None:
     settings = json.loads(file.read_text())
     settings["hooks"]["PostToolUse"].append({"matcher": "Edit"})
     file.write_text(json.dumps(settings, indent=4))
-    assert outcomes(take_back(home)) == {Outcome.REMOVED}
+    assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
     assert json.loads(file.read_text())["hooks"]["PostToolUse"] == [{"matcher": "Edit"}]
 
 
@@ -101,7 +101,7 @@ def test_what_was_changed_since_is_left_and_named(home: Path) -> None:
     skill = home / ".agents/skills/project-search/SKILL.md"
     skill.write_text("mine now")
     plan = take_back(home)
-    kept = [step for step in plan.steps if step.outcome is Outcome.KEPT]
+    kept = [step for step in plan.steps if step.outcome is StepOutcome.KEPT]
     assert [(step.path, step.reason) for step in kept] == [(str(skill), "it was changed since")]
     assert skill.read_text() == "mine now"
 
@@ -111,7 +111,7 @@ def test_nothing_is_written_before_it_is_carried_out(home: Path) -> None:
     plan = Plan(environ_of(home))
     for agent in installed(home):
         plan.add(agent, WISH)
-    assert outcomes(plan) == {Outcome.ADDED}
+    assert outcomes(plan) == {StepOutcome.ADDED}
     assert contents(home) == before
 
 
@@ -138,7 +138,7 @@ def test_settings_that_cannot_be_read_stop_it_before_anything_is_written(home: P
 def test_another_server_of_our_name_is_left_with_the_reason(home: Path) -> None:
     (home / ".claude.json").write_text('{"mcpServers": {"memory-sidecar": {"command": "mine"}}}')
     plan = set_up(home)
-    kept = [step for step in plan.steps if step.outcome is Outcome.KEPT]
+    kept = [step for step in plan.steps if step.outcome is StepOutcome.KEPT]
     assert [step.what for step in kept] == ["MCP server"]
     assert "something else" in kept[0].reason
 
