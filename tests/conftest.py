@@ -52,6 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--faults", choices=("short", "full"), default="short", help="how much of them"
     )
+    parser.addoption(
+        "--write-golden", action="store_true", help="write down the order of hits as it is now"
+    )
 
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
