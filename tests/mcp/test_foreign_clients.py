@@ -137,6 +137,7 @@ def test_official_python_client_uses_every_tool(home: Home, project: Path, mode:
 
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
+@pytest.mark.network
 def test_typescript_client_uses_every_tool(home: Home, project: Path, npm_clients: Path) -> None:
     server = {
         "command": str(PROGRAM),
@@ -160,6 +161,7 @@ def test_typescript_client_uses_every_tool(home: Home, project: Path, npm_client
 
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
+@pytest.mark.network
 def test_inspector_uses_every_tool(home: Home, project: Path, npm_clients: Path) -> None:
     def inspect(*options: str) -> dict[str, Any]:
         program = npm_clients / "node_modules" / ".bin" / "mcp-inspector"
