@@ -1,51 +1,120 @@
-"""What one root's engine takes of the process while it applies a long batch."""
+"""One root's engine by itself: what it builds and writes, what it remembers, what it costs."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.document import skipped_document
-from memory_sidecar.index.engine import Change, Engine
+from memory_sidecar.index.document import BuildError, skipped_document
+from memory_sidecar.index.engine import FEW_FILES, Change, Engine
 from memory_sidecar.index.scan import Differences
 
 FILES = 1000
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build
 
 
+class Database:
+    """Stands for what an engine writes to: the fingerprints that were committed, by path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rows: dict[str, str] = {}
+        self.transactions: list[set[str]] = []
+        self.on_write: Callable[[], None] = lambda: None
+        self.broken: set[str] = set()  # paths that cannot be built
+        self._folder = folder
+        self._source = Source("many", folder)
+
+    def build(self, file: SourceFile) -> Document:
+        if file.path in self.broken:
+            raise BuildError("no file that one could build")
+        return skipped_document(self._source, file, str(file.mtime_ns), version="")
+
+    def write(self, changes: Sequence[Change]) -> None:
+        self.on_write()
+        self.transactions.append({path for path, _ in changes})
+        for path, document in changes:
+            if document is None:
+                self.rows.pop(path, None)
+            else:
+                self.rows[path] = document.fingerprint
+
+    def apply(self, changed: Sequence[SourceFile] = (), gone: Sequence[str] = ()) -> None:
+        """One batch, by an engine that is opened for it and closed."""
+        engine = Engine(
+            self._folder / "state",
+            name="many",
+            build=self.build,
+            write=self.write,
+            threads=2,
+            is_stopped=threading.Event(),
+        )
+        engine.start()
+        try:
+            engine.apply(Differences(changed, gone), beat=lambda: None)
+        finally:
+            engine.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    return Database(tmp_path)
+
+
+def files(count: int, *, mtime_ns: int = 1) -> list[SourceFile]:
+    return [SourceFile(f"m{n}.py", size=1, mtime_ns=mtime_ns, ctime_ns=1) for n in range(count)]
+
+
+@pytest.mark.parametrize("count", [FEW_FILES - 1, 5 * FEW_FILES])
+def test_what_changed_is_written_and_what_is_gone_is_removed(database, count):
+    database.apply(files(count))
+    assert set(database.rows) == {f"m{n}.py" for n in range(count)}
+    before = dict(database.rows)
+    database.apply(files(1, mtime_ns=2), gone=["m1.py"])
+    assert set(before) - set(database.rows) == {"m1.py"}
+    assert {path for path in database.rows if database.rows[path] != before[path]} == {"m0.py"}
+
+
+def test_what_is_as_it_was_written_is_not_written_again(database):
+    database.apply(files(3))
+    written = len(database.transactions)
+    database.apply(files(3))
+    assert len(database.transactions) == written
+
+
+def test_a_file_that_cannot_be_built_keeps_its_row_and_stops_no_other(database):
+    database.apply(files(3))
+    before = dict(database.rows)
+    database.broken = {"m1.py"}
+    database.apply(files(3, mtime_ns=2))
+    assert {path for path in before if database.rows[path] == before[path]} == {"m1.py"}
+
+
+def test_what_the_writer_raises_is_raised_and_written_the_next_time(database):
+    def fail() -> None:
+        raise OSError(28, "no space left on device")
+
+    database.on_write = fail
+    with pytest.raises(OSError, match="no space left"):
+        database.apply(files(3))
+    assert database.rows == {}
+    database.on_write = lambda: None
+    database.apply(files(3))
+    assert len(database.rows) == 3
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
-def test_a_long_batch_takes_few_threads(tmp_path: Path) -> None:
-    written: set[str] = set()
+def test_a_long_batch_takes_few_threads(database):
     threads: list[int] = []
-
-    def write(changes: Sequence[Change]) -> None:
-        written.update(path for path, _ in changes)
-        threads.append(count_threads())
-
-    source = Source("many", tmp_path)
-    engine = Engine(
-        tmp_path / "state",
-        name="many",
-        build=lambda file: skipped_document(source, file, "", version=""),
-        write=write,
-        threads=2,
-        is_stopped=threading.Event(),
-    )
-    engine.start()
+    database.on_write = lambda: threads.append(count_threads())
     before = count_threads()
-    paths = [f"m{number}.py" for number in range(FILES)]
-    changed = [SourceFile(path, size=1, mtime_ns=1, ctime_ns=1) for path in paths]
-    try:
-        engine.apply(Differences(changed, gone=()), beat=lambda: None)
-    finally:
-        engine.close()
-    assert written == set(paths)
+    database.apply(files(FILES))
+    assert len(database.rows) == FILES
     assert max(threads) - before <= MOST_THREADS
 
 
