@@ -12,6 +12,7 @@ from memory_sidecar.index.engine_state import (
     EngineState,
     StateBroken,
     check_state,
+    knows_nothing,
 )
 from memory_sidecar.index.reporter import Silent
 from tests.conftest import write_memory
@@ -28,7 +29,9 @@ def state(make_agent, data_dir: Path) -> Path:
 
 
 def test_a_state_that_is_whole_or_not_there_is_fine(state, tmp_path):
+    assert not knows_nothing(state)
     check_state(state)
+    assert knows_nothing(tmp_path)
     check_state(tmp_path)
 
 
@@ -56,9 +59,11 @@ def test_ends_before_it_was_of_use_are_counted(tmp_path, count):
 
 def test_ends_after_it_was_of_use_are_not_counted(tmp_path):
     for _ in range(2 * MAX_UNCLEAN_ENDS):
-        ends = EngineState(tmp_path)
-        ends.begin()
-        ends.end()
+        state = EngineState(tmp_path)
+        state.begin()  # raises where too many are counted
+        state.end()
+    EngineState(tmp_path).begin()
+    assert (tmp_path / "opened").read_text() == "1"
 
 
 def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir, notices):

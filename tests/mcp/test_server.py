@@ -201,9 +201,9 @@ def test_progress_is_told_and_never_falls(
         for stage in ("files", "vectors"):
             for done in range(1, 4):
                 report.progress(stage, done, 3)
-                time.sleep(0.3)  # further reports within a quarter of a second are left out
         return Done()
 
+    monkeypatch.setattr("memory_sidecar.mcp.report.PROGRESS_S", 0.0)  # every one is told
     name = offer(monkeypatch, work)
     told: list[tuple[float, float | None, str | None]] = []
 
