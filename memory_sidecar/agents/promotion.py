@@ -18,7 +18,7 @@ from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import NotFound, SecretRefused
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.service import embed_texts
+from memory_sidecar.embedding.cache import embed_texts
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.draft import Draft

@@ -263,7 +263,7 @@ class Context:
 
         import numpy as np
 
-        from memory_sidecar.embedding.service import embed_texts
+        from memory_sidecar.embedding.cache import embed_texts
 
         def embed(texts: Sequence[str]) -> Vectors:
             parts = []

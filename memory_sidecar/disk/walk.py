@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
-from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.disk.names import skip_as_secret, skip_by_name
+from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, folders_above
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files

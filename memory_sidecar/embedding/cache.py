@@ -2,6 +2,7 @@
 
 Only a cache: a broken file is moved aside and begun anew, and one that cannot be written is done
 without for a while; either is said once in the log. Several processes may use it at the same time.
+`embed_texts` embeds through it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +31,9 @@ from memory_sidecar.core.sqlite import (
     set_aside,
     transaction,
 )
+from memory_sidecar.embedding.embedder import Embedder, Vectors
+
+KEEP_EVERY = 64  # passages embedded between two writes, about 2 s: what a kill can cost
 
 Vector = npt.NDArray[np.float32]
 Answer = TypeVar("Answer")
@@ -225,3 +229,30 @@ def _trim(connection: apsw.Connection, max_rows: int) -> None:
             (rows - max_rows,),
         )
     give_back_free_pages(connection)
+
+
+def embed_texts(
+    texts: Sequence[str],
+    *,
+    embedder: Embedder,
+    cache: VectorCache,
+    stop: threading.Event | None = None,
+) -> Vectors:
+    """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
+
+    Loads the model only when the cache lacks one of them; raises as `Embedder.embed_passages`.
+    """
+    keys = [vector_key(embedder.files.sha256, text) for text in texts]
+    vectors = cache.get_many(keys)
+    missing = [
+        (key, text)
+        for key, text in dict(zip(keys, texts, strict=True)).items()
+        if key not in vectors
+    ]
+    for start in range(0, len(missing), KEEP_EVERY):
+        part = missing[start : start + KEEP_EVERY]
+        embedded = embedder.embed_passages([text for _, text in part], stop=stop)
+        fresh = {key: vector for (key, _), vector in zip(part, embedded, strict=True)}
+        cache.put_many(fresh)
+        vectors.update(fresh)
+    return np.stack([vectors[key] for key in keys]) if keys else embedder.embed_passages([])

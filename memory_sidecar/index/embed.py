@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.embedding.cache import vector_key
+from memory_sidecar.embedding.cache import embed_texts, vector_key
 from memory_sidecar.embedding.embedder import EmbeddingStopped
-from memory_sidecar.embedding.service import embed_texts
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import count_pending

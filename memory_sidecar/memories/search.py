@@ -25,8 +25,13 @@ from memory_sidecar.index.arms import Arm, Judge, Scores, among
 from memory_sidecar.index.beside import BESIDE
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.explain import explained
-from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
-from memory_sidecar.index.postings import read_postings
+from memory_sidecar.index.keyword import (
+    Keywords,
+    keyword_scores,
+    keyword_share,
+    keywords_of,
+    read_postings,
+)
 from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, Vector
 from memory_sidecar.memories.chunks import (
     ChunkPlace,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores, among
-from memory_sidecar.index.postings import Postings
+from memory_sidecar.index.keyword import Postings
 from memory_sidecar.index.vectors import Ids
 
 COVERAGE_WEIGHT = 0.3

@@ -13,9 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_sidecar.embedding.cache import DAY_MS, RETRY_S, Vector, VectorCache, vector_key
+from memory_sidecar.embedding.cache import (
+    DAY_MS,
+    RETRY_S,
+    Vector,
+    VectorCache,
+    embed_texts,
+    vector_key,
+)
 from memory_sidecar.embedding.embedder import Embedder
-from memory_sidecar.embedding.service import embed_texts
 
 
 def some_vectors(count: int, *, start: int = 0) -> dict[bytes, Vector]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.code.head import head_of
+from memory_sidecar.code.build import head_of
 from memory_sidecar.code.store import CHUNKS, ChunkWords, CodeDocument, CodeStore
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import StoreCorrupt
