@@ -20,8 +20,8 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Problem, Time, about
 from memory_sidecar.core.sqlite import connect, snapshot
-from memory_sidecar.index.activity import Failure, seconds_left
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows
+from memory_sidecar.index.reporter import Failure, seconds_left
 
 
 @dataclass(frozen=True, slots=True)

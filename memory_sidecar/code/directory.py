@@ -2,20 +2,28 @@
 
 It follows the database by the ids of the chunks, which only grow: each reader adds what its
 snapshot has beyond the last one known. Chunks that were deleted since stay in it, so it tells
-where a chunk lies, not whether there still is one.
+where a chunk lies, not whether there still is one. A filter is decided file by file.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
 import numpy.typing as npt
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore import GitIgnorePatternError
 
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.report import source_names
 from memory_sidecar.index.vectors import Ids
 
 Mask = npt.NDArray[np.bool_]
@@ -112,3 +120,52 @@ class ChunkDirectory:
             capacity = max(rows, len(self._ids) * 5 // 4, _FIRST_CAPACITY)
             self._ids = np.resize(self._ids, capacity)
             self._file_numbers = np.resize(self._file_numbers, capacity)
+
+
+_OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
+MATCHES_KEPT = 1 << 14  # of paths with globs, for the next question with the same ones
+
+
+def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFilter) -> Ids | None:
+    """Ids of the chunks that satisfy `wanted`, sorted; `None` when every chunk does.
+
+    A path glob reads like a line of a `.gitignore`: `*.py` anywhere, `src/` all below it,
+    `/tests/**/test_*.py` from the root of the source. Raises UsageError for one that is none.
+    """
+    if wanted == CodeFilter(sources=wanted.sources) and (
+        not wanted.sources or set(wanted.sources) >= set(source_names(connection))
+    ):
+        return None
+    return directory.chunks_in(_predicate(wanted))
+
+
+def _predicate(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
+    sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
+    if globs:
+        _compiled(globs)  # raises now, whatever files there are
+
+    def is_wanted(file: ChunkFile) -> bool:
+        return (
+            (not sources or file.source in sources)
+            and (not languages or file.language in languages)
+            and (not globs or _matches(globs, file.path))
+        )
+
+    return is_wanted
+
+
+@lru_cache(maxsize=MATCHES_KEPT)
+def _matches(globs: tuple[str, ...], path: str) -> bool:
+    return bool(_compiled(globs).match_file(path))
+
+
+@lru_cache
+def _compiled(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    hint = "for example 'src/**/*.py'"
+    for glob in globs:
+        if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
+            raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=hint)
+    try:
+        return GitIgnoreSpec.from_lines(globs)
+    except GitIgnorePatternError as error:
+        raise UsageError(f"--path: {error}", hint=hint) from error

@@ -31,7 +31,6 @@ from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection, database_bytes
 from memory_sidecar.disk.registry import Registry, Source
-from memory_sidecar.index.activity import seconds_left
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
@@ -43,7 +42,7 @@ from memory_sidecar.index.report import (
     list_files,
     scan_times,
 )
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter, seconds_left
 
 POLL_S = 0.1
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")

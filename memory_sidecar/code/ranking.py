@@ -23,7 +23,7 @@ from memory_sidecar.code.fusion import (
     telling_words,
 )
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.index.explain import explained
+from memory_sidecar.index.arms import explained
 from memory_sidecar.index.vectors import Ids
 
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level

@@ -19,10 +19,16 @@ from dataclasses import replace
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from memory_sidecar.code.filters import allowed_chunks
+from memory_sidecar.code.directory import allowed_chunks
 from memory_sidecar.code.fusion import Question
-from memory_sidecar.code.lookup import StoredChunk, read_around, read_chunks, read_symbols
-from memory_sidecar.code.named import named_chunks, names_in
+from memory_sidecar.code.lookup import (
+    StoredChunk,
+    named_chunks,
+    names_in,
+    read_around,
+    read_chunks,
+    read_symbols,
+)
 from memory_sidecar.code.ranking import Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -30,8 +36,7 @@ from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Arm, among
-from memory_sidecar.index.beside import BESIDE
+from memory_sidecar.index.arms import BESIDE, Arm, among
 from memory_sidecar.index.keyword import (
     Keywords,
     keyword_scores,

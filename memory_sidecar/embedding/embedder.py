@@ -19,8 +19,13 @@ import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
 from memory_sidecar.core.priority import EMBEDDING, go_behind
-from memory_sidecar.embedding.on_demand import FastEmbedModel, corrupt, give_back_arena, open_model
-from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.on_demand import (
+    FastEmbedModel,
+    QueryGate,
+    corrupt,
+    give_back_arena,
+    open_model,
+)
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from memory_sidecar.embedding.on_demand import FastEmbedModel, corrupt, open_model
-from memory_sidecar.embedding.query_gate import QueryGate
+from memory_sidecar.embedding.on_demand import FastEmbedModel, QueryGate, corrupt, open_model
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:

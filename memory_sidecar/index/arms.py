@@ -1,19 +1,34 @@
-"""What the keyword arm or the vector arm says of the rows of a corpus."""
+"""What all searches share: arms, threads for what goes on beside the keyword arm, explanations.
+
+An arm is what words or vectors say of the rows of a corpus. A score is a curve over a sum of terms,
+and some steps after it: each term gets its share of what the curve makes of the sum, each step
+counts as what it changed, so all of them add up.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.results import rounded
 from memory_sidecar.index.vectors import Floats, Ids
 
 Scores = npt.NDArray[np.float64]
 
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
 """How well each text answers a question."""
+
+BESIDE = ThreadPoolExecutor(4, thread_name_prefix="question")
+"""For what a search does beside its keyword arm, nearly all outside of Python's lock.
+
+Few threads, shared by all searches: what is submitted may wait for what was submitted before.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +72,32 @@ def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
     at = np.searchsorted(allowed, ids)
     at[at == len(allowed)] = 0
     return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
+
+
+def explained(
+    summands: Mapping[str, float],
+    score: float,
+    *,
+    cosine: float,
+    keyword: float,
+    boosts: Mapping[str, float],
+    steps: Mapping[str, float] | None = None,
+) -> Explanation:
+    """`score` is what the curve made of the sum of `summands`, and the `steps` after it.
+
+    `cosine` and `keyword` are what the arms say, NaN where one has no opinion.
+    """
+    steps = steps or {}
+    total = sum(summands.values())
+    share = (score - sum(steps.values())) / total if total > 0 else 0.0
+    terms = {name: value * share for name, value in summands.items()} | dict(steps)
+    return Explanation(
+        cosine=_opinion(cosine),
+        keyword=_opinion(keyword),
+        boosts={name: rounded(value) for name, value in boosts.items() if value},
+        terms={name: rounded(value) for name, value in terms.items() if value},
+    )
+
+
+def _opinion(value: float) -> float | None:
+    return None if math.isnan(value) else rounded(value)

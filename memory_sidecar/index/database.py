@@ -28,7 +28,6 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.activity import Activity
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.engine_state import remove_state
@@ -36,12 +35,11 @@ from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import IndexReport, index_sources, require_files
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.reading import Readings
+from memory_sidecar.index.reading import Readings, S, StoreFile
 from memory_sidecar.index.report import source_names
-from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.reporter import Activity, Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scan import Look
-from memory_sidecar.index.store_file import S, StoreFile
 
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for

@@ -29,10 +29,8 @@ from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Arm, Judge, Scores, among
-from memory_sidecar.index.beside import BESIDE
+from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.explain import explained
 from memory_sidecar.index.keyword import (
     Keywords,
     Postings,

@@ -19,10 +19,10 @@ from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import next_pending
 from memory_sidecar.index.followed import RESCAN_S
 from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scan import Look
-from memory_sidecar.index.store_file import StoreFile
 from tests.conftest import HashModels, Notices
 
 
