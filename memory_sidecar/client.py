@@ -11,7 +11,7 @@ import sys
 
 from memory_sidecar.core.locate import data_dir_option, leading_options_last, locate
 from memory_sidecar.core.trust import ask_or_tell
-from memory_sidecar.daemon.link import Link, reach
+from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
 from memory_sidecar.daemon.protocol import ProtocolError
 
 TYPE_CHECKING = False
@@ -200,7 +200,7 @@ def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
         return _answer(link)
     except KeyboardInterrupt:
         return _interrupt(link)
-    except _OutputClosed:
+    except OutputClosed:
         return EXIT_BROKEN_PIPE
     except (OSError, ProtocolError) as error:
         from memory_sidecar.daemon.address import state_file
@@ -273,27 +273,11 @@ def _cancel(link: Link) -> bool:
     return False
 
 
-class _OutputClosed(Exception):
-    """The reader of our output has left."""
-
-
 def _write(fd: int, text: str) -> None:
-    """All of `text` as UTF-8. Python's own streams would need the locale, and flushing at the end.
-
-    Raises _OutputClosed.
-    """
+    """Write `text` as UTF-8. Raises OutputClosed."""
     if (sys.stdout if fd == 1 else sys.stderr) is None:
         return  # closed when we were started; by now the number may be the daemon's socket
-    rest = memoryview(text.encode("utf-8", "backslashreplace"))
-    while rest:
-        try:
-            rest = rest[os.write(fd, rest) :]
-        except BlockingIOError:
-            import select
-
-            select.select([], [fd], [])
-        except OSError as error:
-            raise _OutputClosed from error
+    write_whole(fd, text.encode("utf-8", "backslashreplace"))
 
 
 def _note(text: str) -> None:

@@ -1,4 +1,7 @@
-"""A client's connection to the daemon. Imports next to nothing: the thin client is built on it."""
+"""A client's two ends: its connection to the daemon, and its own output.
+
+Imports next to nothing: the thin client is built on it.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,27 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 GREETING_TIMEOUT_S = 10.0
+
+
+class OutputClosed(Exception):
+    """The reader of our output has left."""
+
+
+def write_whole(fd: int, data: bytes) -> None:
+    """Write all of `data`, however slow its reader is. Raises OutputClosed.
+
+    Python's own streams would need the locale, and flushing at the end.
+    """
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest) :]
+        except BlockingIOError:
+            import select
+
+            select.select([], [fd], [])
+        except OSError as error:
+            raise OutputClosed from error
 
 
 class Link:

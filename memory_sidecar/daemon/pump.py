@@ -12,6 +12,7 @@ import os
 import threading
 from contextlib import suppress
 
+from memory_sidecar.daemon.link import Link, OutputClosed, write_whole
 from memory_sidecar.daemon.plain_json import from_json
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, ProtocolError, encode
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from memory_sidecar.daemon.link import Link
     from memory_sidecar.daemon.protocol import Frame
 
 LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two seconds to go
@@ -76,7 +76,7 @@ class Pump:
                 self._hear(line)
         except Refused as ended:
             return ended.status
-        except _HostLeft:
+        except OutputClosed:
             return 0
         if self._waiting:
             self._all_answered.wait(LAST_ANSWERS_S)
@@ -151,7 +151,7 @@ class Pump:
             with self._sending:
                 if self._link is link:
                     self._lose()
-        except _HostLeft:
+        except OutputClosed:
             os._exit(0)  # the host is gone, which standard input may not tell
 
     def _lose(self) -> None:
@@ -227,22 +227,9 @@ class Pump:
         self._settle(asked)
 
     def _print(self, data: bytes) -> None:
-        """Raises _HostLeft."""
-        rest = memoryview(data)
+        """Raises OutputClosed where the host reads no more."""
         with self._printing:
-            while rest:
-                try:
-                    rest = rest[os.write(1, rest) :]
-                except BlockingIOError:
-                    import select
-
-                    select.select([], [1], [])
-                except OSError as error:
-                    raise _HostLeft from error
-
-
-class _HostLeft(Exception):
-    """The host reads no more."""
+            write_whole(1, data)
 
 
 def _id_of(value: object) -> str | int | None:
