@@ -100,7 +100,7 @@ def status_of(
         if not agents:
             raise
         code = CodebaseStatus(codebase.paths.db, 0, (), 0, 0, 0.0, None)
-    failures = [code.last_failure, *(agent.data.activity.last_failure for agent in agents)]
+    failures = [code.last_failure, *(agent.data.owner.activity.last_failure for agent in agents)]
     pace = round(code.vectors_per_second, 1)
     models = services.models
     problem = models.problem

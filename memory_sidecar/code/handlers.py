@@ -290,7 +290,7 @@ class Codebase:
         Waits up to `wait_s` for the first that is embedded, unless `cancelled`.
         """
         until_s = time.monotonic() + wait_s
-        pace = self.data.activity.vectors
+        pace = self.data.owner.activity.vectors
         while not (per_second := pace.per_second) and time.monotonic() < until_s:
             if cancelled.wait(POLL_S):
                 return None
@@ -316,8 +316,8 @@ class Codebase:
                 ),
                 chunks=count_rows(connection, [CHUNKS]),
                 vectors_pending=count_pending(connection, [CHUNKS]),
-                vectors_per_second=self.data.activity.vectors.per_second,
-                last_failure=self.data.activity.last_failure,
+                vectors_per_second=self.data.owner.activity.vectors.per_second,
+                last_failure=self.data.owner.activity.last_failure,
             )
 
     def why(self, path: Path, *, home: Path) -> Why:

@@ -37,7 +37,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import Readings, S, StoreFile
 from memory_sidecar.index.report import source_names
-from memory_sidecar.index.reporter import Activity, Reporter, Silent
+from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scan import Look
 
@@ -45,7 +45,6 @@ STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written al
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
 LOST_PATIENCE_S = 10.0  # of a question, with rows that are being made again
 AT_ONCE = 64  # new texts that a caller may wait for, which takes a second or two
-
 CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull)  # which is no reason not to read
 
 T = TypeVar("T")
@@ -83,11 +82,6 @@ class Database(Readings[S]):
             if self._owner is None:
                 self._owner = self._make_owner()
             return self._owner
-
-    @property
-    def activity(self) -> Activity:
-        """What is going on, for `status`."""
-        return self.owner.activity
 
     def close(self, *, until_s: float = math.inf) -> bool:
         """End what is under way, until `until_s`; whether it has ended."""
@@ -202,24 +196,22 @@ class Database(Readings[S]):
 
     def forget(self, source: Source, *, reporter: Reporter) -> None:
         """Remove everything derived from `source`, and watch it no longer."""
-        self.owner.unfollow(source.name)
 
         def work(_: Reporter) -> None:
             remove_state(self.paths.flow_state(source.name))
             if self.paths.db.exists():
                 self.open().forget_source(source.name)
 
-        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        self._change(source, work, reporter)
 
     def move(self, source: Source, *, reporter: Reporter) -> None:
         """Have the rows of `source`, whose folder is another one now, be of files in that."""
-        self.owner.unfollow(source.name)
 
         def work(_: Reporter) -> None:
             if self.paths.db.exists():
                 self.open().move_source(source.name, source.root)
 
-        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        self._change(source, work, reporter)
 
     # Watching
 
@@ -248,19 +240,12 @@ class Database(Readings[S]):
 
         Asks the disk, not the watch, whose events may still be on their way.
         """
-        sources = self.sources()
-        for source in sources:
+        asked = []
+        for source in self.sources():
             self.owner.follow(source)
-        asked = [
-            self.owner.loop.ask_soon(
-                lambda source=source: self.owner.refresh(  # type: ignore[misc]
-                    source, Silent(), Look(recheck=True)
-                ),
-                urgency=Urgency.BARRIER,
-                key=f"recheck {source.name}",
-            )
-            for source in sources
-        ]
+            recheck = partial(self.owner.refresh, source, Silent(), Look(recheck=True))
+            key = f"recheck {source.name}"
+            asked.append(self.owner.loop.ask_soon(recheck, urgency=Urgency.BARRIER, key=key))
         done, late = wait(asked, timeout=timeout_ms / 1000)
         return not late and all(each.exception() is None for each in done)
 
@@ -315,6 +300,11 @@ class Database(Readings[S]):
 
     # How
 
+    def _change(self, source: Source, work: Callable[[Reporter], None], reporter: Reporter) -> None:
+        """Have `work` change the rows of `source`, which is watched no longer."""
+        self.owner.unfollow(source.name)
+        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+
     def _ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
         try:
             done = self.owner.loop.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
@@ -350,8 +340,8 @@ class Database(Readings[S]):
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
         """Remove the rows of what is no source any more."""
-        store, kept = self.open(), {source.name for source in sources}
+        store = self.open()
         with store.reading() as connection:
-            gone = [name for name in source_names(connection) if name not in kept]
-        for name in gone:
+            known = source_names(connection)
+        for name in set(known) - {source.name for source in sources}:
             store.forget_source(name)

@@ -137,7 +137,7 @@ def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
 
 
 def last_failure(codebase: Codebase) -> str | None:
-    failure = codebase.data.activity.last_failure
+    failure = codebase.data.owner.activity.last_failure
     return failure.message if failure else None
 
 
@@ -302,7 +302,7 @@ def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
 ):
     for number in range(3 * SLICE_FILES):
         (root / f"m{number}.py").write_text(f"def zebra_{number}(): pass\n")
-    passes = codebase.data.activity
+    passes = codebase.data.owner.activity
     with ThreadPoolExecutor(2) as pool:
         indexing = pool.submit(codebase.index, [root], reporter=Silent(), embed=False)
         eventually(lambda: passes.files("project") is not None)
