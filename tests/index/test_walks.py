@@ -67,12 +67,14 @@ class Walk:
         self._is_recorded = True
 
     def require(self, title: str) -> None:
-        """Raises AssertionError unless the page names what was entered, and nothing else."""
+        """Raises AssertionError unless the page names what was entered, and how many these are."""
         named, entered = listed(title), set(self.modules)
+        assert f"{len(entered)} modules" in section(title)
         assert not (named ^ entered), (
             f"{len(entered)} modules are entered; the page lacks {sorted(entered - named)}"
             f" and has too many: {sorted(named - entered)}"
         )
+        assert f"{len(entered)} modules" in section(title)
 
 
 @contextmanager
@@ -90,9 +92,12 @@ def watched(walk: Walk) -> Iterator[None]:
 
 def listed(title: str) -> set[str]:
     """The modules that the page names below `title`."""
+    return set(_MODULE.findall(section(title)))
+
+
+def section(title: str) -> str:
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    _, _, below = page.partition(f"## {title}\n")
-    return set(_MODULE.findall(below.partition("\n## ")[0]))
+    return page.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
 def eventually(condition: Callable[[], bool]) -> None:
