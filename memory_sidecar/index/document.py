@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
@@ -13,19 +13,18 @@ from memory_sidecar.disk.walk import Scan
 
 
 class Builder(Protocol):
-    """How the files of one source become documents."""
+    """How the files of one source become documents. A base, for those that build one by one."""
+
+    believes_empty: bool  # a root without any file is believed; one on a disk of its own is not
 
     @property
     def version(self) -> str:
         """Of whatever decides a document's rows: another one, and every file is built again."""
 
     @property
-    def believes_empty(self) -> bool:
-        """Whether a root without any file is believed; one on a disk of its own is not."""
-
-    @property
     def is_isolated(self) -> bool:
         """Whether a crash while building would end another process than this one."""
+        return False
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
@@ -37,6 +36,8 @@ class Builder(Protocol):
 
     def preparing(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:
         """Around the building of all of `files`."""
+        del files
+        return nullcontext()
 
     def build(self, file: SourceFile) -> Document:
         """Called from several threads. Raises BuildError where the disk refuses."""

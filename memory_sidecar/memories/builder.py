@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
@@ -29,7 +28,13 @@ from memory_sidecar.disk.atoms import (
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan
-from memory_sidecar.index.document import BuildError, FileVanished, fingerprint, skipped_document
+from memory_sidecar.index.document import (
+    Builder,
+    BuildError,
+    FileVanished,
+    fingerprint,
+    skipped_document,
+)
 from memory_sidecar.memories.files import (
     MemoryPage,
     category_of,
@@ -53,10 +58,8 @@ _INDEX_REASON = "index of its folder, which says nothing of its own"
 _UNFILLED_REASON = "a template that nobody has filled in yet"
 
 
-class MemoryBuilder:
-    """Implements `index.document.Builder`."""
-
-    is_isolated = False
+class MemoryBuilder(Builder):
+    """Of one knowledge directory."""
 
     def __init__(
         self,
@@ -93,11 +96,6 @@ class MemoryBuilder:
             for file in scan.files
         )
         return replace(scan, files=tuple(files))
-
-    @contextmanager
-    def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
-        del files
-        yield
 
     def build(self, file: SourceFile) -> Document:
         try:

@@ -7,15 +7,20 @@ as it changes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan
-from memory_sidecar.index.document import BuildError, FileVanished, fingerprint, skipped_document
+from memory_sidecar.index.document import (
+    Builder,
+    BuildError,
+    FileVanished,
+    fingerprint,
+    skipped_document,
+)
 from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
 from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.model import Session
@@ -29,10 +34,9 @@ from memory_sidecar.sessions.store import (
 _VERSION = "sessions 1"
 
 
-class SessionBuilder:
-    """Implements `index.document.Builder`."""
+class SessionBuilder(Builder):
+    """Of one agent's sessions."""
 
-    is_isolated = False
     # The files lie beside the database: both are there, or neither is.
     believes_empty = True
 
@@ -49,11 +53,6 @@ class SessionBuilder:
     ) -> Scan:
         del known  # there are no rules to save
         return self._files.scan(under)
-
-    @contextmanager
-    def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
-        del files
-        yield
 
     def build(self, file: SourceFile) -> Document:
         try:
