@@ -74,6 +74,24 @@ def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
     return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
 
 
+def reranked(
+    question: str,
+    texts: Sequence[str],
+    scores: Sequence[float],
+    judge: Judge,
+    *,
+    weight: float,
+) -> list[int]:
+    """Places of `texts`, best first, by score + `weight` · what `judge` says of each.
+
+    So one can pass another that `judge` finds little better only if they were close before. Of
+    equal ones the first stays first.
+    """
+    judged = judge(question, texts)
+    keys = [score + weight * value for score, value in zip(scores, judged, strict=True)]
+    return sorted(range(len(keys)), key=lambda at: -keys[at])
+
+
 def explained(
     summands: Mapping[str, float],
     score: float,

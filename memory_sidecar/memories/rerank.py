@@ -2,8 +2,7 @@
 
     key = score + 0.035 · what the cross-encoder says of question and passage (about -11 to 6)
 
-So a memory can pass another one that the cross-encoder finds little better only if they were
-close before. On turns of LoCoMo, recall at 1 / 5 / 10 grew from .426/.652/.740 to .456/.694/.740;
+On turns of LoCoMo, recall at 1 / 5 / 10 grew from .426/.652/.740 to .456/.694/.740;
 judging 20 instead of 10 was no better. How many are judged is decided by their length, since
 that is what it costs: a budget of time would give other answers on another day.
 """
@@ -13,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from memory_sidecar.index import arms
 from memory_sidecar.index.arms import Judge
 from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory
 
@@ -30,9 +30,8 @@ def reranked(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[
     chosen, texts = _worth_judging(hits)
     if len(chosen) < 2:
         return list(hits)
-    judged = judge(question, texts)
-    keys = [hits[at].score + WEIGHT * value for at, value in zip(chosen, judged, strict=True)]
-    order = sorted(range(len(chosen)), key=lambda n: -keys[n])  # stable: equal ones stay
+    scores = [hits[at].score for at in chosen]
+    order = arms.reranked(question, texts, scores, judge, weight=WEIGHT)
     better = list(hits)
     for place, n in zip(chosen, order, strict=True):
         hit, score = hits[chosen[n]], hits[place].score

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Judge
+from memory_sidecar.index.arms import Judge, reranked
 from memory_sidecar.sessions.lookup import FoundRow, read_rows
 from memory_sidecar.sessions.model import HitKind
 
@@ -34,11 +34,8 @@ def judged_order(
     chosen = rows[:MAX_HITS]
     before = _before(connection, [row for kind, row, _ in chosen if kind is HitKind.MESSAGE])
     passages = [_passage(kind, row, before.get(row.row_id)) for kind, row, _ in chosen]
-    judged = judge(question, passages)
-    keys = [
-        relevance + WEIGHT * value for (_, _, relevance), value in zip(chosen, judged, strict=True)
-    ]
-    order = sorted(range(len(chosen)), key=lambda at: -keys[at])  # stable: equal ones stay
+    scores = [relevance for _, _, relevance in chosen]
+    order = reranked(question, passages, scores, judge, weight=WEIGHT)
     return [*order, *range(len(chosen), len(rows))]
 
 
