@@ -21,7 +21,7 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     CHARACTERS_PER_TOKEN,
-    cursor_at,
+    cursor_after,
     lines_within,
     offset_of,
     within_tokens,
@@ -101,7 +101,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(
         hits=shown,
-        next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(found) else "",
+        next_cursor=cursor_after(offset, shown, found),
     )
 
 

@@ -16,7 +16,7 @@ from memory_sidecar.core.results import Score, about
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import cursor_at, lines_within, offset_of, within_tokens
+from memory_sidecar.mcp.paging import cursor_after, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line, told
 from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import memory_uri
@@ -95,7 +95,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
     except NoIndex as nothing:
         return FoundMemories(memories=(), notices=(nothing.message,))
     shown = _within(hits[: asked.top_k], asked.max_tokens)
-    return FoundMemories(memories=shown, next_cursor=_next(offset, shown, hits))
+    return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, hits))
 
 
 class QueryMemories(Filtered):
@@ -130,7 +130,7 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
     )
     found = _listed(caller, listed, report, with_shared=asked.shared)
     shown = found[: asked.limit]
-    return MemoryHeads(memories=_heads(shown), next_cursor=_next(offset, shown, found))
+    return MemoryHeads(memories=_heads(shown), next_cursor=cursor_after(offset, shown, found))
 
 
 class GetRecentMemories(Filtered):
@@ -149,7 +149,7 @@ def get_recent_memories(
     )
     found = _listed(caller, listed, report, with_shared=asked.shared)
     shown = _within(found[: asked.limit], asked.max_tokens)
-    return FoundMemories(memories=shown, next_cursor=_next(offset, shown, found))
+    return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, found))
 
 
 class ListMemories(Arguments):
@@ -197,7 +197,7 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     return Listing(
         categories=() if offset else tuple(categories),
         memories=_heads(shown),
-        next_cursor=_next(offset, shown, here[offset:]),
+        next_cursor=cursor_after(offset, shown, here[offset:]),
     )
 
 
@@ -271,7 +271,3 @@ def _within(found: Sequence[Memory | MemoryHit], max_tokens: int) -> tuple[Memor
         content, _ = lines_within(shown[0].content, 1, None, max_tokens)
         shown = [replace(shown[0], content=content)]
     return tuple(shown)
-
-
-def _next(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
-    return cursor_at(offset + len(shown)) if len(shown) < len(found) else ""

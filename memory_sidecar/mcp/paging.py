@@ -32,6 +32,11 @@ def cursor_at(offset: int) -> str:
     return f"from-{offset}"
 
 
+def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
+    """For what of `found`, which begins at `offset`, is not `shown`; "" where all of it is."""
+    return cursor_at(offset + len(shown)) if len(shown) < len(found) else ""
+
+
 def lines_within(text: str, start: int, last: int | None, max_tokens: int) -> tuple[str, int]:
     """Lines `start` to `last`, 1-based, as far as they fit, and the number of the last of them.
 

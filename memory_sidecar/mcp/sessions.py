@@ -14,7 +14,7 @@ from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import cursor_at, offset_of, within_tokens
+from memory_sidecar.mcp.paging import cursor_after, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.sessions.documents import read_session
@@ -155,7 +155,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     )
     return SessionHits(
         hits=tuple(shown),
-        next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(found) else "",
+        next_cursor=cursor_after(offset, shown, found),
     )
 
 
@@ -233,7 +233,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
             Turn(at, each.said_by, iso_utc(each.created_at), each.content)
             for at, each in enumerate(shown, offset)
         ),
-        next_cursor=cursor_at(offset + len(shown)) if len(shown) < len(rest) else "",
+        next_cursor=cursor_after(offset, shown, rest),
     )
 
 
