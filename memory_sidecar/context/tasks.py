@@ -22,7 +22,7 @@ from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import Conflict, PageBroken
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.disk.atoms import text_of
-from memory_sidecar.disk.yaml_read import BrokenYaml, Node, read_yaml
+from memory_sidecar.disk.yaml_text import BrokenYaml, Node, read_yaml
 
 DONE = frozenset({"done", "completed", "complete", "closed"})
 

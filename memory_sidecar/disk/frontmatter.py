@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memory_sidecar.core.errors import PageBroken
-from memory_sidecar.disk.yaml_read import BrokenYaml, Node, read_yaml
-from memory_sidecar.disk.yaml_write import plain_value, yaml_lines, yaml_value
+from memory_sidecar.disk.yaml_text import (
+    BrokenYaml,
+    Node,
+    plain_value,
+    read_yaml,
+    yaml_lines,
+    yaml_value,
+)
 
 MAX_PAGE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
 MAX_FRONTMATTER_CHARACTERS = 1 << 16

@@ -31,15 +31,15 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, Vector
-from memory_sidecar.memories.chunks import (
+from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, within_budget
+from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
+from memory_sidecar.memories.lookup import (
     ChunkPlace,
     first_by_path,
     named_chunks,
     read_passages,
     read_places,
 )
-from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, within_budget
-from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.rerank import reranked
 from memory_sidecar.memories.store import MEMORY_CHUNKS
