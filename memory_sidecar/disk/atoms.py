@@ -141,10 +141,6 @@ class AtomFacts:
     def standing(self) -> Standing:
         return STANDINGS.get(self.status, Standing.ACTIVE)
 
-    @property
-    def is_hot(self) -> bool:
-        return self.refs >= HOT_REFS
-
     def is_cold(self, today: Date) -> bool:
         """Nobody reads it although it holds; what is superseded need not be read."""
         is_old = self.date is not None and today - self.date > COLD_AFTER

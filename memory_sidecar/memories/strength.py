@@ -1,4 +1,4 @@
-"""How present a memory still is: from 1, just written or used, towards 0. Pure.
+"""How present a memory still is: from 1, just written or used, towards 0.
 
 Forgetting is exponential with a half-life that grows with every use, as in half-life regression
 (Settles & Meeder, "A Trainable Spaced Repetition Model for Language Learning", ACL 2016), which
@@ -14,8 +14,6 @@ therefore only nudges: it decides between memories that match about equally well
 
 from __future__ import annotations
 
-import math
-
 HALF_LIFE_DAYS = 60.0
 EVIDENCE_SHARE = 0.25
 MAX_EVIDENCE = 4
@@ -25,36 +23,20 @@ SHARE = 0.1
 _DAY_MS = 86_400_000
 
 
-def strength(
-    *, now_ms: int, updated_at: int, used_at: int, uses: int, evidence: int, is_pinned: bool
-) -> float:
-    """0…1. Times are epoch milliseconds; `used_at` is 0 for a memory that was never read."""
-    if is_pinned:
-        return 1.0
-    # Days of the calendar, so that asking again a minute later gives the same scores to the last
-    # digit, for every memory: all of them fade at midnight UTC.
-    faded_days = max(now_ms // _DAY_MS - max(updated_at, used_at) // _DAY_MS, 0)
-    return float(2.0 ** (-faded_days / half_life_days(uses=uses, evidence=evidence)))
-
-
-def half_life_days(*, uses: int, evidence: int) -> float:
-    """After how many days without change or use half of the strength is left."""
-    grown = math.sqrt(1 + max(uses, 0))
-    return HALF_LIFE_DAYS * grown * (1 + EVIDENCE_SHARE * min(max(evidence, 0), MAX_EVIDENCE))
-
-
 def faded(score: float, strength: float) -> float:
     """A relevance with the strength in it: between 0.9 of it and all of it."""
     return score * (1 - SHARE + SHARE * strength)
 
 
+# Days of the calendar, so that asking again a minute later gives the same scores to the last digit,
+# for every memory: all of them fade at midnight UTC.
 _FADED_DAYS_SQL = f"max(:today - max(updated_at, used_at) / {_DAY_MS}, 0)"
 _HALF_LIFE_SQL = (
     f"({HALF_LIFE_DAYS} * sqrt(1 + uses) * (1 + {EVIDENCE_SHARE} * min(evidence, {MAX_EVIDENCE})))"
 )
 
 STRENGTH_SQL = f"CASE WHEN pinned THEN 1.0 ELSE pow(2.0, -{_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}) END"
-"""`strength` over the columns of these names."""
+"""0…1, over the columns of these names: times in epoch ms, `used_at` 0 where it was never read."""
 
 STRENGTH_ORDER_SQL = (
     f"-CASE WHEN pinned THEN 0.0 WHEN uses OR evidence THEN {_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}"

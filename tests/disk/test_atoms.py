@@ -85,7 +85,7 @@ def test_refs_are_a_number_or_none(refs, count):
     assert facts.refs == count
 
 
-def test_hot_and_cold():
+def test_cold():
     today = date(2026, 5, 6)
 
     def facts(refs: int, day: str):
@@ -93,8 +93,6 @@ def test_hot_and_cold():
         assert found is not None
         return found
 
-    assert facts(5, "2026-05-06").is_hot
-    assert not facts(4, "2026-05-06").is_hot
     assert facts(0, "2026-04-21").is_cold(today)
     assert not facts(0, "2026-04-22").is_cold(today)
     assert not facts(1, "2020-01-01").is_cold(today)

@@ -11,8 +11,6 @@ from memory_sidecar.memories.strength import (
     STRENGTH_ORDER_SQL,
     STRENGTH_SQL,
     faded,
-    half_life_days,
-    strength,
     today,
 )
 
@@ -20,9 +18,17 @@ DAY_MS = 86_400_000
 NOW = 1_772_356_320_000
 
 
-def after(days, **known):
-    facts = {"used_at": 0, "uses": 0, "evidence": 0, "is_pinned": False} | known
-    return strength(now_ms=NOW, updated_at=NOW - int(days * DAY_MS), **facts)
+def strength(*, now_ms=NOW, **facts):
+    """What SQL makes of a row with these `facts`."""
+    row = {"used_at": 0, "uses": 0, "evidence": 0, "pinned": False} | facts
+    columns = ", ".join(f":{name} AS {name}" for name in row)
+    values = row | {"today": today(now_ms)}
+    connection = apsw.Connection(":memory:")
+    return connection.execute(f"SELECT {STRENGTH_SQL} FROM (SELECT {columns})", values).get
+
+
+def after(days, **facts):
+    return strength(updated_at=NOW - int(days * DAY_MS), **facts)
 
 
 def test_half_is_left_after_the_half_life():
@@ -35,7 +41,7 @@ def test_use_evidence_and_pins_keep_it():
     assert after(90) < after(90, evidence=1) < after(90, evidence=4) < 1
     assert after(90) < after(90, uses=1) < after(90, uses=8) < 1
     assert after(90, evidence=4) == after(90, evidence=400)
-    assert after(90_000, is_pinned=True) == 1
+    assert after(90_000, pinned=True) == 1
 
 
 def test_the_last_use_counts_like_a_change():
@@ -44,38 +50,26 @@ def test_the_last_use_counts_like_a_change():
 
 
 def test_three_uses_double_the_half_life():
-    assert half_life_days(uses=3, evidence=0) == 2 * HALF_LIFE_DAYS
+    assert after(2 * HALF_LIFE_DAYS, uses=3) == pytest.approx(0.5)
 
 
 def test_a_clock_that_went_back_does_no_harm():
     assert after(-5) == 1
-    assert half_life_days(uses=-1, evidence=-1) == HALF_LIFE_DAYS
     assert after(10_000_000) < 1e-50
 
 
 def test_it_stays_the_same_until_midnight():
     evening = (NOW // DAY_MS + 1) * DAY_MS - 1
-    facts = {"updated_at": NOW - 30 * DAY_MS, "used_at": 0, "uses": 0, "evidence": 0}
-    today = strength(now_ms=NOW, is_pinned=False, **facts)
-    assert strength(now_ms=evening, is_pinned=False, **facts) == today
-    assert strength(now_ms=evening + 1, is_pinned=False, **facts) < today
+    updated_at = NOW - 30 * DAY_MS
+    now = strength(updated_at=updated_at)
+    assert strength(now_ms=evening, updated_at=updated_at) == now
+    assert strength(now_ms=evening + 1, updated_at=updated_at) < now
 
 
 def test_a_score_loses_a_tenth_at_most():
     assert faded(0.8, 1) == 0.8
     assert faded(0.8, 0) == pytest.approx(0.8 * (1 - SHARE))
     assert faded(0.6, 1) > faded(0.62, 0.5) > faded(0.6, 0.5)
-
-
-@pytest.mark.parametrize("is_pinned", [False, True])
-@pytest.mark.parametrize(("days", "uses", "evidence"), [(0, 0, 0), (45, 0, 9), (400, 7, 1)])
-def test_sql_has_the_same_formula(days, uses, evidence, is_pinned):
-    facts = {"updated_at": NOW - days * DAY_MS, "used_at": 5, "uses": uses, "evidence": evidence}
-    row = facts | {"pinned": is_pinned, "today": today(NOW)}
-    columns = ", ".join(f":{name} AS {name}" for name in row if name != "today")
-    connection = apsw.Connection(":memory:")
-    found = connection.execute(f"SELECT {STRENGTH_SQL} FROM (SELECT {columns})", row).get
-    assert found == pytest.approx(strength(now_ms=NOW, is_pinned=is_pinned, **facts), rel=1e-12)
 
 
 def test_sql_orders_as_strength_does():
