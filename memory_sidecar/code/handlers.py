@@ -335,10 +335,10 @@ class Codebase:
         known = self.data.open().manifest(source.name, under=[path]).get(path)
         return known is not None and known.status is FileStatus.INDEXED
 
-    def files(self, status: FileStatus, *, source: str | None = None) -> list[ListedFile]:
+    def files(self, status: FileStatus) -> list[ListedFile]:
         """The files with that status, and why."""
         with self.data.open().reading() as connection:
-            return list_files(connection, status, source=source)
+            return list_files(connection, status)
 
 
 def _names_of(db: Path) -> list[str]:

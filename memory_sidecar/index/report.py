@@ -93,15 +93,13 @@ def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCo
     return VectorCounts(count_rows(connection, corpora), count_pending(connection, corpora))
 
 
-def list_files(
-    connection: Connection, status: FileStatus, *, source: str | None = None
-) -> list[ListedFile]:
-    """Files with that status, and their reasons."""
+def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
+    """Files with that status, and their reasons, by source and path."""
     few = "INDEXED BY files_not_indexed WHERE status <> 'indexed' AND"
     rows: list[Any] = connection.execute(
         f"SELECT source, path, reason FROM files {'WHERE' if status is FileStatus.INDEXED else few}"
-        " status = ?1 AND (?2 IS NULL OR source = ?2) ORDER BY source, path",
-        (status, source),
+        " status = ? ORDER BY source, path",
+        (status,),
     ).fetchall()
     return [ListedFile(*row) for row in rows]
 
