@@ -1,0 +1,5 @@
+; JavaScript alone, beside ecmascript.scm.
+(class_heritage [(identifier) @type (member_expression property: (property_identifier) @type)])
+(class_declaration name: (identifier) @never)
+(class name: (identifier) @never)
+(formal_parameters (identifier) @bound)

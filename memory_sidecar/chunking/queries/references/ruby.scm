@@ -1,0 +1,31 @@
+; Ruby. `cart.total` and `cart.total = 1` are calls; a bare name without arguments is `other`, since it
+; may be a variable. Classes are constants: types only after `<` and `rescue`.
+(identifier) @other
+(constant) @other
+[(instance_variable) (class_variable) (global_variable)] @skip
+(call method: [(identifier) (constant)] @call)
+(superclass [(constant) @type (scope_resolution name: (constant) @type)])
+(exceptions [(constant) @type (scope_resolution name: (constant) @type)])
+(call method: (identifier) arguments: (argument_list . (string (string_content) @argument)))
+(scope_resolution name: (constant) @attribute)
+(class name: [(constant) @never (scope_resolution name: (constant) @never)])
+(module name: [(constant) @never (scope_resolution name: (constant) @never)])
+(method name: (_) @never)
+(singleton_method name: (_) @never)
+(alias name: (identifier) @never)
+(assignment left: (identifier) @bound)
+(assignment left: (constant) @never)
+(operator_assignment left: (identifier) @bound)
+(left_assignment_list (identifier) @bound)
+(destructured_left_assignment (identifier) @bound)
+(method_parameters (identifier) @bound)
+(block_parameters (identifier) @bound)
+(lambda_parameters (identifier) @bound)
+(destructured_parameter (identifier) @bound)
+(optional_parameter name: (identifier) @bound)
+(keyword_parameter name: (identifier) @bound)
+(splat_parameter name: (identifier) @bound)
+(hash_splat_parameter name: (identifier) @bound)
+(block_parameter name: (identifier) @bound)
+(exception_variable (identifier) @bound)
+(for pattern: (identifier) @bound)

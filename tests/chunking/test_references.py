@@ -1,0 +1,138 @@
+"""What each language's query takes for a use of a name, as written down in `references/`.
+
+A line there is a line of source, and after `⇒` the names it refers to: `call self.add`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.chunking.language import LANGUAGES
+from memory_sidecar.chunking.outline import has_outline
+from memory_sidecar.chunking.references import Reference, find_references, has_references
+from memory_sidecar.chunking.syntax import parse
+
+SAMPLES = sorted((Path(__file__).parent / "references").iterdir())
+WITH_REFERENCES = sorted(language for language in LANGUAGES if has_references(language))
+
+
+def references(source: str, language: str, *, defined: Container[int] = ()) -> list[Reference]:
+    data = source.encode()
+    tree = parse(data, language)
+    assert tree is not None
+    return find_references(tree.root_node, data, language, defined=defined)
+
+
+def shown(found: list[Reference]) -> list[str]:
+    return [
+        f"{one.how} {one.receiver}.{one.name}" if one.receiver else f"{one.how} {one.name}"
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_references_are_those_written_down(sample: Path) -> None:
+    rows = [line.partition("⇒") for line in sample.read_text(encoding="utf-8").splitlines()]
+    found = references("\n".join(source.rstrip() for source, _, _ in rows), sample.stem)
+    for row, (source, _, expected) in enumerate(rows):
+        here = shown([one for one in found if one.row == row])
+        assert ", ".join(here) == expected.strip(), source.strip()
+
+
+def test_every_language_with_an_outline_but_sql_has_references_and_a_sample() -> None:
+    outlined = {language for language in LANGUAGES if has_outline(language)}
+    assert set(WITH_REFERENCES) == outlined - {"sql"} == {sample.stem for sample in SAMPLES}
+
+
+def test_definitions_that_the_caller_knows_are_neither_references_nor_variables() -> None:
+    source = "LIMIT = 1\ndef f():\n    return LIMIT\n"
+    assert shown(references(source, "python")) == []
+    assert references(source, "python", defined={0}) == [Reference("LIMIT", 2, "other")]
+
+
+def test_variables_are_left_out_wherever_the_file_binds_them() -> None:
+    source = (
+        "def f(a, b=1, *c, d: int, **e):\n    for g, (h, *i) in a: j = k = g\n"
+        "    with a as l: print(lambda m: [m for n in b if (o := n)], a, c, d, e)\n"
+        "    try: import x as p\n    except p as q: q, h, i, j, k, l, n, o\n"
+    )
+    assert shown(references(source, "python")) == ["type int", "call print", "import x"]
+
+
+def test_an_identifier_counts_once_as_the_most_telling() -> None:
+    assert shown(references("@a\n@b.c\n@d()\nclass E: pass", "python")) == [
+        *("call a", "other b", "call b.c", "call d"),
+    ]
+
+
+def test_receivers_are_what_stands_before_the_dot() -> None:
+    source = "this.a(); super.b(); c?.d(); e!.f(); (g).h(); 'i'.j(); k[0].l(); m\n  .n(); [...o]"
+    assert [(one.receiver, one.name) for one in references(source, "typescript")] == [
+        *[("this", "a"), ("super", "b"), ("", "c"), ("c", "d"), ("", "e"), ("e", "f"), ("", "g")],
+        *[("?", "h"), ("?", "j"), ("", "k"), ("?", "l"), ("", "m"), ("m", "n"), ("", "o")],
+    ]
+
+
+def test_strings_comments_numbers_and_keywords_are_no_references() -> None:
+    assert references("# a.b()\n'c.d()'\n1.5\nNone\nTrue\n'''\ne\n'''\n", "python") == []
+
+
+@pytest.mark.parametrize("language", WITH_REFERENCES)
+def test_nothing_in_an_empty_file(language: str) -> None:
+    assert references("", language) == []
+    assert references("\n\n", language) == []
+
+
+@pytest.mark.parametrize("language", WITH_REFERENCES)
+def test_syntax_errors_do_not_stop_it(language: str) -> None:
+    broken = "}} ) foo(bar. ::( <T class if = \"' \0 é\n" * 20
+    for one in references(broken, language):
+        assert one.name in broken
+        assert 0 <= one.row < 20
+
+
+def test_code_around_a_syntax_error_still_counts() -> None:
+    found = shown(references("one(1)\nx = = )\ntwo(2)\n", "python"))
+    assert found[0] == "call one"
+    assert found[-1] == "call two"
+
+
+def test_unicode_identifiers_are_whole() -> None:
+    source = "größe.länge(数)\nkafé()\n"
+    assert references(source, "python") == [
+        Reference("größe", 0, "other"),
+        Reference("länge", 0, "call", "größe"),
+        Reference("数", 0, "other"),
+        Reference("kafé", 1, "call"),
+    ]
+
+
+def test_deep_nesting_is_read_as_far_as_it_is_parsed() -> None:
+    deep = "f(" * 200 + "x" + ")" * 200
+    assert shown(references(deep, "python")) == ["call f"] * 200 + ["other x"]
+    assert parse(("f(" * 5_000 + "x" + ")" * 5_000).encode(), "python") is None
+
+
+def test_long_chains_have_one_receiver_each() -> None:
+    chain = "a" + "".join(f".b{number}" for number in range(100))
+    assert [one.receiver for one in references(chain, "python")] == [
+        *("", "a"),
+        *(f"b{number}" for number in range(99)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("./x/y.js", "y"),
+        ("../y/", "y"),
+        ("@a/b", "b"),
+        ("lodash", "lodash"),
+        ("./a.service", "a.service"),
+    ],
+)
+def test_paths_are_named_by_their_last_part(path: str, name: str) -> None:
+    assert shown(references(f"import '{path}';", "javascript")) == [f"import {name}"]
