@@ -70,7 +70,10 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "inotify_simple": ("one instance for the process; elsewhere it is not there", ("disk",)),
     "watchdog": ("what watches where there is no inotify", ("disk",)),
     "ignore": ("one reading of git's rules", ("disk",)),
-    "pygit2": ("one commit is made; takes 50 ms to import", ("context.commit",)),
+    "pygit2": (
+        "a commit is made, and others read by a process; takes 50 ms to import",
+        ("context.commit", "code.commits"),
+    ),
     "yaml": ("one reading of frontmatter, whoever wrote it", ("disk",)),
     "click": ("see cli above", ("cli",)),
     "mcp": ("takes a second to import", ("mcp",)),

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from textwrap import shorten
+
+from msgspec import UNSET
+
 from memory_sidecar.core.model import Explanation
+
+SUBJECT_CHARACTERS = 60
 
 
 def explanation_line(why: Explanation) -> str:
@@ -12,5 +19,12 @@ def explanation_line(why: Explanation) -> str:
     for name, value in why.terms.items():
         arm = arms.get(name)
         own = "" if arm is None else f" ({arm:.3f})"
+        if name == "history" and why.commits is not UNSET:
+            own = f" ({_first_of(why.commits)})"
         told.append(f"{value:+.3f} {name}{own}")
     return " ".join(told) or "nothing speaks for it"
+
+
+def _first_of(subjects: Sequence[str]) -> str:
+    more = f", {len(subjects) - 1} more" if len(subjects) > 1 else ""
+    return f"'{shorten(subjects[0], SUBJECT_CHARACTERS, placeholder=' …')}'{more}"

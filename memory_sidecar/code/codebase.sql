@@ -47,3 +47,36 @@ CREATE TABLE chunk_pending (
     id        INTEGER PRIMARY KEY REFERENCES code_chunks (id) ON DELETE CASCADE,
     queued_at INTEGER NOT NULL
 );
+
+-- The history arm: the newest commits of a source that lies in a repository, by what they say.
+-- state tells what was read and how: see code/history.py.
+CREATE TABLE histories (
+    source  TEXT PRIMARY KEY,
+    state   TEXT NOT NULL,
+    commits INTEGER NOT NULL            -- those that changed files of the source, and have words
+) WITHOUT ROWID;
+
+-- Merges and commits that changed too much are here, too, so that none is read again, but without
+-- words and paths.
+CREATE TABLE commits (
+    id      INTEGER PRIMARY KEY,
+    source  TEXT NOT NULL,
+    sha     TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    changed INTEGER NOT NULL,           -- files, those outside of the source counted
+    UNIQUE (source, sha)
+);
+
+CREATE TABLE commit_paths (
+    id     INTEGER NOT NULL REFERENCES commits (id) ON DELETE CASCADE,
+    path   TEXT NOT NULL,               -- relative to the source
+    weight REAL NOT NULL DEFAULT 0,     -- of what the commit lends to that file
+    PRIMARY KEY (id, path)
+) WITHOUT ROWID;
+
+CREATE VIRTUAL TABLE commit_words USING fts5 (
+    subject, body,
+    content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+
+CREATE VIRTUAL TABLE commit_vocabulary USING fts5vocab (commit_words, row);

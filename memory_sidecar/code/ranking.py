@@ -22,6 +22,7 @@ from memory_sidecar.code.fusion import (
     Question,
     telling_words,
 )
+from memory_sidecar.code.history import File, Lent
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.index.arms import explained
 from memory_sidecar.index.vectors import Ids
@@ -115,8 +116,11 @@ def rank_hybrid(
     symbols: Sequence[str],
     defines: Mask,
     locates: Callable[[str], bool],
+    lent: Mapping[File, Lent],
 ) -> Ranked:
     """Score `candidates` by what both arms and their paths say, and by what `question` names.
+
+    `lent` is what commits lend to files.
 
     `coverage` is the share of its words, by idf, that stand in a path, `locates` whether it names
     that path; `symbols` are the names that each chunk defines, separated by spaces, and `defines`
@@ -129,7 +133,7 @@ def rank_hybrid(
     average = 0.0
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
-    boosts = _boosts_of_files(candidates, question, coverage, symbols)
+    boosts = _boosts_of_files(candidates, question, coverage, symbols, lent)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
@@ -163,10 +167,10 @@ def _boosts_of_files(
     question: Question,
     coverage: Callable[[str], float],
     symbols: Sequence[str],
+    lent: Mapping[File, Lent],
 ) -> dict[str, Scores]:
-    by_file = {
-        name: np.zeros(len(candidates.files)) for name in (*question.asides, "path", "guide")
-    }
+    kinds = (*question.asides, "path", "guide", "history")
+    by_file = {name: np.zeros(len(candidates.files)) for name in kinds}
     count = np.bincount(candidates.file_numbers)
     by_file["size"] = SIZE_WEIGHT * np.log(count)
     defined: list[set[str]] = [set() for _ in candidates.files]
@@ -177,6 +181,8 @@ def _boosts_of_files(
     for number, file in enumerate(candidates.files):
         by_file["path"][number] = question.path_boost(file.path, coverage(file.path))
         by_file["guide"][number] = question.guide_boost(file.path)
+        if from_commits := lent.get((file.source, file.path)):
+            by_file["history"][number] = from_commits.boost
         for kind, penalty in question.penalties(file.path).items():
             by_file[kind][number] = penalty
     return {name: values[candidates.file_numbers] for name, values in by_file.items()}

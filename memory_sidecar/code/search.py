@@ -1,6 +1,7 @@
 """A query becomes hits: this is the whole way, top-down.
 
     query ──▶ keyword arm: BM25 of every chunk that holds one of its words
+          ├─▶ history arm: what commits that say the like lend to the files they changed
           ├─▶ static arm: cosine of every chunk, by the sums of token vectors
           └─▶ vector arm: cosine of every chunk that has been through the model
     filters apply inside each ──▶ the best of each, judged by all ──▶ fusion ──▶ hits
@@ -12,7 +13,7 @@ chunk is read last, of the hits alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.code.directory import allowed_chunks
 from memory_sidecar.code.fusion import Question
+from memory_sidecar.code.history import File, Lent, lent_by_history
 from memory_sidecar.code.lookup import (
     StoredChunk,
     named_chunks,
@@ -87,6 +89,7 @@ def search_code(
     named = np.empty(0, np.int64)
     keywords, keyword_arm = Keywords.none(), Arm.silent()
     vector_arm, static_arm = Arm.silent(), Arm.silent()
+    lent: Mapping[File, Lent] = {}
     if is_hybrid:
         named = np.array(named_chunks(connection, names), np.int64)
         if embed_static is not None:
@@ -95,6 +98,8 @@ def search_code(
     if query.mode is not SearchMode.VECTOR:
         keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
         keyword_arm = _keyword_arm(connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed)
+    if is_hybrid:
+        lent = lent_by_history(connection, question.subject, query.filter.sources)
     if scanning is not None:
         vector_arm = Arm.of(*scanning.result(), allowed)
     depth = max(DEPTH, query.top_k)
@@ -119,12 +124,13 @@ def search_code(
             symbols=[" ".join(symbols) for symbols, _ in described],
             defines=np.array([names.defined_by(*each) for each in described], np.bool_),
             locates=names.locate,
+            lent=lent,
         )
     else:
         has_vectors = scanning is not None
         arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
         ranked = rank_by(*arm)
-    return _within_budget(_read_hits(connection, candidates, ranked, query), query.max_tokens)
+    return _within_budget(_read_hits(connection, candidates, ranked, query, lent), query.max_tokens)
 
 
 def _start_scan(
@@ -165,7 +171,11 @@ def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
 
 
 def _read_hits(
-    connection: Connection, candidates: Candidates, ranked: Ranked, query: CodeQuery
+    connection: Connection,
+    candidates: Candidates,
+    ranked: Ranked,
+    query: CodeQuery,
+    lent: Mapping[File, Lent],
 ) -> list[CodeHit]:
     """The best of `candidates` that the snapshot of `connection` has."""
     rows = candidates.best(ranked.scores, query.top_k)
@@ -175,10 +185,19 @@ def _read_hits(
         _hit(
             _without_cut_keys(connection, stored[chunk_id]),
             ranked.scores[row],
-            ranked.explain(row, candidates) if query.explain else UNSET,
+            _explained(candidates, ranked, row, lent) if query.explain else UNSET,
         )
         for row, chunk_id in zip(rows, ids, strict=True)
     ]
+
+
+def _explained(
+    candidates: Candidates, ranked: Ranked, row: int, lent: Mapping[File, Lent]
+) -> Explanation:
+    file = candidates.files[candidates.file_numbers[row]]
+    from_commits = lent.get((file.source, file.path))
+    subjects = from_commits.subjects if from_commits else ()
+    return replace(ranked.explain(row, candidates), commits=subjects)
 
 
 def _without_cut_keys(connection: Connection, stored: StoredChunk) -> StoredChunk:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.code.history import follow_history, forget_history
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.model import Chunk, Document
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import index_words
 from memory_sidecar.index.schema import Corpus, Schema
@@ -54,7 +56,7 @@ class CodeDocument(Document):
 class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
-    SCHEMA = Schema(kind="code", version=5, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=6, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)
@@ -63,6 +65,10 @@ class CodeStore(DerivedStore):
     def unload(self) -> None:
         super().unload()
         self.directory.unload()
+
+    def complete(self, source: Source) -> None:
+        """Have the newest commits of the repository around `source`."""
+        follow_history(source, self)
 
     def _insert_rows(self, write: Write, document: Document) -> None:
         assert isinstance(document, CodeDocument)
@@ -90,6 +96,7 @@ class CodeStore(DerivedStore):
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
         if path is None:
             write.delete_rows(CHUNKS, "source = ?", (source,))
+            forget_history(write.connection, source)
         else:
             write.delete_rows(CHUNKS, "source = ? AND filename = ?", (source, path))
 

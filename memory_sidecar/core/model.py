@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
 
+from msgspec import UNSET, UnsetType
+
 from memory_sidecar.core.results import about, rounded
 
 
@@ -131,6 +133,10 @@ class Explanation:
     terms: Annotated[
         dict[str, float], about("what each adds, by name: together they are the score")
     ]
+    commits: (
+        Annotated[tuple[str, ...], about("subjects of those behind `history`, the best first")]
+        | UnsetType
+    ) = UNSET
 
     def reranked(self, change: float) -> Explanation:
         """The same after a cross-encoder moved the score."""

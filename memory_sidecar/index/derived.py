@@ -28,6 +28,7 @@ from memory_sidecar.core.sqlite import (
     may_be_kept,
     snapshot,
 )
+from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.schema import Schema, found_version, open_current
 from memory_sidecar.index.vectors import VectorIndex
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand, Write
@@ -175,6 +176,10 @@ class DerivedStore(ABC):
             )
             with write.committed():
                 yield write
+
+    def complete(self, source: Source) -> None:
+        """Bring the rows in line that are not of files of `source`: there are none."""
+        del source
 
     # Sources
 

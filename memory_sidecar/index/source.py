@@ -115,6 +115,7 @@ class SourceFlow:
         found = differences(scan, manifest, everything=look.full or made_by != version)
         done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
+            self._store.complete(self.source)
             self._store.end_scan(name, chunker=version)
             if around is not None:
                 around.overtake(is_full=look.full)

@@ -7,6 +7,7 @@ import pytest
 
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.fusion import Question
+from memory_sidecar.code.history import Lent
 from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
 
 
@@ -22,7 +23,7 @@ def candidates(paths, cosine):
     )
 
 
-def ranked(paths, cosine, text="what happens", symbols=None):
+def ranked(paths, cosine, text="what happens", symbols=None, lent=None):
     found = candidates(paths, cosine)
     return found, rank_hybrid(
         found,
@@ -31,6 +32,7 @@ def ranked(paths, cosine, text="what happens", symbols=None):
         symbols=symbols or [""] * len(paths),
         defines=np.zeros(len(paths), np.bool_),
         locates=lambda path: False,
+        lent=lent or {},
     )
 
 
@@ -51,6 +53,13 @@ def test_what_is_explained_adds_up_for_every_chunk():
     for row in range(3):
         explanation = result.explain(row, found)
         assert sum(explanation.terms.values()) == pytest.approx(result.scores[row], abs=1e-5)
+
+
+def test_a_file_that_commits_of_the_like_changed_comes_first():
+    lent = {("a", "b.py"): Lent(0.1, ("Fix what happens",))}
+    found, result = ranked(["a.py", "b.py"], [0.7, 0.7], lent=lent)
+    assert found.best(result.scores, 2) == [1, 0]
+    assert result.explain(1, found).terms["history"] > 0
 
 
 def test_a_file_whose_names_cover_the_question_comes_first():

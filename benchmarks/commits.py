@@ -1,0 +1,154 @@
+"""Measures whether a question in the words of a commit finds what that commit changes.
+
+    python benchmarks/commits.py benchmarks/sets/commits.json
+
+Of each repository the tree and the history at `base` are indexed; the subjects of the commits from
+there to `head` are asked, and a file that one changed is a hit. Merges, releases, updates of
+dependencies and what changes prose alone are not asked. Each set of figures is given with and
+without the history arm.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from machine import describe_machine
+from repositories import read_options
+from retrieval import write_report
+from steps import left_out
+
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Silent
+
+CUTS = (1, 5, 10)
+TOP_CHUNKS = 60  # so that the first ten files are among them
+MAX_QUESTIONS = 150
+MAX_FILES = 8  # that a commit changes
+MIN_WORDS = 3
+
+_NO_QUESTION = re.compile(
+    r"\b(bump|releas\w*|version|changelog|typos?|prepare|merge|revert|update deps|dependenc\w*"
+    r"|lint\w*|format\w*|rustfmt|clippy|ci|pre-commit|copyright|readme|docs?)\b|\d+\.\d+\.\d+|^v?\d",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"\.(py|rs|go|js|ts|php|ex|exs|cs|swift|rb)$")
+_DECORATION = re.compile(r"\s*\(#\d+\)$|^\w+(\([^)]*\))?!?:\s+|#\d+")
+
+Row = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The subject of a commit, and the files that it changed."""
+
+    text: str
+    files: frozenset[str]
+
+
+def main() -> None:
+    options = read_options(__doc__.splitlines()[0] if __doc__ else "")
+    report = measure(options.set, options.checkouts or options.cache / "checkouts", options.cache)
+    print(json.dumps(report["macro"], indent=1))
+    if not options.no_results:
+        write_report(report)
+
+
+def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
+    """hit@k by repository for each way of ranking, and the mean over repositories."""
+    cache.mkdir(parents=True, exist_ok=True)
+    models = Models(Settings(), cache=cache / "embeddings.sqlite")
+    rows: dict[str, dict[str, Row]] = {"with history": {}, "without history": {}, "keyword": {}}
+    counted: dict[str, dict[str, int]] = {}
+    for repository in json.loads(file.read_text(encoding="utf-8")):
+        name, tree = repository["name"], checkout(repository, checkouts)
+        questions = list(questions_of(tree, repository))[:MAX_QUESTIONS]
+        with tempfile.TemporaryDirectory(prefix="memory-sidecar-commits-") as scratch:
+            paths = StorePaths(Path(scratch, "codebase.sqlite"))
+            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
+            codebase.index([tree], reporter=Silent())
+            rows["with history"][name] = hits(codebase, questions, SearchMode.HYBRID)
+            with left_out("history"):
+                rows["without history"][name] = hits(codebase, questions, SearchMode.HYBRID)
+            rows["keyword"][name] = hits(codebase, questions, SearchMode.KEYWORD)
+            codebase.close()
+        counted[name] = {"commits": len(_git(tree, "rev-list", "HEAD")), "asked": len(questions)}
+        print(name, counted[name], {way: row[name] for way, row in rows.items()}, flush=True)
+    models.close()
+    return {
+        "set": file.stem,
+        "repositories": counted,
+        "hits": rows,
+        "macro": {
+            way: {
+                name: round(fmean(row[name] for row in by_name.values()), 4)
+                for name in (f"hit@{cut}" for cut in CUTS)
+            }
+            for way, by_name in rows.items()
+        },
+        "machine": describe_machine(),
+    }
+
+
+def hits(codebase: Codebase, questions: list[Question], mode: SearchMode) -> Row:
+    """hit@k over files, each at its best chunk."""
+    found = []
+    for question in questions:
+        query = CodeQuery(question.text, top_k=TOP_CHUNKS, mode=mode)
+        ranking = (hit.filename for hit in codebase.search(query, reporter=Silent()))
+        found.append((question.files, list(dict.fromkeys(ranking))))
+    return {
+        f"hit@{cut}": round(fmean(not files.isdisjoint(r[:cut]) for files, r in found), 4)
+        for cut in CUTS
+    }
+
+
+def questions_of(tree: Path, repository: dict[str, str]) -> Iterator[Question]:
+    """From the newest commit to the oldest, each subject once."""
+    known = set(_git(tree, "ls-tree", "-r", "--name-only", "HEAD"))
+    newer = f"{repository['base']}..{repository['head']}"
+    log = "\n".join(_git(tree, "log", "--no-merges", "--name-only", "--format=%x1e%s%x1f", newer))
+    asked = set()
+    for record in log.split("\x1e")[1:]:
+        subject, _, files = record.partition("\x1f")
+        text = _DECORATION.sub("", subject).strip()
+        changed = {path for path in files.split("\n") if path in known}
+        changed = {path for path in changed if not re.search("change|history", path, re.IGNORECASE)}
+        if len(text.split()) < MIN_WORDS or _NO_QUESTION.search(text) or text in asked:
+            continue
+        if 1 <= len(changed) <= MAX_FILES and any(map(_CODE.search, changed)):
+            asked.add(text)
+            yield Question(text, frozenset(changed))
+
+
+def checkout(repository: dict[str, str], folder: Path) -> Path:
+    """The repository with its tree and its HEAD at `base`, cloned if it is not in `folder`."""
+    tree = folder / f"commits-{repository['name']}"
+    if not tree.is_dir():
+        url = f"https://github.com/{repository['repository']}"
+        subprocess.run(["git", "clone", "--quiet", "--no-checkout", url, str(tree)], check=True)
+    _git(tree, "checkout", "--quiet", "--detach", repository["base"])
+    return tree
+
+
+def _git(tree: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        ["git", "-C", str(tree), *arguments], check=True, capture_output=True, text=True
+    )
+    return done.stdout.rstrip("\n").split("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Reads the newest commits of a repository in a process of its own: what each says and changed.
+
+libgit2 is given the objects alone, so that no configuration is read and nothing that it names is
+run. What a hostile repository can make of that, a process too large, too slow or crashed, ends with
+the process. A commit that changed much tells little of each file: of such a one no paths are told,
+nor of a merge.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from memory_sidecar.core.children import child_environment, run_child
+from memory_sidecar.core.priority import EMBEDDING, put_process_behind
+from memory_sidecar.disk.repository import Repository
+
+if TYPE_CHECKING:
+    import pygit2
+
+MAX_COMMITS = 3000  # the newest
+MAX_CHANGED = 100  # files, of a commit that counts
+MAX_SUBJECT, MAX_BODY = 200, 2000  # characters
+MAX_PATH = 1024
+MAX_ANSWER = 16 << 20  # characters of all commits together
+WORK_S, PATIENCE_S = 5.0, 15.0  # the process ends by itself, or is ended
+MEMORY_BYTES = 2 << 30
+
+_TRAILER = re.compile(r"(?im)^(?:[a-z][\w-]*-by|git-svn-id|change-id|cc)\s*:.*$")
+
+_log = logging.getLogger(__name__)
+
+Commit = dict[str, Any]
+"""`sha`, `subject`, `body`, `changed` (how many files), `paths` (relative to the source)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read of a repository."""
+
+    newest: Sequence[str]  # ids, those that were left out for lack of time not among them
+    unknown: Sequence[Commit]
+    is_complete: bool
+
+
+NONE_READ: Final = Read((), (), is_complete=True)
+
+
+def read_commits(repository: Repository, known: Collection[str]) -> Read:
+    """The newest commits of `repository`; only those that are not `known` are looked at.
+
+    None where they cannot be read, which another try would not change.
+    """
+    asked = json.dumps(
+        {
+            "objects": str(repository.objects),
+            "head": repository.head,
+            "inside": repository.inside,
+            "known": sorted(known),
+        }
+    )
+    try:
+        done = run_child(
+            [sys.executable, "-P", "-m", __name__],
+            environ=child_environment(os.environ),
+            text=asked.encode(),
+            timeout_s=PATIENCE_S,
+        )
+        if done.returncode == 0:
+            return Read(**json.loads(done.stdout))
+        why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        why = str(error)
+    _log.info("%s: no commits: %s", repository.objects, why)
+    return NONE_READ
+
+
+def main() -> None:
+    """The process: the question on standard input, the answer on standard output, as JSON."""
+    put_process_behind(EMBEDDING)
+    _limit_memory()
+    asked = json.load(sys.stdin)
+    until_s = time.monotonic() + WORK_S
+    repository = _objects_alone(asked["objects"])
+    known, prefix = set(asked["known"]), f"{asked['inside']}/" if asked["inside"] else ""
+    newest: list[str] = []
+    unknown: list[Commit] = []
+    is_complete, written = True, 0
+    for commit in _newest(repository, asked["head"]):
+        sha = str(commit.id)
+        if sha not in known:
+            if written > MAX_ANSWER:
+                break
+            if time.monotonic() > until_s:
+                is_complete = False
+                continue
+            told = _told(repository, commit, prefix)
+            written += len(told["body"]) + sum(map(len, told["paths"]))
+            unknown.append(told)
+        newest.append(sha)
+    json.dump({"newest": newest, "unknown": unknown, "is_complete": is_complete}, sys.stdout)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _objects_alone(folder: str) -> pygit2.Repository:
+    import pygit2
+
+    pygit2.settings.mwindow_size = 32 << 20
+    pygit2.settings.mwindow_mapped_limit = 512 << 20
+    repository = pygit2.Repository()
+    repository.set_odb(pygit2.Odb(folder))
+    return repository
+
+
+def _newest(repository: pygit2.Repository, head: str) -> Iterator[pygit2.Commit]:
+    """The newest by their own time, each after one that it is a parent of.
+
+    What is missing, as below a shallow clone, is passed over.
+    """
+    heap: list[tuple[int, str]] = []
+    seen: set[str] = set()
+
+    def add(sha: str) -> None:
+        commit = None if sha in seen else _commit(repository, sha)
+        if commit is not None:
+            seen.add(sha)
+            heapq.heappush(heap, (-commit.commit_time, sha))
+
+    add(head)
+    for _ in range(MAX_COMMITS):
+        if not heap:
+            return
+        commit = _commit(repository, heapq.heappop(heap)[1])
+        if commit is not None:
+            yield commit
+            for parent in commit.parent_ids:
+                add(str(parent))
+
+
+def _commit(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
+    import pygit2
+
+    try:
+        found = repository.get(sha)
+    except (pygit2.GitError, ValueError, KeyError):
+        return None
+    return found if isinstance(found, pygit2.Commit) else None
+
+
+def _told(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str) -> Commit:
+    import pygit2
+
+    message = commit.raw_message.decode("utf-8", "replace").strip()
+    subject, _, body = message.partition("\n")
+    told: Commit = {
+        "sha": str(commit.id),
+        "subject": subject.strip()[:MAX_SUBJECT],
+        "body": _TRAILER.sub("", body[: 2 * MAX_BODY]).strip()[:MAX_BODY],
+        "changed": 0,
+        "paths": [],
+    }
+    try:
+        diff = _changes(repository, commit)
+    except (pygit2.GitError, ValueError, KeyError):
+        return told
+    if diff is None or not 0 < len(diff) <= MAX_CHANGED:
+        return told
+    told["changed"] = len(diff)
+    paths = (delta.new_file.raw_path.decode("utf-8", "replace") for delta in diff.deltas)
+    told["paths"] = sorted(
+        {path[len(prefix) :] for path in paths if path.startswith(prefix) and len(path) <= MAX_PATH}
+    )
+    return told
+
+
+def _changes(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Diff | None:
+    """Against its parent; `None` for a merge, and where the parent is missing."""
+    if not commit.parent_ids:
+        return commit.tree.diff_to_tree(swap=True, context_lines=0)
+    parent = _commit(repository, str(commit.parent_ids[0]))
+    if parent is None or len(commit.parent_ids) > 1:
+        return None
+    return parent.tree.diff_to_tree(commit.tree, context_lines=0)
+
+
+if __name__ == "__main__":
+    main()

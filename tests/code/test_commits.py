@@ -1,0 +1,153 @@
+"""Reading commits: which, what of them, and within which bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from memory_sidecar.code import commits
+from memory_sidecar.code.commits import read_commits
+from memory_sidecar.disk.repository import repository_around
+
+
+@dataclass
+class Repository:
+    """A repository in a folder, whose commits are a minute apart."""
+
+    root: Path
+    time: int = 1_700_000_000
+    made: pygit2.Repository = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.made = pygit2.init_repository(str(self.root), initial_head="main")
+
+    def commit(self, message: str, *paths: str, parents: list[str] | None = None) -> str:
+        """With those files as they are, changed by a line each if they are there."""
+        for path in paths:
+            file = self.root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("a") as lines:
+                lines.write(f"\n# {message.splitlines()[0]}\n")
+            self.made.index.add(path)
+        self.time += 60
+        who = pygit2.Signature("t", "t@example.org", self.time)
+        if parents is None:
+            parents = [] if self.made.head_is_unborn else [str(self.made.head.target)]
+        tree = self.made.index.write_tree()
+        return str(self.made.create_commit("HEAD", who, who, message, tree, parents))
+
+    def go_back(self) -> None:
+        """To the commit before."""
+        parent = self.made.head.peel(pygit2.Commit).parent_ids[0]
+        self.made.reset(parent, pygit2.enums.ResetMode.HARD)
+
+
+@pytest.fixture
+def repository(tmp_path) -> Repository:
+    return Repository(tmp_path / "app")
+
+
+def read(repository, known=()):
+    around = repository_around(repository.root)
+    assert around
+    return read_commits(around, known)
+
+
+def test_the_newest_come_first_with_what_they_say_and_changed(repository):
+    first = repository.commit("Begin\n\nWith a cart.\n\nSigned-off-by: T <t@example.org>", "a.py")
+    second = repository.commit("Pay", "b/pay.py", "a.py")
+    found = read(repository)
+    assert found.newest == [second, first]
+    assert found.is_complete
+    assert found.unknown[0]["paths"] == ["a.py", "b/pay.py"]
+    assert found.unknown[1]["body"] == "With a cart."
+
+
+def test_what_is_known_is_not_told_again(repository):
+    first = repository.commit("Begin", "a.py")
+    second = repository.commit("Pay", "a.py")
+    found = read(repository, [first])
+    assert found.newest == [second, first]
+    assert [each["sha"] for each in found.unknown] == [second]
+
+
+def test_a_merge_and_a_commit_that_changes_much_have_no_paths(repository):
+    first = repository.commit("Begin", "a.py")
+    repository.commit("Rename all", *(f"f{n}.py" for n in range(commits.MAX_CHANGED + 1)))
+    merge = repository.commit("Merge", "a.py", parents=[str(repository.made.head.target), first])
+    told = {each["subject"]: each["paths"] for each in read(repository).unknown}
+    assert told == {"Merge": [], "Rename all": [], "Begin": ["a.py"]}
+    assert read(repository).newest[0] == merge
+
+
+def test_below_a_shallow_clone_nothing_is_told(repository):
+    first = repository.commit("Begin", "a.py")
+    second = repository.commit("Pay", "a.py")
+    third = repository.commit("Pay twice", "a.py")
+    gone = repository.root / ".git" / "objects" / first[:2] / first[2:]
+    gone.chmod(0o600)
+    gone.unlink()
+    found = read(repository)
+    assert found.newest == [third, second]
+    assert [each["paths"] for each in found.unknown] == [["a.py"], []]
+
+
+def test_odd_bytes_are_told_as_text(repository):
+    repository.commit("Begin", "a.py")
+    who = pygit2.Signature("t", "t@example.org", repository.time)
+    tree = repository.made.index.write_tree()
+    raw = f"tree {tree}\nparent {repository.made.head.target}\nauthor {who.name} <e> 1 +0000\n"
+    data = raw.encode() + b"committer t <e> 1800000000 +0000\n\n\xff\x00 odd \x1b[2J\n"
+    odd = repository.made.write(pygit2.enums.ObjectType.COMMIT, data)
+    repository.made.set_head(odd)
+    assert read(repository).newest[0] == str(odd)
+
+
+def test_a_packed_branch_and_a_worktree_are_followed(repository, tmp_path):
+    commit = repository.commit("Begin", "a.py")
+    branch = repository.root / ".git" / "refs" / "heads" / "main"
+    (repository.root / ".git" / "packed-refs").write_text(
+        f"# pack-refs\n{commit} refs/heads/main\n"
+    )
+    branch.unlink()
+    assert read(repository).newest == [commit]
+    repository.made.add_worktree("linked", str(tmp_path / "linked"))
+    linked = repository_around(tmp_path / "linked")
+    assert linked
+    assert read_commits(linked, ()).newest == [commit]
+
+
+def test_a_file_that_only_claims_to_be_of_a_repository_is_not_believed(repository, tmp_path):
+    repository.commit("Begin", "a.py")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / ".git").write_text(f"gitdir: {repository.root / '.git'}\n")
+    assert repository_around(clone) is None
+    (clone / ".git").unlink()
+    (clone / ".git").symlink_to(repository.root / ".git")
+    assert repository_around(clone) is None
+
+
+@pytest.mark.parametrize("head", ["", "ref: ../../etc/passwd", "ref: refs/../../x", "x" * 9000])
+def test_a_head_that_names_no_commit_is_none(repository, head):
+    repository.commit("Begin", "a.py")
+    (repository.root / ".git" / "HEAD").write_text(head)
+    assert repository_around(repository.root) is None
+
+
+def test_a_submodule_has_the_history_of_its_own(repository, tmp_path):
+    commit = repository.commit("Begin", "a.py")
+    outer = tmp_path / "outer"
+    Repository(outer)
+    modules = outer / ".git" / "modules"
+    modules.mkdir()
+    (repository.root / ".git").rename(modules / "app")
+    inner = outer / "app"
+    inner.mkdir()
+    (inner / ".git").write_text("gitdir: ../.git/modules/app\n")
+    found = repository_around(inner)
+    assert found
+    assert found.head == commit

@@ -1,0 +1,153 @@
+"""What the commits of a source tell of its files, and what of a repository is never believed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.code.commits import read_commits
+from memory_sidecar.code.history import lent_by_history
+from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.index.reporter import Silent
+from tests.code.test_commits import Repository
+
+ASKED = "double charges of a card"
+
+
+@pytest.fixture
+def repository(project) -> Repository:
+    made = Repository(project)
+    made.commit("Begin", *(path.relative_to(project).as_posix() for path in files_of(project)))
+    made.commit("Keep a card from being charged twice\n\nNo double charges.", "shop/payment.py")
+    made.commit("Sum prices with their counts", "shop/cart.py")
+    return made
+
+
+def files_of(project: Path) -> list[Path]:
+    return [path for path in project.rglob("*") if path.is_file() and ".git" not in path.parts]
+
+
+def lent(codebase, text=ASKED, sources=()):
+    with codebase.data.open().reading() as connection:
+        return lent_by_history(connection, text, sources)
+
+
+def subjects(codebase):
+    with codebase.data.open().reading() as connection:
+        rows = connection.execute("SELECT subject FROM commits ORDER BY subject")
+        return [subject for (subject,) in rows]
+
+
+def test_a_commit_lends_to_the_files_it_changed(repository, make_codebase):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    found = lent(codebase)
+    best = max(found, key=lambda file: found[file].boost)
+    assert best == (repository.root.name, "shop/payment.py")
+    assert found[best].subjects[0] == "Keep a card from being charged twice"
+    (hit, *_) = codebase.search(CodeQuery(ASKED, explain=True), reporter=Silent())
+    assert hit.filename == "shop/payment.py"
+    assert hit.explain.terms["history"] > 0
+    assert hit.explain.commits[0] == "Keep a card from being charged twice"
+    assert sum(hit.explain.terms.values()) == pytest.approx(hit.score, abs=1e-5)
+
+
+def test_the_command_names_the_commit(repository, run):
+    run("index", repository.root)
+    done = run("search", ASKED, "--explain", "--source", repository.root.name)
+    assert "history ('Keep a card from being charged twice'" in done.out
+
+
+def test_only_what_is_new_is_read_when_the_branch_moves(repository, make_codebase, monkeypatch):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    known = []
+
+    def noted(repository, those):
+        known.append(those)
+        return read_commits(repository, those)
+
+    monkeypatch.setattr("memory_sidecar.code.history.read_commits", noted)
+    codebase.index([repository.root], reporter=Silent())
+    assert known == []
+    repository.commit("Decline expired cards", "shop/payment.py")
+    codebase.index([repository.root], reporter=Silent())
+    assert len(known[0]) == 3
+    assert "Decline expired cards" in subjects(codebase)
+
+
+def test_commits_of_another_branch_leave(repository, make_codebase):
+    codebase = make_codebase()
+    repository.commit("Refund what was charged", "shop/payment.py")
+    codebase.index([repository.root], reporter=Silent())
+    assert "Refund what was charged" in subjects(codebase)
+    repository.go_back()
+    codebase.index([repository.root], reporter=Silent())
+    assert "Refund what was charged" not in subjects(codebase)
+    assert lent(codebase)
+
+
+def test_a_source_inside_of_a_repository_has_its_own_paths(repository, make_codebase):
+    codebase = make_codebase()
+    codebase.index([repository.root / "shop"], reporter=Silent())
+    assert ("shop", "payment.py") in lent(codebase)
+
+
+def test_another_source_lends_nothing(repository, make_codebase):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    assert lent(codebase, sources=("other",)) == {}
+
+
+def test_what_is_forgotten_leaves_no_commit(repository, make_codebase):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    codebase.remove(repository.root.name, reporter=Silent())
+    assert subjects(codebase) == []
+    assert lent(codebase) == {}
+
+
+def test_a_repository_that_goes_takes_its_commits_along(repository, make_codebase):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    (repository.root / ".git").rename(repository.root.parent / "elsewhere")
+    codebase.index([repository.root], reporter=Silent())
+    assert subjects(codebase) == []
+
+
+def test_a_damaged_repository_is_indexed_without_its_commits(repository, make_codebase):
+    for file in (repository.root / ".git" / "objects").rglob("*"):
+        if file.is_file():
+            file.chmod(0o600)
+            file.write_bytes(b"no object")
+    codebase = make_codebase()
+    report = codebase.index([repository.root], reporter=Silent())
+    assert report.chunks_total > 0
+    assert subjects(codebase) == []
+
+
+def test_objects_that_block_do_not_hold_an_index_up(repository, make_codebase, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.code.commits.PATIENCE_S", 1.0)
+    info = repository.root / ".git" / "objects" / "info"
+    info.mkdir(exist_ok=True)
+    os.mkfifo(info / "alternates")
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    assert subjects(codebase) == []
+
+
+def test_nothing_that_the_configuration_names_is_run(repository, make_codebase, tmp_path):
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    with (repository.root / ".git" / "config").open("a") as config:
+        config.write(f"[core]\n\tfsmonitor = {program}\n\tsshCommand = {program}\n")
+        config.write(f"[include]\n\tpath = {tmp_path / 'pipe'}\n[diff]\n\texternal = {program}\n")
+    os.mkfifo(tmp_path / "pipe")
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    assert lent(codebase)
+    assert not ran.exists()
