@@ -9,6 +9,7 @@ inclusive, paths are relative to their source with `/`, times are epoch millisec
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
@@ -44,6 +45,14 @@ class SourceFile:
     ctime_ns: int  # catches a file replaced by one with the same size and mtime
     skip_reason: str = ""
     is_asked_for: bool = False  # even though it may hold secrets
+
+    @classmethod
+    def of(
+        cls, path: str, status: os.stat_result, *, skip_reason: str = "", is_asked_for: bool = False
+    ) -> SourceFile:
+        """The file at `path` of which `lstat` says `status`."""
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        return cls(path, status.st_size, *times, skip_reason, is_asked_for)
 
     @property
     def stamp(self) -> Stamp:

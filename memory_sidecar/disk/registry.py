@@ -17,17 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from filelock import FileLock, Timeout
-
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import (
     NotFound,
     PathRefused,
-    StoreBusy,
     StoreForeign,
     StoreNewer,
     UsageError,
 )
+from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.results import about
@@ -185,17 +183,8 @@ class Registry:
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Any]]:
         """The file's document, to be edited in the block and written after it."""
-        with named_errors(self._path):
-            lock_file = self._path.with_suffix(".lock")
-            os.close(self._tree.open(lock_file, os.O_RDWR | os.O_CREAT))
-            lock = FileLock(lock_file, timeout=LOCK_TIMEOUT_S)
-            try:
-                lock.acquire()
-            except Timeout as error:
-                raise StoreBusy(
-                    f"{self._path} is being changed by another process", hint="try again"
-                ) from error
-        try:
+        file = self._path.with_suffix(".lock")
+        with locked(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document = self._read()
             before = json.dumps(document)
             yield document
@@ -204,8 +193,6 @@ class Registry:
                     # ASCII, so that names which are not UTF-8 are escaped.
                     text = json.dumps(document, indent=2) + "\n"
                     replace_file(self._tree, self._path, text.encode("ascii"))
-        finally:
-            lock.release()
 
     def _read(self) -> dict[str, Any]:
         with named_errors(self._path):

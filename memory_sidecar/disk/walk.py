@@ -115,11 +115,9 @@ class _Collector:
     def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
         is_utf8 = _is_utf8(relative)
         self.files.append(
-            SourceFile(
-                path=relative if is_utf8 else _escaped(relative),
-                size=status.st_size,
-                mtime_ns=status.st_mtime_ns,
-                ctime_ns=status.st_ctime_ns,
+            SourceFile.of(
+                relative if is_utf8 else _escaped(relative),
+                status,
                 skip_reason=self._skip_reason(path, relative, status, is_utf8=is_utf8),
                 is_asked_for=is_utf8 and self._asked_for(relative),
             )

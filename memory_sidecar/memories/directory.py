@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from memory_sidecar.core.atomic import (
     create_file,
     delete_file,
     remove_empty_folders,
     replace_file,
 )
-from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, StoreBusy
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
@@ -35,7 +34,6 @@ from memory_sidecar.memories.files import (
 from memory_sidecar.memories.names import check_path
 
 LOCK_TIMEOUT_S = 60
-_LOCK_POLL_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +76,10 @@ class KnowledgeDirectory:
             raise NotFound(f"{self.root} is not there", hint="mount its disk again")
         root = os.fspath(self.root.resolve())
         lock_file = self.locks / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.lock"
-        with named_errors(lock_file):
-            os.close(self.data.open(lock_file, os.O_RDWR | os.O_CREAT))
-            lock = FileLock(lock_file, timeout=LOCK_TIMEOUT_S, poll_interval=_LOCK_POLL_S)
-            try:
-                lock.acquire()
-            except Timeout as error:
-                raise StoreBusy(
-                    f"{self.root} is being changed by another process", hint="try again"
-                ) from error
-        try:
+        with locked(self.data, lock_file, timeout_s=LOCK_TIMEOUT_S, what=f"{self.root} is"):
             with named_errors(self.root / "memories"):
                 self.tree.make(self.root)
             yield
-        finally:
-            lock.release()
 
     def read(self, path: str, *, if_hash: str = "") -> MemoryFile:
         """The memory at `path`, or at the same name as another system spells it.

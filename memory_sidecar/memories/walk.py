@@ -91,13 +91,7 @@ def _file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
         reason = reasons.NAME_NOT_UTF8
     elif status.st_size > max_file_bytes:
         reason = reasons.larger_than(max_file_bytes)
-    return SourceFile(
-        path=shown,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        ctime_ns=status.st_ctime_ns,
-        skip_reason=reason,
-    )
+    return SourceFile.of(shown, status, skip_reason=reason)
 
 
 def _checked(path: str) -> str:

@@ -18,11 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import delete_file, move_file, replace_file
-from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid, StoreBusy
+from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
+from memory_sidecar.core.locks import locked
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
@@ -121,20 +120,9 @@ class SessionFiles:
 
         It lies in the tree `data`, and not with the files, which are watched.
         """
-        with named_errors(lock):
-            os.close(self._tree.open(lock, os.O_RDWR | os.O_CREAT))
-            held = FileLock(lock, timeout=LOCK_TIMEOUT_S)
-            try:
-                held.acquire()
-            except Timeout as error:
-                raise StoreBusy(
-                    f"the sessions in {self.root.name} are being changed by another process",
-                    hint="try again",
-                ) from error
-        try:
+        what = f"the sessions in {self.root.name} are"
+        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
             yield
-        finally:
-            held.release()
 
     def scan(self, under: Collection[str] | None = None) -> Scan:
         """Every session file, or those that the paths `under` name or hold.
@@ -202,13 +190,8 @@ class SessionFiles:
                 unreadable.append(f"{month}/{name}")
                 continue
             too_large = status.st_size > MAX_SESSION_BYTES
-            yield SourceFile(
-                path=f"{month}/{name}",
-                size=status.st_size,
-                mtime_ns=status.st_mtime_ns,
-                ctime_ns=status.st_ctime_ns,
-                skip_reason=reasons.larger_than(MAX_SESSION_BYTES) if too_large else "",
-            )
+            reason = reasons.larger_than(MAX_SESSION_BYTES) if too_large else ""
+            yield SourceFile.of(f"{month}/{name}", status, skip_reason=reason)
 
 
 def unknown_session(session_id: str) -> NotFound:
