@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+MOST_LINES = 350
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "memory_sidecar"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -149,3 +151,18 @@ def test_what_is_imported_is_declared() -> None:
 
 def test_importing_the_package_imports_nothing_else() -> None:
     assert list(imports_of(PACKAGE / "__init__.py")) == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Whoever reads a name in a traceback, or looks for it, finds the one that is meant."""
+    places: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(file.relative_to(PACKAGE).as_posix())
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
+def test_a_file_is_read_in_one_sitting(file: Path) -> None:
+    assert file.read_text(encoding="utf-8").count("\n") <= MOST_LINES

@@ -30,7 +30,7 @@ from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.host import host, take_lock
-from memory_sidecar.daemon.lock import FileLock, holder
+from memory_sidecar.daemon.lock import ProcessLock, holder
 from memory_sidecar.daemon.server import Kind
 from memory_sidecar.daemon.start import EXIT_NO_PLACE
 
@@ -246,7 +246,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def serve(lock: FileLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
+def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
     from memory_sidecar.index.process_memory import keep_few_arenas
 
@@ -262,7 +262,7 @@ def serve(lock: FileLock, data_dir: str, *, environ: Mapping[str, str]) -> NoRet
     os._exit(0)  # a thread that waits for a stuck client must not keep the process
 
 
-def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> FileLock:
+def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> ProcessLock:
     """The lock of `data_dir`. With `replace`, the daemon that has it is ended.
 
     Raises Conflict where another daemon serves it, DaemonUnreachable where that cannot be ended,

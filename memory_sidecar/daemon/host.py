@@ -25,7 +25,7 @@ from memory_sidecar.daemon import systemd
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import ENDS_WITHIN_S
 from memory_sidecar.daemon.listener import Listener
-from memory_sidecar.daemon.lock import FileLock
+from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
 
@@ -35,13 +35,13 @@ _IDLE = frozenset({"MainThread", "end"})  # threads that keep nothing from endin
 _log = logging.getLogger(__name__)
 
 
-def take_lock(data_dir: str) -> FileLock | None:
+def take_lock(data_dir: str) -> ProcessLock | None:
     """The right to be the daemon of `data_dir`; `None` where another process has it.
 
     Raises OSError where no lock can be made.
     """
     Tree(data_dir, is_own=True).make("state")
-    lock = FileLock(state_file(data_dir, "daemon.lock"))
+    lock = ProcessLock(state_file(data_dir, "daemon.lock"))
     if lock.acquire() and lock.is_in_place:
         with suppress(OSError):  # the disk is full: then it has no name
             lock.sign()
@@ -51,7 +51,7 @@ def take_lock(data_dir: str) -> FileLock | None:
 
 
 def host(
-    application: Application, *, data_dir: str, lock: FileLock, environ: Mapping[str, str]
+    application: Application, *, data_dir: str, lock: ProcessLock, environ: Mapping[str, str]
 ) -> None:
     """Serve `application` until a signal, or a client, asks to stop."""
     route_standard_streams()
@@ -127,7 +127,7 @@ def _stop_on_signals(server: Server) -> None:
             loop.add_signal_handler(number, stop, number)
 
 
-async def _watch_place(server: Server, lock: FileLock, listener: Listener) -> None:
+async def _watch_place(server: Server, lock: ProcessLock, listener: Listener) -> None:
     """Stop when the data directory or the socket was removed: no client finds this daemon then."""
     while lock.is_in_place and listener.is_in_place:
         await asyncio.sleep(IN_PLACE_CHECK_S)

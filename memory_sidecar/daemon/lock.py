@@ -22,7 +22,7 @@ _NAME_AT = 1  # the first byte is what Windows locks, and lets no process read
 _NAME_BYTES = 100
 
 
-class FileLock:
+class ProcessLock:
     """The lock on the file `path`, which is made if missing and never removed."""
 
     def __init__(self, path: str) -> None:
@@ -96,7 +96,7 @@ def is_locked(path: str) -> bool:
     """Whether any process holds the lock `path`. Makes none."""
     if not os.path.exists(path):
         return False
-    lock = FileLock(path)
+    lock = ProcessLock(path)
     try:
         return not lock.acquire()
     except OSError:  # it went meanwhile

@@ -18,7 +18,7 @@ from memory_sidecar.core.opening import Tree
 from memory_sidecar.daemon.address import SAFELY, state_file
 from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import Link, reach
-from memory_sidecar.daemon.lock import FileLock
+from memory_sidecar.daemon.lock import ProcessLock
 
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 12.0  # one ends, an older one was faster, and its end
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
@@ -44,7 +44,7 @@ def start_daemon(
     `say_starting` of one for ours.
     Raises DaemonUnreachable with the end of the daemon's log.
     """
-    starting = FileLock(state_file(data_dir, "starting.lock"))
+    starting = ProcessLock(state_file(data_dir, "starting.lock"))
     process: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
     said: set[Callable[[str], None]] = set()  # each of the two once: our process may be in vain

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.daemon.lock import FileLock, Holder, holder
+from memory_sidecar.daemon.lock import Holder, ProcessLock, holder
 
 SIGN = """
 import sys
-from memory_sidecar.daemon.lock import FileLock
-lock = FileLock(sys.argv[1])
+from memory_sidecar.daemon.lock import ProcessLock
+lock = ProcessLock(sys.argv[1])
 assert lock.acquire()
 lock.sign()
 print(flush=True)
@@ -21,8 +21,8 @@ input()
 
 HOLD = """
 import subprocess, sys
-from memory_sidecar.daemon.lock import FileLock
-lock = FileLock(sys.argv[1])
+from memory_sidecar.daemon.lock import ProcessLock
+lock = ProcessLock(sys.argv[1])
 assert lock.acquire()
 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=0, close_fds=False)
 print(child.pid, flush=True)
@@ -31,7 +31,7 @@ input()
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
-    one, other = FileLock(str(tmp_path / "lock")), FileLock(str(tmp_path / "lock"))
+    one, other = ProcessLock(str(tmp_path / "lock")), ProcessLock(str(tmp_path / "lock"))
     assert one.acquire()
     assert not other.acquire()
     one.release()
@@ -46,7 +46,7 @@ def test_lock_of_a_killed_process_is_free_although_its_child_lives(tmp_path: Pat
     )
     assert holder.stdout is not None
     assert holder.stdout.readline()
-    lock = FileLock(path)
+    lock = ProcessLock(path)
     assert not lock.acquire()
     holder.kill()
     holder.wait()
@@ -57,7 +57,7 @@ def test_lock_of_a_killed_process_is_free_although_its_child_lives(tmp_path: Pat
 
 def test_lock_on_a_deleted_file_is_not_in_place(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    lock = FileLock(str(path))
+    lock = ProcessLock(str(path))
     assert not lock.is_in_place
     assert lock.acquire()
     assert lock.is_in_place
@@ -103,6 +103,6 @@ def test_lock_that_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name in ("link", "fifo"):
         with pytest.raises(OSError, match=name):
-            FileLock(str(tmp_path / name)).acquire()
+            ProcessLock(str(tmp_path / name)).acquire()
         assert holder(str(tmp_path / name)) is None
     assert precious.read_text() == "kept"

@@ -16,7 +16,7 @@ from signal import Signals
 from typing import Any
 
 from memory_sidecar.daemon.address import read_address
-from memory_sidecar.daemon.lock import FileLock
+from memory_sidecar.daemon.lock import ProcessLock
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 TIMEOUT_S = 60
@@ -86,7 +86,7 @@ class Home:
     @property
     def is_served(self) -> bool:
         """Whether a daemon holds the lock."""
-        lock = FileLock(str(self.data_dir / "state" / "daemon.lock"))
+        lock = ProcessLock(str(self.data_dir / "state" / "daemon.lock"))
         try:
             return not lock.acquire()
         except OSError:  # there is no such folder
@@ -119,7 +119,7 @@ class Home:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Have the lock of the daemon, as one that neither answers nor says who it is."""
-        lock = FileLock(str(self.data_dir / "state" / "daemon.lock"))
+        lock = ProcessLock(str(self.data_dir / "state" / "daemon.lock"))
         assert lock.acquire()
         yield
         lock.release()
