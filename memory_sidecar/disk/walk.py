@@ -18,6 +18,8 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, folders_above
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.rule_files import check_rules
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 
@@ -169,6 +171,28 @@ def check_root(top: str) -> None:
         raise PathRefused(
             f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
         ) from error
+
+
+def require_root_is_itself(source: Source) -> None:
+    """A link in the place of the root, or above it, leads to files that were not registered."""
+    root = os.fspath(source.root)
+    if (real := os.path.realpath(root)) != root:
+        raise PathRefused(
+            f"{root} is a link to {real} now",
+            hint=f"bring the folder back, or `memory-sidecar source remove {source.name}`",
+        )
+
+
+def problem_of(source: Source) -> str:
+    """Why no scan of `source` would begin, as far as its root tells; "" where one would."""
+    root = os.fspath(source.root)
+    try:
+        require_root_is_itself(source)
+        check_root(root)
+        check_rules(root, root)
+    except (NotFound, PathRefused) as error:
+        return error.message
+    return ""
 
 
 def _outermost(under: Iterable[str]) -> frozenset[str]:

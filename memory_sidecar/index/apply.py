@@ -24,6 +24,7 @@ from memory_sidecar.index.document import (
     BuildCrashed,
     Builder,
     BuildError,
+    Differences,
     FileVanished,
     Stopped,
     skipped_document,
@@ -31,7 +32,6 @@ from memory_sidecar.index.document import (
 from memory_sidecar.index.embed import VectorsAtHand
 from memory_sidecar.index.engine import Change, Engine
 from memory_sidecar.index.engine_state import EngineState
-from memory_sidecar.index.scan import Differences
 
 FEW_FILES = 20  # a save, or what a caller waits for: those give way to no query
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # some of them wait for other processes

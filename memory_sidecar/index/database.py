@@ -39,7 +39,7 @@ from memory_sidecar.index.reading import Readings, S, StoreFile
 from memory_sidecar.index.report import source_names
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.scan import Look
+from memory_sidecar.index.source import Look
 
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for

@@ -1,10 +1,11 @@
-"""How files become documents, and what every kind of document has in common."""
+"""How files become documents, which of them, and what every kind of document has in common."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
@@ -41,6 +42,17 @@ class Builder(Protocol):
 
     def build(self, file: SourceFile) -> Document:
         """Called from several threads. Raises BuildError where the disk refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Files of one source to be built, the first of them first, and paths to be forgotten."""
+
+    changed: Sequence[SourceFile]
+    gone: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.changed) + len(self.gone)
 
 
 class BuildError(Exception):

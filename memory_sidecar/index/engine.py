@@ -26,9 +26,8 @@ import cocoindex as coco  # isort: skip
 
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.priority import INDEXING, go_behind
-from memory_sidecar.index.document import BuildError
+from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.engine_state import StateBroken, check_state, knows_nothing
-from memory_sidecar.index.scan import Differences
 
 FEW_FILES = 4  # are built and written in the engine's own thread: to hand them over takes as long
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction

@@ -20,8 +20,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows, list_files
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.index.scan import Look
-from memory_sidecar.index.source import Refreshed
+from memory_sidecar.index.source import Look, Refreshed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

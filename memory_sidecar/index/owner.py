@@ -39,8 +39,7 @@ from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import S, StoreFile
 from memory_sidecar.index.reporter import DATABASE, VECTORS, Activity, Failure, Reporter, Silent
-from memory_sidecar.index.scan import Look
-from memory_sidecar.index.source import Refreshed, SourceFlow
+from memory_sidecar.index.source import Look, Refreshed, SourceFlow
 
 WHOLE = Look()
 

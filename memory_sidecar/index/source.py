@@ -8,26 +8,37 @@ Events are hints: whatever woke this flow, the scan decides what changed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.walk import Scan, require_root_is_itself
 from memory_sidecar.index.apply import Applier, Progress
-from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.document import Builder
+from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+from memory_sidecar.index.document import Builder, Differences
 from memory_sidecar.index.embed import VectorsAtHand
 from memory_sidecar.index.engine_state import EngineState, StateBroken
-from memory_sidecar.index.scan import (
-    Look,
-    differences,
-    require_root_is_itself,
-    require_rows_unneeded,
-)
 from memory_sidecar.index.schema import new_state_id
 
+SAVED_TOGETHER_NS = 60 * 10**9
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How much of a source a pass looks at, and how closely."""
+
+    under: Collection[str] | None = None  # these paths alone, with what lies below them
+    # These were there just now, as the caller knows, so that they are believed to be gone.
+    changed: Collection[str] | None = None
+    full: bool = False  # every file is read again, and a root without any file is believed
+    # Quicker; may miss what rules from outside of the source have come to ignore or let through.
+    recheck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +172,44 @@ class SourceFlow:
         state_id = new_state_id()
         self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)
         self._state.pair(state_id)
+
+
+def differences(
+    scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool
+) -> Differences:
+    """What `scan` found to be other than `manifest` has it; `everything` as if all had changed.
+
+    Files that failed are tried again. A file is gone only where the scan could look for it.
+    """
+    found = {file.path: file for file in scan.files}
+    changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
+    gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
+    # The most recently saved first: that is what is being worked on. Of what was saved together,
+    # by a checkout for example, small files first: most files are then found soonest.
+    changed.sort(key=lambda file: (-(file.mtime_ns // SAVED_TOGETHER_NS), file.size))
+    return Differences(changed, gone)
+
+
+def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
+    if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
+        return True
+    # What was left out unread and now is let through has no fingerprint yet.
+    return entry.reason != file.skip_reason if file.skip_reason else not entry.fingerprint
+
+
+def require_rows_unneeded(
+    source: Source, store: DerivedStore, changed: Collection[str] | None
+) -> None:
+    """A mount point without its disk is an empty folder: that is no reason to forget files.
+
+    Those that the caller says `changed` may be gone: it knows that they were there just now.
+    """
+    known = len(store.manifest(source.name))
+    if changed is not None:
+        known -= len(store.manifest(source.name, under=changed))
+    if known:
+        raise NotFound(
+            f"{source.root} holds no files any more, but {known} are indexed",
+            hint="mount its disk again, or, if they are gone for good, run "
+            f"`memory-sidecar index --full` or `source remove {source.name}`",
+        )

@@ -11,9 +11,8 @@ import pytest
 
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.document import BuildError, skipped_document
+from memory_sidecar.index.document import BuildError, Differences, skipped_document
 from memory_sidecar.index.engine import FEW_FILES, Change, Engine
-from memory_sidecar.index.scan import Differences
 
 FILES = 1000
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build

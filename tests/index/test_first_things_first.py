@@ -9,7 +9,7 @@ import pytest
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.disk.walk import Scan
 from memory_sidecar.index.embed import next_pending
-from memory_sidecar.index.scan import differences
+from memory_sidecar.index.source import differences
 
 HOUR_NS, SECOND_NS = 3600 * 10**9, 10**9
 NOON_NS = 500_000 * HOUR_NS

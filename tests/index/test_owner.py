@@ -22,7 +22,7 @@ from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.scan import Look
+from memory_sidecar.index.source import Look
 from tests.conftest import HashModels, Notices
 
 
