@@ -37,7 +37,7 @@ class Refs:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class LoggedRead:
     """One line of the log that is about an atom."""
 
     atom: str  # EXP-042
@@ -58,7 +58,7 @@ class Counted:
 
 
 def count(
-    reads: Iterable[Read],
+    reads: Iterable[LoggedRead],
     *,
     known: Mapping[str, Counted],
     had: Mapping[str, Refs],
@@ -93,13 +93,13 @@ def count(
     return refs, counts
 
 
-def read_log(project: Project) -> list[Read]:
+def read_log(project: Project) -> list[LoggedRead]:
     """Every line about an atom, of the log and of its rotated parts that are still there."""
     reads = []
     for _, _, line in _lines(project):
         name = str(line.get("file", "")).rpartition("/")[2].removesuffix(".md") if line else ""
         if line and is_id(name):
-            reads.append(Read(name, time_of(line.get("ts"))))
+            reads.append(LoggedRead(name, time_of(line.get("ts"))))
     return reads
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.context.refs import (
     Counted,
-    Read,
+    LoggedRead,
     Refs,
     count,
     load_counts,
@@ -120,15 +120,15 @@ def test_whatever_happens_to_a_log_the_count_is_right():
     for _ in range(300):
         known: dict[str, Counted] = {}
         had: dict[str, Refs] = {}
-        log: list[Read] = []
+        log: list[LoggedRead] = []
         older = (f"{year}-01-01" for year in range(1900, 2000))
         total = minute = 0
         for _ in range(12):
-            switched: list[Read] = []
+            switched: list[LoggedRead] = []
             match chance.choice(["nothing", "merge", "rotate", "lose the counts", "switch"]):
                 case "merge":
                     day = next(older)
-                    log[:0] = [Read("EXP-001", f"{day}T00:00:00Z")] * chance.randint(1, 3)
+                    log[:0] = [LoggedRead("EXP-001", f"{day}T00:00:00Z")] * chance.randint(1, 3)
                     total += sum(read.day == day for read in log)
                 case "rotate":
                     log = log[chance.randint(0, len(log)) :]
@@ -142,7 +142,7 @@ def test_whatever_happens_to_a_log_the_count_is_right():
                 log = switched
             for _ in range(chance.randint(0, 3)):
                 minute += 1
-                log.append(Read("EXP-001", f"2026-04-01T{minute:04}Z"))
+                log.append(LoggedRead("EXP-001", f"2026-04-01T{minute:04}Z"))
                 total += 1
             had, known = count(log, known=known, had=had)
             assert had.get("EXP-001", Refs()).count == total
@@ -151,7 +151,7 @@ def test_whatever_happens_to_a_log_the_count_is_right():
 def test_the_largest_of_what_is_said_is_believed():
     """After a merge, the counts of one branch may stand beside an atom of the other one."""
     known = {"EXP-001": Counted(before=1, days={"2026-05-01": 1}, last="2026-05-01T10:00:00Z")}
-    reads = [Read("EXP-001", "2026-05-01T10:00:00Z")]
+    reads = [LoggedRead("EXP-001", "2026-05-01T10:00:00Z")]
     had = {"EXP-001": Refs(5, "2026-05-02")}
     refs, counts = count(reads, known=known, had=had)
     assert refs == had
@@ -162,7 +162,7 @@ def test_lines_that_are_none_harm_no_other(project):
     project.access_log.write_text(
         "\n".join(
             [
-                '{"ts": "2026-04-01T00:00:00Z", "file": "EXP-001.md", "tool": "Read"}',
+                '{"ts": "2026-04-01T00:00:00Z", "file": "EXP-001.md", "tool": "LoggedRead"}',
                 "<<<<<<< ours",
                 '{"file": "experiments/EXP-001.md"',
                 "[1]",
@@ -173,7 +173,10 @@ def test_lines_that_are_none_harm_no_other(project):
             ]
         )
     )
-    assert read_log(project) == [Read("EXP-001", "2026-04-01T00:00:00Z"), Read("EXP-002", "")]
+    assert read_log(project) == [
+        LoggedRead("EXP-001", "2026-04-01T00:00:00Z"),
+        LoggedRead("EXP-002", ""),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"EXP-001": 3}', "null"])
