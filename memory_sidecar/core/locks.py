@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -13,6 +13,7 @@ from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 
+MAX_NOTE_BYTES = 4096
 _POLL_S = 0.002
 
 
@@ -34,3 +35,53 @@ def locked(tree: Tree, file: Path, *, timeout_s: float, what: str) -> Iterator[N
         yield
     finally:
         lock.release()
+
+
+class WriterLock:
+    """Which process may change a database: the one that holds this lock, and says so in its file.
+
+    Never waits: the caller decides how often, and how long, to try.
+    """
+
+    def __init__(self, path: Path, *, data_dir: Path, tree: Tree | None = None) -> None:
+        """`data_dir` is told to those who find the lock held by this process.
+
+        It is reached through no link in `tree`, by default its folder.
+        """
+        self._path = path
+        self._tree = tree or Tree(path.parent, is_own=True)
+        self._note = f"process {os.getpid()}, data directory {data_dir}"
+        self._file = FileLock(path, thread_local=False)
+
+    def acquire(self) -> bool:
+        """Whether this process holds the lock now. Raises StoreReadOnly, DiskFull, StoreError."""
+        with named_errors(self._path):
+            self._tree.make(self._path.parent)
+            try:
+                self._file.acquire(timeout=0)
+            except Timeout:
+                return False
+        with suppress(OSError):  # it holds without a note, too
+            self._write_note(self._note)
+        return True
+
+    def release(self) -> None:
+        with suppress(OSError):
+            self._write_note("")
+        self._file.release()
+
+    def holder(self) -> str:
+        """Which process holds the lock, as people read it."""
+        with suppress(OSError), self._path.open("rb") as file:
+            note = file.read(MAX_NOTE_BYTES).decode("utf-8", "replace")
+            if note:
+                return note
+        return "another process"
+
+    def _write_note(self, note: str) -> None:
+        flags = os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(self._path, flags)
+        try:
+            os.write(descriptor, note.encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)

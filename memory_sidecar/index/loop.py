@@ -15,9 +15,9 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from memory_sidecar.core.errors import StoreBusy
+from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.engine import BEAT_S
-from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.reporter import Relay, Reporter, Silent
 from memory_sidecar.index.requests import Request, Requests, Urgency
 

@@ -28,13 +28,13 @@ from typing import Generic, TypeVar
 
 from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
+from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import adopt_model, adopt_static, embed_pending, vectors_at_hand
 from memory_sidecar.index.followed import Followed, LiveState
-from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import S, StoreFile

@@ -14,12 +14,12 @@ import pytest
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.on_demand import QueryGate
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index.apply import FEW_FILES
-from memory_sidecar.index.lock import WriterLock
 from tests.conftest import run_here, write_memory
 from tests.finished import Finished
 

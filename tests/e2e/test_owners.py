@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.core.locks import WriterLock
 from tests.e2e.home import Home
 
 AGENTS = 40

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.index.lock import WriterLock
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.hit import RankedMemory, Shown

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.core.locks import WriterLock
 
 HOLD = """
 import sys
 from pathlib import Path
-from memory_sidecar.index.lock import WriterLock
+from memory_sidecar.core.locks import WriterLock
 lock = WriterLock(Path(sys.argv[1]), data_dir=Path("/their/data"))
 print(lock.acquire(), flush=True)
 sys.stdin.read()
