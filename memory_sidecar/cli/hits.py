@@ -77,7 +77,7 @@ def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
     return call.line(
         *_path(call, hit.source, hit.filename, shown, location=f":{hit.location}"),
         *([f"  {what}"] if what else []),
-        Styled(f"  {hit.score:.2f}", DIM),
+        Styled(f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}", DIM),
     )
 
 

@@ -24,6 +24,15 @@ WHOLE = 1000  # characters of a description, which is to be wrapped, not cut
 AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
 
 
+with_min_score = click.option(
+    "--min-score",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="S",
+    help="No hit below it, 0 to 1.",
+)
+
+
 def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
         context.ensure_object(Call).print(context.get_help())

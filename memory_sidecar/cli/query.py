@@ -12,7 +12,14 @@ from memory_sidecar.cli.memory_form import (
     memory_line,
     with_filters,
 )
-from memory_sidecar.cli.options import AT_LEAST_ONE, TextCommand, joined, text_argument, with_agent
+from memory_sidecar.cli.options import (
+    AT_LEAST_ONE,
+    TextCommand,
+    joined,
+    text_argument,
+    with_agent,
+    with_min_score,
+)
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
@@ -38,6 +45,7 @@ SHOWN_LINES = 8
 )
 @click.option("--explain", is_flag=True, help="Say what each relevance is made of.")
 @click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget: summaries first, then whole texts.")
+@with_min_score
 @with_agent
 @with_filters
 def query(
@@ -52,6 +60,7 @@ def query(
     rerank: bool | None,
     explain: bool,
     max_tokens: int | None,
+    min_score: float,
 ) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
@@ -63,6 +72,7 @@ def query(
         mode=SearchMode(mode),
         filter=wanted,
         max_tokens=max_tokens,
+        min_score=min_score,
         explain=explain,
         rerank=rerank,
     )
@@ -79,7 +89,8 @@ def show_memories(
 
 def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
     for hit in hits:
-        call.print(f"{hit.relevance:.3f}  ", *memory_line(hit))
+        weak = ["  weak match"] if hit.is_weak else []
+        call.print(f"{hit.relevance:.3f}  ", *memory_line(hit), *weak)
         if hit.explain:
             call.print(f"  {explanation_line(hit.explain)}")
         lines = body_lines(hit, hit.content)

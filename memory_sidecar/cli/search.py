@@ -13,6 +13,7 @@ from memory_sidecar.cli.options import (
     known_language,
     text_argument,
     with_call,
+    with_min_score,
 )
 from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.results import CodeHit, Freshness
@@ -46,6 +47,7 @@ TOP_K_ON_TERMINAL = 5  # what a screen shows
 )
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
 @click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget for all code together.")
+@with_min_score
 @click.option(
     "--wait-fresh",
     "wait_fresh_ms",
@@ -70,6 +72,7 @@ def search(
     mode: str,
     explain: bool,
     max_tokens: int | None,
+    min_score: float,
     wait_fresh_ms: int | None,
     agent: str | None,
 ) -> list[CodeHit] | list[MemoryHit]:
@@ -94,6 +97,7 @@ def search(
             top_k=top_k,
             mode=SearchMode(mode),
             max_tokens=max_tokens,
+            min_score=min_score,
             explain=explain,
         )
         return show_memories(call, agent, remembered)
@@ -107,6 +111,7 @@ def search(
         mode=SearchMode(mode),
         filter=CodeFilter(sources=sources, languages=languages, path_globs=globs),
         max_tokens=max_tokens,
+        min_score=min_score,
         explain=explain,
     )
     if wait_fresh_ms is not None:

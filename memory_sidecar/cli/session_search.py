@@ -17,6 +17,7 @@ from memory_sidecar.cli.options import (
     joined,
     text_argument,
     with_agent,
+    with_min_score,
 )
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
@@ -75,6 +76,7 @@ def filter_options(command: Callable[..., object]) -> Callable[..., object]:
 @click.option("--by-session", is_flag=True, help="Each session once, by its best parts.")
 @click.option("--rerank", is_flag=True, help="Read the best hits again, closely: slower.")
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
+@with_min_score
 @with_agent
 def search(
     call: Call,
@@ -87,6 +89,7 @@ def search(
     by_session: bool,
     rerank: bool,
     explain: bool,
+    min_score: float,
     **chosen: Any,  # noqa: ANN401  the filter options
 ) -> list[SessionHit]:
     """Find what was said and done in earlier sessions.
@@ -99,6 +102,7 @@ def search(
         top_k=top_k,
         mode=SearchMode(mode),
         filter=chosen_filter(call, **chosen),
+        min_score=min_score,
         by_session=by_session,
         explain=explain,
         rerank=rerank,
@@ -149,7 +153,8 @@ def _print_hits(call: Call, hits: list[SessionHit]) -> None:
     for hit in hits:
         where = hit.session_id if hit.sequence is None else f"{hit.session_id}#{hit.sequence}"
         heading = hit.heading or f"{hit.created_at[:10]}, {hit.kind}"
-        call.print(title(where), f"  {hit.score:.3f}  {' · '.join(heading.split(chr(10)))}")
+        weak = "  weak match" if hit.is_weak else ""
+        call.print(title(where), f"  {hit.score:.3f}{weak}  {' · '.join(heading.split(chr(10)))}")
         if hit.explain:
             call.print(f"  {explanation_line(hit.explain)}")
         text = hit.text.strip()

@@ -28,6 +28,7 @@ from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
+from memory_sidecar.core.results import WEAK_ALONE
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection, database_bytes
 from memory_sidecar.disk.registry import Registry, Source
@@ -188,7 +189,10 @@ class Codebase:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        return self.data.recovering(lambda: self._search(query, reporter), reporter)
+        hits = self.data.recovering(lambda: self._search(query, reporter), reporter)
+        if hits and hits[0].is_weak:
+            reporter.notice(WEAK_ALONE)
+        return hits
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         sources = self.registry.all()

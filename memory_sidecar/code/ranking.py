@@ -33,6 +33,7 @@ NAMED_FROM = 0.9  # the scores that only named chunks have
 COMMON_RANK = 30  # the candidate whose relevance is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that each further chunk of a file keeps
 FURTHER_CHUNKS = 3  # after which it is the same for all
+WEAK_BELOW = 0.58  # 0.4 % of the best hits of questions with an answer, half of those without
 
 Scores = npt.NDArray[np.float64]
 

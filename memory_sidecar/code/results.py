@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.core.results import IsWeak, Score, Time, about
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.disk.walk import problem_of
@@ -54,6 +54,7 @@ class CodeHit:
     symbols: Annotated[tuple[str, ...], about("names defined in it")]
     scope: Annotated[str, about("what encloses its first line: Cart.add, or Setup > Linux")]
     signature: Annotated[str, about("of the definition that it lies in or begins")]
+    is_weak: IsWeak
     explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
     freshness: Annotated[Freshness, about("with --explain")] | UnsetType = UNSET
     uri: (

@@ -31,7 +31,7 @@ from memory_sidecar.code.lookup import (
     read_chunks,
     read_symbols,
 )
-from memory_sidecar.code.ranking import Candidates, Ranked, rank_by, rank_hybrid
+from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.credentials import mask_part, may_be_cut
@@ -179,13 +179,18 @@ def _read_hits(
 ) -> list[CodeHit]:
     """The best of `candidates` that the snapshot of `connection` has."""
     rows = candidates.best(ranked.scores, query.top_k)
+    rows = [row for row in rows if ranked.scores[row] >= query.min_score]
+    # What has no vector of the model yet is on another scale.
+    is_told = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)
+    is_weak = is_told & (ranked.scores < WEAK_BELOW)
     ids = candidates.ids[rows].tolist()
     stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, ids)}
     return [
         _hit(
             _without_cut_keys(connection, stored[chunk_id]),
             ranked.scores[row],
-            _explained(candidates, ranked, row, lent) if query.explain else UNSET,
+            is_weak=bool(is_weak[row]),
+            why=_explained(candidates, ranked, row, lent) if query.explain else UNSET,
         )
         for row, chunk_id in zip(rows, ids, strict=True)
     ]
@@ -212,7 +217,9 @@ def _without_cut_keys(connection: Connection, stored: StoredChunk) -> StoredChun
     return replace(stored, chunk=replace(chunk, code=mask_part(before, chunk.code, after)))
 
 
-def _hit(stored: StoredChunk, score: float, why: Explanation | UnsetType) -> CodeHit:
+def _hit(
+    stored: StoredChunk, score: float, *, is_weak: bool, why: Explanation | UnsetType
+) -> CodeHit:
     chunk = stored.chunk
     return CodeHit(
         filename=stored.filename,
@@ -226,6 +233,7 @@ def _hit(stored: StoredChunk, score: float, why: Explanation | UnsetType) -> Cod
         symbols=chunk.symbols,
         scope=chunk.scope,
         signature=chunk.signature,
+        is_weak=is_weak,
         explain=why,
     )
 

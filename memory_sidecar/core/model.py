@@ -127,6 +127,7 @@ class CodeQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: CodeFilter = field(default_factory=CodeFilter)
     max_tokens: int | None = None  # budget over the code of all hits, about 4 characters each
+    min_score: float = 0.0  # no hit below it
     explain: bool = False  # what each score is made of, and how fresh what it was found in is
 
 

@@ -39,6 +39,10 @@ def about(text: str) -> Meta:
 
 Time = Annotated[str, about("ISO 8601 in UTC")]
 Score = Annotated[float, about("0 to 1, falls with rank")]
+IsWeak = Annotated[bool, about("a weak match, as questions have that nothing here answers")]
+
+WEAK_ALONE = "only weak matches: what you ask for may not be here"
+"""What is told where even the best hit is weak."""
 
 
 @dataclass(frozen=True, slots=True)

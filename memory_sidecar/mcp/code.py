@@ -45,6 +45,7 @@ class SearchCode(Arguments):
     source: str = Field(default="", description='A name, or "*" for all.')
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     max_tokens: int = Field(default=HITS_TOKENS, ge=1)
+    min_score: float = Field(default=0, ge=0, le=1)
     wait_fresh_ms: int = Field(default=0, ge=0, le=MAX_WAIT_MS)  # for what was just saved
     cursor: str = ""
 
@@ -89,6 +90,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         text=asked.query,
         top_k=offset + asked.top_k + 1,
         mode=SearchMode(asked.mode),
+        min_score=asked.min_score,
         filter=CodeFilter(
             sources=_chosen(caller, asked.source),
             languages=tuple(map(_language, asked.languages)),

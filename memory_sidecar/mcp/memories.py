@@ -78,6 +78,7 @@ class SearchMemories(Filtered):
     query: str
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=2000, ge=1)
+    min_score: float = Field(default=0, ge=0, le=1)
     cursor: str = ""
 
 
@@ -88,6 +89,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         text=asked.query,
         top_k=offset + asked.top_k + 1,
         mode=SearchMode.HYBRID,
+        min_score=asked.min_score,
         filter=asked.filter(),
     )
     try:

@@ -107,6 +107,7 @@ class SearchSessions(Arguments):
     by_session: bool = Field(default=False, description="Each session once")
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=2000, ge=1)
+    min_score: float = Field(default=0, ge=0, le=1)
     cursor: str = ""
 
 
@@ -138,6 +139,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         kinds=kinds[asked.tier],
         top_k=offset + asked.top_k + 1,
         by_session=asked.by_session,
+        min_score=asked.min_score,
         filter=SessionFilter(
             project=asked.project,
             topics=tuple(asked.topics),

@@ -14,6 +14,7 @@ from memory_sidecar.memories.model import estimate_tokens
 from memory_sidecar.memories.results import Memory, MemoryHit, told_as
 from memory_sidecar.memories.store import MemoryChunk
 
+WEAK_BELOW = 0.42  # under 2 % of the best hits of questions with an answer, most of those without
 NAMED_FROM = 0.9  # the scores that only memories have which the question names
 
 
@@ -35,6 +36,13 @@ class RankedMemory:
     explanation: Explanation
     text: str
     shown: Shown = Shown.CONTENT
+    is_comparable: bool = False  # its score, with those of other questions: both arms made it
+
+    @property
+    def is_weak(self) -> bool:
+        """As questions have that nothing answers; what is outdated is low for another reason."""
+        is_low = self.score < WEAK_BELOW
+        return is_low and self.is_comparable and not self.memory.is_outdated
 
     def told(self, *, explain: bool) -> MemoryHit:
         """As a hit; its explanation only if that was asked for."""
@@ -43,6 +51,7 @@ class RankedMemory:
             self.memory,
             content=self.text,
             relevance=rounded(self.score),
+            is_weak=self.is_weak,
             shown=self.shown.value,
             start_line=self.passage.start_line,
             end_line=self.passage.end_line,

@@ -103,6 +103,7 @@ class MemoryQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     max_tokens: int | None = None  # budget over the content of all hits
+    min_score: float = 0.0  # no hit below it
     explain: bool = False  # what each relevance is made of
     rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as it is set
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.core.results import IsWeak, Score, Time, about
 
 T = TypeVar("T")
 
@@ -90,6 +90,7 @@ class MemoryHit(Facts):
 
     content: Annotated[str, about("all of it, a passage or its summary: see `shown`")]
     relevance: Score
+    is_weak: IsWeak
     shown: Annotated[str, about("how much of it `content` is: content, passage or summary")]
     start_line: int
     end_line: int

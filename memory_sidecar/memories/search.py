@@ -12,6 +12,7 @@ was made again gives the same answers. `benchmarks/retrieval.py` measures the wh
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -83,7 +84,8 @@ def search_memories(
     hits = list(_each_content_once(hits))
     if judge is not None and query.mode is SearchMode.HYBRID:
         hits = reranked(query.text, hits, judge)
-    return within_budget(hits[: query.top_k], query.max_tokens)
+    hits = [hit for hit in hits[: query.top_k] if hit.score >= query.min_score]
+    return within_budget(hits, query.max_tokens)
 
 
 def _rank(hit: RankedMemory) -> tuple[float, bool, str, str]:
@@ -145,6 +147,8 @@ class _Search:
                 text=memories[each.place.memory].memory.content,
                 score=each.score,
                 explanation=judged.explain(each),
+                is_comparable=self.query.mode is SearchMode.HYBRID
+                and not math.isnan(judged.cosine[each.row]),
             )
             for each in ranked
         ]

@@ -198,6 +198,7 @@ class SessionQuery:
     top_k: int = 10
     mode: SearchMode = SearchMode.HYBRID
     filter: SessionFilter = field(default_factory=SessionFilter)
+    min_score: float = 0.0  # no hit below it
     by_session: bool = False  # each session once, by its best parts
     explain: bool = False  # say what each score is made of
     rerank: bool = False  # by the cross-encoder, where there is one

@@ -100,6 +100,9 @@ def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
     return np.flatnonzero(scores >= np.partition(scores, -count)[-count])[:MAX_PLACES]
 
 
+WEAK_BELOW = 0.54  # under 2 % of the best hits of questions with an answer, most of those without
+
+
 def score_of(relevance: float, full: float) -> float:
     """Relevance as 0…1: 0.75 for a full match."""
     return 0.9 * (1 - math.exp(-1.8 * max(relevance, 0.0) / full))

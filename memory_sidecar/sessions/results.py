@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.core.results import IsWeak, Score, Time, about
 from memory_sidecar.sessions.model import HitKind, Outcome
 from memory_sidecar.sessions.promotion import Candidate
 
@@ -53,6 +53,7 @@ class SessionHit:
     title: str
     text: str
     score: Score
+    is_weak: IsWeak
     heading: Annotated[str, about("of a message: date, speaker; of a snippet: language, file")]
     sequence: Annotated[int | None, about("of a message in its session, from 0")]
     created_at: Time

@@ -55,6 +55,7 @@ from memory_sidecar.sessions.ranking import (
     COMMON_RANK,
     COVERAGE_WEIGHT,
     SESSION_WEIGHT,
+    WEAK_BELOW,
     Conversations,
     Rows,
     best_places,
@@ -107,6 +108,7 @@ def search_sessions(
     if judge is not None and is_judged:
         rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
         read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+    weak = {(each.kind, each.row_id) for each, _, _ in read if _is_weak(each, query.mode)}
     if query.by_session:
         read = _by_session(read)
     return [
@@ -116,6 +118,7 @@ def search_sessions(
             title=head.title,
             text=row.text,
             score=rounded(scored.score),
+            is_weak=(scored.kind, scored.row_id) in weak,
             heading=row.heading,
             sequence=row.sequence,
             created_at=iso_utc(row.created_at),
@@ -125,6 +128,7 @@ def search_sessions(
             explain=scored.explanation if query.explain else UNSET,
         )
         for scored, row, head in read[: query.top_k]
+        if scored.score >= query.min_score
     ]
 
 
@@ -275,6 +279,12 @@ class _RowSearch:
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
         }
+
+
+def _is_weak(scored: _Scored, mode: SearchMode) -> bool:
+    """By itself, whatever the rest of its session adds. What has no vector cannot be compared."""
+    has_vector = mode is SearchMode.HYBRID and scored.explanation.cosine is not None
+    return has_vector and scored.score < WEAK_BELOW
 
 
 _Read = tuple[_Scored, FoundRow, Head]

@@ -1,0 +1,179 @@
+"""Measures whether the first score tells a question with an answer from one without.
+
+    python benchmarks/answerable.py CODE_SET CONVERSATIONS
+
+Of each repository of CODE_SET (see `repositories.py`) its own questions are asked, and as many of
+repositories that are about something else; of each conversation its own questions and those of the
+others, of its messages and of the same turns as memories. AUC is how often a question with an
+answer scores higher than one without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from conversations import read_conversations, save_conversation
+from judged_sets import read_lines
+from machine import describe_machine
+from repositories import checkout
+from retrieval import write_report
+from trees import cache_folder
+from turns_as_memories import write_turn
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.code import ranking
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.core.paths import DataDir, StorePaths
+from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories import hit
+from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.model import MemoryQuery
+from memory_sidecar.memories.results import MemoryHit
+from memory_sidecar.sessions import ranking as sessions_ranking
+from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.model import TIERS, SessionQuery
+from memory_sidecar.sessions.results import SessionHit
+
+# What each repository is about: one asks of another what is about something else.
+WEB = {"express", "sinatra", "flask", "plug", "phoenix", "axum", "alamofire"}
+COMMANDS = {"click", "cobra"}
+GIBBERISH = ("asdf qwer zxcv", "florp the wibble snark", "xyzzy plugh foobarbaz")
+
+Scores = tuple[list[float], list[float]]
+"""The first score of each question with an answer, and of each without."""
+
+
+def main() -> None:
+    options = _options()
+    models = Models(
+        load_settings(Path.cwd(), os.environ), cache=options.cache / "embeddings.sqlite"
+    )
+    turns = turn_scores(options.turns, models)
+    report = {
+        "code": told(
+            code_scores(options.code, options.checkouts, options.cache, models),
+            ranking.WEAK_BELOW,
+        ),
+        "sessions": told(turns["sessions"], sessions_ranking.WEAK_BELOW),
+        "memories": told(turns["memories"], hit.WEAK_BELOW),
+    }
+    models.close()
+    print(json.dumps(report, indent=1))
+    if not options.no_results:
+        write_report({"set": "answerable"} | report | {"machine": describe_machine()})
+
+
+def told(scores: Scores, weak_below: float) -> dict[str, Any]:
+    """How well those scores tell the questions apart, and how many of each are called weak."""
+    with_answer, without = scores
+    return {
+        "answerable": len(with_answer),
+        "foreign": len(without),
+        "auc": round(auc(with_answer, without), 4),
+        "answerable_called_weak": share_below(weak_below, with_answer),
+        "foreign_called_weak": share_below(weak_below, without),
+    }
+
+
+def share_below(limit: float, scores: Sequence[float]) -> float:
+    return round(sum(score < limit for score in scores) / len(scores), 4)
+
+
+def auc(with_answer: Sequence[float], without: Sequence[float]) -> float:
+    """The share of pairs in which the one with an answer is higher; equal ones count half."""
+    won = sum((a > b) + (a == b) / 2 for a in with_answer for b in without)
+    return won / (len(with_answer) * len(without))
+
+
+def code_scores(folder: Path, checkouts: Path, cache: Path, models: Models) -> Scores:
+    repositories = json.loads((folder / "repositories.json").read_text(encoding="utf-8"))
+    questions = list(read_lines(folder / "queries.jsonl"))
+    own_scores: list[float] = []
+    foreign_scores: list[float] = []
+    for repository in repositories:
+        name = repository["name"]
+        own = [each["text"] for each in questions if each["repository"] == name]
+        foreign = [each["text"] for each in questions if is_foreign(each, name)]
+        random.Random(name).shuffle(foreign)
+        tree = checkout(repository, checkouts or cache / "checkouts")
+        with tempfile.TemporaryDirectory(prefix="memory-sidecar-answerable-") as scratch:
+            paths = StorePaths(Path(scratch, "codebase.sqlite"))
+            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
+            codebase.index([tree / repository["root"]], reporter=Silent())
+
+            def first(text: str, codebase: Codebase = codebase) -> float:
+                return first_of(codebase.search(CodeQuery(text, top_k=1), reporter=Silent()))
+
+            own_scores += map(first, own)
+            foreign_scores += map(first, [*foreign[: len(own)], *GIBBERISH])
+            codebase.close()
+    return own_scores, foreign_scores
+
+
+def is_foreign(question: dict[str, Any], name: str) -> bool:
+    """Whether a question of another repository has no answer in the one called `name`."""
+    other = question["repository"]
+    is_like = any({name, other} <= kind for kind in (WEB, COMMANDS))
+    return other != name and not is_like and question["category"] != "symbol"
+
+
+def first_of(hits: Sequence[CodeHit | SessionHit | MemoryHit]) -> float:
+    if not hits:
+        return 0.0
+    return hits[0].relevance if isinstance(hits[0], MemoryHit) else hits[0].score
+
+
+def turn_scores(folder: Path, models: Models) -> dict[str, Scores]:
+    """Of messages, and of the same as memories."""
+    judged_set = read_conversations(folder)
+    scores: dict[str, Scores] = {"sessions": ([], []), "memories": ([], [])}
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-answerable-") as scratch:
+        for name in dict.fromkeys(turn["conversation"] for turn in judged_set.turns):
+            paths = DataDir(Path(scratch, "data")).agent(name)
+            agent = Agent(paths, models=models, clock=system_clock, shared=None)
+            turns = [turn for turn in judged_set.turns if turn["conversation"] == name]
+            sessions = Sessions(agent, Silent())
+            save_conversation(sessions, turns)
+            for number, turn in enumerate(turns):
+                write_turn(paths.memories / f"{number}.md", turn)
+            agent.rebuild(reporter=Silent())
+            memories = Memories(agent, Silent())
+            firsts: dict[str, Callable[[str], float]] = {
+                "sessions": lambda text, sessions=sessions: (  # type: ignore[misc]
+                    first_of(sessions.search(SessionQuery(text=text, kinds=TIERS[2], top_k=1)))
+                ),
+                "memories": lambda text, memories=memories: (  # type: ignore[misc]
+                    first_of(memories.query(MemoryQuery(text=text, top_k=1, rerank=False)))
+                ),
+            }
+            for kind, first in firsts.items():
+                for question in judged_set.questions:
+                    scores[kind][question.conversation != name].append(first(question.text))
+            agent.close()
+    return scores
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("code", type=Path, metavar="CODE_SET")
+    parser.add_argument("turns", type=Path, metavar="CONVERSATIONS")
+    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
+    parser.add_argument("--no-results", action="store_true", help="print only")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
