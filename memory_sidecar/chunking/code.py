@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from memory_sidecar.chunking.lines import Lines, Span
-from memory_sidecar.chunking.outline import Definition, outline
+from memory_sidecar.chunking.outline import Definition, Outline
 from memory_sidecar.chunking.packing import MAX_BYTES, pack, split
 from memory_sidecar.core.model import Chunk
 
@@ -21,9 +21,8 @@ _CLOSING = frozenset("{}()[];,")
 _PLAIN = ""  # a language without a grammar
 
 
-def chunk_code(lines: Lines, language: str) -> Iterator[Chunk]:
-    """The chunks of a file in a language that has an outline."""
-    found = outline(lines.data, language)
+def chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
+    """The chunks of a file that has the outline `found`."""
     # What runs away in one parser or makes no sense to it can run away in the splitter's, for good.
     cutter = _Cutter(lines, language if found.is_sound else _PLAIN)
     spans = cutter.cut((0, len(lines.rows)), found.definitions)

@@ -16,6 +16,7 @@ from importlib.resources import files
 
 import tree_sitter
 
+from memory_sidecar.chunking.references import Reference, find_references, has_references
 from memory_sidecar.chunking.syntax import grammar, parse
 
 _QUERIES = {
@@ -31,6 +32,23 @@ _MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
 
+# By words in the name of a node, the first that it holds.
+_KINDS = {
+    **dict.fromkeys(("enum_constant", "enum_entry", "enum_member", "enumerator"), "constant"),
+    **dict.fromkeys(("constructor", "destructor", "method"), "method"),
+    **dict.fromkeys(("preproc", "macro"), "macro"),
+    **dict.fromkeys(("func", "subroutine"), "function"),
+    **dict.fromkeys(("interface", "protocol"), "interface"),
+    **{word: word for word in ("trait", "enum", "struct", "union", "signal", "impl")},
+    **dict.fromkeys(("class", "record", "object"), "class"),
+    **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
+    **dict.fromkeys(("delegate", "typedef", "type", "alias"), "type"),
+    **dict.fromkeys(("property", "field", "event"), "field"),
+    **{word: word for word in ("table", "view")},
+}
+_TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
+_BINDINGS = frozenset({"variable", "constant", "field", "signal"})
+
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
 _SEPARATOR = re.compile(r"::|[.:]")
 _MODIFIERS = re.compile(rb"[\w \t]*")
@@ -45,7 +63,13 @@ class Definition:
     start: int  # first row, with its doc comment, attributes and decorators
     name_row: int
     stop: int  # row after its last
+    kind: str  # class, function, method, variable …: what the grammar calls it, in a few words
     head: tuple[int, int]  # bytes of its signature
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether it only names a value: nothing is defined or called inside of it."""
+        return self.kind in _BINDINGS
 
     def signature(self, data: bytes) -> str:
         """The head in one line of at most 200 characters, from the `data` it was found in."""
@@ -59,9 +83,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Every definition of a file, outer ones before the inner, in order."""
+    """Every definition of a file, outer ones before the inner, in order, and what it refers to."""
 
     definitions: tuple[Definition, ...] = ()
+    references: tuple[Reference, ...] = ()
     is_sound: bool = True  # False for text that is mostly not of its language
 
 
@@ -70,7 +95,7 @@ def has_outline(language: str) -> bool:
     return language in _QUERIES
 
 
-def outline(data: bytes, language: str) -> Outline:
+def outline(data: bytes, language: str, *, with_references: bool = False) -> Outline:
     """The outline of `data`, UTF-8 with LF line breaks, in a language that has one.
 
     Empty and not sound for text that a grammar would take minutes or gigabytes for.
@@ -89,7 +114,11 @@ def outline(data: bytes, language: str) -> Outline:
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
     definitions = _nest(data, found.values(), leads, tree.root_node.end_point.row + 1)
-    return Outline(tuple(definitions), is_sound=not _is_mostly_errors(tree.root_node))
+    is_sound = not _is_mostly_errors(tree.root_node)
+    references: list[Reference] = []
+    if with_references and is_sound and has_references(language):
+        references = find_references(tree.root_node, data, language, defined=found)
+    return Outline(tuple(definitions), tuple(references), is_sound)
 
 
 class _Found:
@@ -175,9 +204,27 @@ def _nest(
             start,
             match.name.start_point.row,
             stop,
+            _kind(match, around[-1][0] if around else None),
             _head(data, match, leads),
         )
         around.append((match, path, start))
+
+
+def _kind(match: _Found, outer: _Found | None) -> str:
+    kind = next((k for word, k in _KINDS.items() if word in match.node.type), "variable")
+    if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
+        kind = "function"
+    if kind == "function" and (match.owner or (outer and _kind(outer, None) in _TYPES)):
+        return "method"
+    return kind
+
+
+def _is_prototype(node: tree_sitter.Node) -> bool:
+    """Whether it declares a function of C: `int *add(int);`."""
+    inner: tree_sitter.Node | None = node
+    while inner is not None and inner.type != "function_declarator":
+        inner = inner.child_by_field_name("declarator")
+    return inner is not None
 
 
 def _names(data: bytes, match: _Found) -> tuple[str, str]:

@@ -13,6 +13,11 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "grep": ("grep 'raise NotFound($$$)'", "grep 'retry($A, $B)' src --language python"),
     "why": ("why src/generated.py", "why build/"),
+    "def": ("def Cart.total_price", "def main --language go"),
+    "refs": ("refs parse_frontmatter", "refs src/cart.py:42 --path 'src/**'"),
+    "callers": ("callers Cart.total_price", "callers parse_frontmatter --depth 3"),
+    "callees": ("callees Cart.total_price", "callees src/cart.py:42"),
+    "outline": ("outline src/cart.py", "outline src/cart.py --json"),
     "store": (
         'store "Totals are cents, not euros" --category pitfall --tag area:cart',
         "git log -1 | memory-sidecar store - --category outcome",

@@ -41,6 +41,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "grep": ("Find code by its structure, without an index", ""),
         "why": ("Say whether a path is indexed, and if not, why", ""),
     },
+    "Code": {
+        "def": ("Show where a name is defined", "names:definition"),
+        "refs": ("Show where a name is used", "names:refs"),
+        "callers": ("Show what calls a function, and what calls that", "names:callers"),
+        "callees": ("Show what a function calls", "names:callees"),
+        "outline": ("List what a file defines", "names:outline"),
+    },
     "Memories": {
         "store": ("Remember a text", ""),
         "query": ("Find memories that answer a question", ""),

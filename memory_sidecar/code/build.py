@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
+from memory_sidecar.chunking.chunk import CHUNKER_VERSION, parse_text
 from memory_sidecar.chunking.language import detect_language
+from memory_sidecar.code.names import FileNames
 from memory_sidecar.code.store import ChunkWords, CodeDocument
 from memory_sidecar.core.model import Chunk, Document, FileStatus, SourceFile
 from memory_sidecar.disk.read import FileGone, ReadFailed, ReadSkipped, read_text
@@ -35,7 +36,8 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
             raise FileVanished("deleted while it was being indexed")
         case read:
             language = detect_language(file.path, read.text[:200])
-            chunks = chunk_text(read.text, language)
+            parsed = parse_text(read.text, language)
+            chunks = parsed.chunks
             return CodeDocument(
                 source=source.name,
                 file=file,
@@ -45,6 +47,7 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
                 chunks=chunks,
                 words=tuple(map(ChunkWords.of, chunks)),
                 heads=tuple(head_of(file.path, chunk) for chunk in chunks),
+                names=FileNames.of(parsed),
             )
 
 

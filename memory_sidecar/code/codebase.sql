@@ -80,3 +80,36 @@ CREATE VIRTUAL TABLE commit_words USING fts5 (
 );
 
 CREATE VIRTUAL TABLE commit_vocabulary USING fts5vocab (commit_words, row);
+
+-- Files that define or use names, so that the rows below need not repeat their paths.
+CREATE TABLE code_files (
+    id       INTEGER PRIMARY KEY,
+    source   TEXT NOT NULL,
+    filename TEXT NOT NULL,
+    language TEXT NOT NULL,
+    UNIQUE (source, filename)
+);
+
+CREATE TABLE code_definitions (
+    file       INTEGER NOT NULL REFERENCES code_files (id) ON DELETE CASCADE,
+    number     INTEGER NOT NULL,        -- in its file, from 0
+    name       TEXT NOT NULL,
+    path       TEXT NOT NULL,           -- dotted, with everything that encloses it
+    kind       TEXT NOT NULL,
+    signature  TEXT NOT NULL,
+    start_line INTEGER NOT NULL,        -- of its name
+    end_line   INTEGER NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+
+CREATE INDEX code_definitions_by_name ON code_definitions (name);
+
+-- Where a file uses a name: see code/names.py.
+CREATE TABLE code_references (
+    file   INTEGER NOT NULL REFERENCES code_files (id) ON DELETE CASCADE,
+    name   TEXT NOT NULL,
+    places TEXT NOT NULL,
+    PRIMARY KEY (file, name)
+) WITHOUT ROWID;
+
+CREATE INDEX code_references_by_name ON code_references (name);

@@ -136,10 +136,11 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
         not wanted.sources or set(wanted.sources) >= set(source_names(connection))
     ):
         return None
-    return directory.chunks_in(_predicate(wanted))
+    return directory.chunks_in(file_filter(wanted))
 
 
-def _predicate(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
+def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
+    """Whether a file satisfies `wanted`. Raises UsageError for a glob that is none."""
     sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
     if globs:
         _compiled(globs)  # raises now, whatever files there are

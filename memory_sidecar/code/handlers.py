@@ -6,12 +6,15 @@ import os
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
+from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.lookup import count_chunk_vectors
 from memory_sidecar.code.results import (
     CodebaseStatus,
@@ -22,15 +25,16 @@ from memory_sidecar.code.results import (
     Why,
 )
 from memory_sidecar.code.search import search_code
+from memory_sidecar.code.snapshot import Snapshot, answering
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
-from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
 from memory_sidecar.core.results import WEAK_ALONE
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.sqlite import Connection, database_bytes
+from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.indexing import IndexReport
@@ -41,9 +45,10 @@ from memory_sidecar.index.report import (
     count_rows,
     count_sources,
     list_files,
-    scan_times,
 )
 from memory_sidecar.index.reporter import Reporter, seconds_left
+
+T = TypeVar("T")
 
 POLL_S = 0.1
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
@@ -195,70 +200,64 @@ class Codebase:
         return hits
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
+        with self._answering(query.filter.sources, reporter) as here:
+            embed_query = None
+            if query.mode is not SearchMode.KEYWORD:
+                embed_query = self.data.embed_query(
+                    here.connection,
+                    count_chunk_vectors(here.connection, query.filter.sources),
+                    reporter,
+                    required=query.mode is SearchMode.VECTOR,
+                )
+            is_hybrid = query.mode is SearchMode.HYBRID
+            hits = search_code(
+                query,
+                here.connection,
+                store=here.store,
+                embed_query=embed_query,
+                embed_static=self.data.embed_static(here.connection) if is_hybrid else None,
+            )
+            if not hits:
+                here.require_scanned()
+            if not query.explain:
+                return hits
+            pending = count_pending(here.connection, [CHUNKS])
+            return [
+                replace(
+                    hit,
+                    freshness=Freshness.of(
+                        here.live.get(hit.source), here.scanned[hit.source], pending
+                    ),
+                )
+                for hit in hits
+            ]
+
+    def navigate(self, wanted: CodeFilter, ask: Callable[[Graph], T], *, reporter: Reporter) -> T:
+        """What `ask` finds out from the names in the sources `wanted`.
+
+        Raises NoIndex where nothing was indexed, NotFound for an unknown source.
+        """
+
+        def answer() -> T:
+            with self._answering(wanted.sources, reporter) as here:
+                try:
+                    return ask(Graph(here.connection))
+                except NotFound:
+                    here.require_scanned()
+                    raise
+
+        return self.data.recovering(answer, reporter)
+
+    @contextmanager
+    def _answering(self, wanted: Sequence[str], reporter: Reporter) -> Iterator[Snapshot]:
         sources = self.registry.all()
         if not sources:
             raise NoIndex(
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        wanted = query.filter.sources
-        with (
-            self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection),
-            self._models.gate.query(),
-        ):
-            return self._search_in(store, connection, query, sources, reporter)
-
-    def _search_in(
-        self,
-        store: CodeStore,
-        connection: Connection,
-        query: CodeQuery,
-        sources: Sequence[Source],
-        reporter: Reporter,
-    ) -> list[CodeHit]:
-        known = scan_times(connection)
-        asked = query.filter.sources or tuple(known)
-        for name in asked:
-            if name not in known:
-                raise NotFound(
-                    f"no source {name!r} is indexed here",
-                    hint=f"there are: {', '.join(sorted(known)) or 'none'}",
-                )
-        live = self.data.states()
-        for name, state in live.items():
-            if state.error and name in asked:
-                reporter.notice(f"{state.error}: answering from what was indexed of {name}")
-        for name in self.data.unseen(sources).intersection(asked):
-            if known[name] is not None:
-                reporter.notice(f"{name} is being compared with its files: answering from before")
-        embed_query = None
-        if query.mode is not SearchMode.KEYWORD:
-            embed_query = self.data.embed_query(
-                connection,
-                count_chunk_vectors(connection, query.filter.sources),
-                reporter,
-                required=query.mode is SearchMode.VECTOR,
-            )
-        is_hybrid = query.mode is SearchMode.HYBRID
-        hits = search_code(
-            query,
-            connection,
-            store=store,
-            embed_query=embed_query,
-            embed_static=self.data.embed_static(connection) if is_hybrid else None,
-        )
-        if not hits and all(known[name] is None for name in asked):
-            raise NoIndex(
-                f"not indexed yet: {', '.join(asked)}",
-                hint="`memory-sidecar status` tells how far it is; ask again then",
-            )
-        if not query.explain:
-            return hits
-        pending = count_pending(connection, [CHUNKS])
-        return [
-            replace(hit, freshness=Freshness.of(live.get(hit.source), known[hit.source], pending))
-            for hit in hits
-        ]
+        with answering(self.data, sources, wanted, reporter) as here, self._models.gate.query():
+            yield here
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.

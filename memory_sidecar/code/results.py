@@ -62,6 +62,45 @@ class CodeHit:
     ) = UNSET
 
 
+Confidence = Literal["exact", "likely", "by name"]
+_SURE = about("exact: the one candidate in scope; likely: the one that fits; by name: no telling")
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionHit:
+    """A definition of a name."""
+
+    filename: Annotated[str, about("relative to its source")]
+    start_line: Annotated[int, about("of the name, from 1")]
+    end_line: Annotated[int, about("inclusive")]
+    name: str
+    kind: Annotated[str, about("class, function, method, variable and the like")]
+    enclosing: Annotated[str, about("what it lies in, dotted, or empty")]
+    signature: str
+    confidence: Annotated[Confidence, _SURE]
+    others: Annotated[int, about("candidates beside this one")]
+    source: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceHit:
+    """A place where a name is used."""
+
+    filename: Annotated[str, about("relative to its source")]
+    start_line: Annotated[int, about("from 1")]
+    end_line: Annotated[int, about("inclusive")]
+    name: str
+    how: Literal["call", "type", "import", "attribute", "other"]
+    enclosing: Annotated[str, about("the definition that it lies in, dotted, or empty")]
+    code: Annotated[str, about("that line")]
+    confidence: Annotated[Confidence, _SURE]
+    others: Annotated[int, about("candidates beside the one that is meant")]
+    depth: Annotated[int, about("calls between it and the name, from 1")]
+    source: str
+    language: str
+
+
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
     """What is indexed of a source."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.history import follow_history, forget_history
+from memory_sidecar.code.names import FileNames
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.disk.registry import Source
@@ -42,11 +43,12 @@ class ChunkWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDocument(Document):
-    """A file as chunks, each with its words and its head, which the builder of it draws."""
+    """A file as chunks, each with its words and its head, and as names; its builder draws them."""
 
     chunks: tuple[Chunk, ...] = ()
     words: tuple[ChunkWords, ...] = ()
     heads: tuple[str, ...] = ()
+    names: FileNames = field(default_factory=FileNames)
 
     @property
     def embedded_texts(self) -> tuple[str, ...]:
@@ -56,7 +58,7 @@ class CodeDocument(Document):
 class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
-    SCHEMA = Schema(kind="code", version=6, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=7, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)
@@ -92,13 +94,16 @@ class CodeStore(DerivedStore):
                 (words.body, words.symbols, path_words),
                 head,
             )
+        file = ChunkFile(document.source, path, document.language)
+        document.names.insert(write.connection, file)
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
+        condition = "source = ?" if path is None else "source = ? AND filename = ?"
+        values = [each for each in (source, path) if each is not None]
+        write.delete_rows(CHUNKS, condition, values)
+        write.connection.execute(f"DELETE FROM code_files WHERE {condition}", values)
         if path is None:
-            write.delete_rows(CHUNKS, "source = ?", (source,))
             forget_history(write.connection, source)
-        else:
-            write.delete_rows(CHUNKS, "source = ? AND filename = ?", (source, path))
 
 
 def chunk_from_row(row: Sequence[Any]) -> Chunk:

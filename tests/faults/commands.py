@@ -99,6 +99,10 @@ WRITING = (
 READING = (
     Command("search", ("total", "--db", "{scene}/data/codebase.sqlite", "--mode", "keyword")),
     Command("grep", ("def $F($$$ARGS): $$$", "{scene}/src")),
+    Command("def", ("total", "--db", "{scene}/data/codebase.sqlite")),
+    Command("refs", ("total", "--db", "{scene}/data/codebase.sqlite")),
+    Command("callers", ("total", "--db", "{scene}/data/codebase.sqlite")),
+    Command("callees", ("total", "--db", "{scene}/data/codebase.sqlite")),
     _of_agent("query", "prices in cents", "--mode", "keyword"),
     _of_agent("list", "--content"),
     _of_agent("recent"),
@@ -126,6 +130,7 @@ ELSEWHERE = MappingProxyType(
         "version": "prints a line",
         "help": "prints a page",
         "why": "tests/cli/test_sources.py",
+        "outline": "reads as `def` does",
         "completion show": "prints a script",
         "completion install": "tests/cli/test_help.py",
         "source move": "tests/cli/test_sources.py",

@@ -1,0 +1,201 @@
+"""`memory-sidecar def`, `refs`, `callers`, `callees`, `outline`: from a name to its places."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import Styled, counted, file_address, path_from, title
+from memory_sidecar.cli.options import known_language, with_call
+from memory_sidecar.code import navigation
+from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.navigation import MAX_DEPTH, Line, NameQuery
+from memory_sidecar.code.results import DefinitionHit, ReferenceHit
+from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.model import CodeFilter
+
+MAX_TOP_K = 10_000
+TOP_K = 50
+DIM = {"dim": True}
+T = TypeVar("T")
+
+_AT_LINE = re.compile(r"(.+):(\d{1,9})(?:[-:]\d+)?")
+
+
+def _with_filter(command: Callable[..., object]) -> Callable[..., object]:
+    """Add what `search` has to say where to look; they come as one CodeFilter, `within`."""
+
+    @click.option(
+        *("-n", "--top-k"),
+        type=click.IntRange(1, MAX_TOP_K),
+        default=TOP_K,
+        show_default=True,
+        metavar="N",
+        help="At most so many.",
+    )
+    @click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
+    @click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
+    @click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
+    @click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
+    @with_call
+    @wraps(command)
+    def called(
+        call: Call,
+        /,
+        *,
+        languages: tuple[str, ...],
+        globs: tuple[str, ...],
+        sources: tuple[str, ...],
+        everywhere: bool,
+        **given: Any,  # noqa: ANN401  what the command itself takes
+    ) -> object:
+        if not (everywhere or sources or call.db):
+            sources = (call.codebase.require_source_around(call.cwd).name,)
+        languages = tuple(map(known_language, languages))
+        within = CodeFilter(
+            sources=() if everywhere else sources, languages=languages, path_globs=globs
+        )
+        return command(call, within=within, **given)
+
+    return called
+
+
+@click.command("def")
+@click.argument("name")
+@_with_filter
+def definition(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[DefinitionHit]:
+    """Show where NAME is defined: what it is, its signature, its lines.
+
+    NAME may have what encloses it: total_price, Cart.total_price, shop::Cart.
+    """
+    asked = _asked(call, name, within, top_k)
+    return call.show(_answer(call, asked, navigation.definitions), _print_definitions)
+
+
+@click.command()
+@click.argument("name")
+@_with_filter
+def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[ReferenceHit]:
+    """Show where NAME is used, the surest first.
+
+    NAME may have what encloses it, or be FILE:LINE, which means what is defined there. Each place
+    says how sure it is that this very definition is meant: exact, likely, or by name alone.
+    """
+    asked = _asked(call, name, within, top_k)
+    return call.show(_answer(call, asked, navigation.references), _print_references)
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--depth",
+    type=click.IntRange(1, MAX_DEPTH),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Also what calls the callers, up to so many steps.",
+)
+@_with_filter
+def callers(
+    call: Call, *, name: str, depth: int, within: CodeFilter, top_k: int
+) -> list[ReferenceHit]:
+    """Show what calls NAME, or what stands at FILE:LINE."""
+    asked = _asked(call, name, within, top_k)
+
+    def ask(graph: Graph, asked: NameQuery) -> list[ReferenceHit]:
+        return navigation.callers(graph, asked, depth=depth)
+
+    return call.show(_answer(call, asked, ask), _print_references)
+
+
+@click.command()
+@click.argument("name")
+@_with_filter
+def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[DefinitionHit]:
+    """Show what NAME, or what stands at FILE:LINE, calls of what is indexed with it."""
+    asked = _asked(call, name, within, top_k)
+    return call.show(_answer(call, asked, navigation.callees), _print_definitions)
+
+
+@click.command()
+@click.argument("file")
+@with_call
+def outline(call: Call, file: str) -> list[DefinitionHit]:
+    """List what FILE defines, in order, as it was indexed."""
+    source, path = _located(call, file)
+    within = CodeFilter(sources=(source,))
+    found = call.codebase.navigate(
+        within, lambda graph: navigation.outline(graph, source, path), reporter=call.reporter
+    )
+    return call.show(call.masked(found), _print_outline)
+
+
+def _asked(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
+    at_line = _AT_LINE.fullmatch(name)
+    if not at_line or not ("/" in name or call.path(at_line[1]).exists()):
+        return NameQuery(call.text(name), top_k, within)
+    source, path = _located(call, at_line[1])
+    return NameQuery(Line(source, path, int(at_line[2])), top_k, within)
+
+
+def _located(call: Call, file: str) -> tuple[str, str]:
+    """The source that `file` lies in, and its path there."""
+    path = call.path(file)
+    real = Path(os.path.realpath(path.parent)) / path.name
+    source = call.codebase.registry.containing(real.parent)
+    if source is None:
+        raise NotFound(f"no source contains {file}", hint=f"`memory-sidecar why {file}` says more")
+    return source.name, real.relative_to(source.root).as_posix()
+
+
+def _answer(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], T]) -> T:
+    found = call.codebase.navigate(
+        asked.filter, lambda graph: ask(graph, asked), reporter=call.reporter
+    )
+    return call.masked(found)
+
+
+def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
+    for hit in hits:
+        sure = "" if hit.confidence == "exact" else f"  {hit.confidence}"
+        where = _where(call, hit.source, hit.filename, f"{hit.start_line}-{hit.end_line}")
+        inside = f" in {hit.enclosing}" if hit.enclosing else ""
+        call.print(where, f"  {hit.kind}{inside}", Styled(sure, DIM))
+        call.print(f"  {hit.signature}")
+    if not hits:
+        call.reporter.notice("nothing found")
+
+
+def _print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
+    for hit in hits:
+        steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
+        sure = hit.confidence + (f", {hit.others} others" if hit.others else "")
+        where = _where(call, hit.source, hit.filename, str(hit.start_line))
+        inside = f"  {hit.enclosing}" if hit.enclosing else ""
+        call.print(where, inside, Styled(f"  {hit.how}, {sure}{steps}", DIM))
+        call.print(f"  {hit.code}")
+    if not hits:
+        call.reporter.notice("nothing that is indexed uses it")
+
+
+def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:
+    for hit in hits:
+        depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
+        lines = f"{hit.start_line}-{hit.end_line}"
+        call.print(Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature)
+
+
+def _where(call: Call, source: str, filename: str, lines: str) -> Styled:
+    """The place as it opens from where the call was made."""
+    root = next((s.root for s in call.codebase.registry.all() if s.name == source), None)
+    if root is None:  # forgotten a moment ago
+        return title(f"{filename}:{lines}")
+    path = root / filename
+    return title(f"{path_from(path, call.cwd)}:{lines}", link=file_address(path))

@@ -1,0 +1,221 @@
+"""Reads the names of one snapshot: what defines a name, where it is used, what lies around that.
+
+Whatever is read is kept for the rest of the answer, which asks for the same again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from memory_sidecar.code.directory import ChunkFile
+from memory_sidecar.code.names import DefinitionRow, Place, read_places
+from memory_sidecar.core.sqlite import Connection, integers
+
+MAX_LINEAGE = 50  # classes
+
+_TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
+_NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
+_FAMILIES = {
+    **dict.fromkeys(("c", "cpp"), "c"),
+    **dict.fromkeys(("javascript", "typescript", "tsx"), "javascript"),
+    **dict.fromkeys(("java", "kotlin"), "java"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file that has names."""
+
+    id: int
+    file: ChunkFile
+
+    @property
+    def family(self) -> str:
+        """What its language shares names with."""
+        return _FAMILIES.get(self.file.language, self.file.language)
+
+    @property
+    def folder(self) -> str:
+        return self.file.path.rpartition("/")[0]
+
+    @property
+    def modules(self) -> frozenset[str]:
+        """What an import may call it: its name without the ending, or that of its folder."""
+        stem = self.file.path.rsplit("/", 1)[-1].split(".")[0]
+        package = self.folder.rsplit("/", 1)[-1]
+        is_package = stem in _NAMED_BY_FOLDER or self.family == "go"
+        return frozenset({package if is_package and package else stem})
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """A definition where it stands."""
+
+    at: NamedFile
+    number: int  # in its file
+    row: DefinitionRow
+
+    @property
+    def scope(self) -> str:
+        """The path of what encloses it, or empty."""
+        return self.row.path.rpartition(".")[0]
+
+    @property
+    def is_type(self) -> bool:
+        return self.row.kind in _TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A file that uses a name, and where."""
+
+    at: NamedFile
+    name: str
+    places: tuple[Place, ...]
+
+
+class Graph:
+    """The names in a snapshot."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._defined: dict[str, list[Defined]] = {}
+        self._users: dict[str, frozenset[int]] = {}
+        self._importers: dict[str, frozenset[int]] = {}
+        self._in_file: dict[int, list[Defined]] = {}
+        self._used_in_file: dict[int, list[Used]] = {}
+
+    @cached_property
+    def has_names(self) -> bool:
+        """Whether there is a definition at all."""
+        return bool(self._connection.execute("SELECT 1 FROM code_definitions LIMIT 1").fetchone())
+
+    def defined(self, name: str) -> list[Defined]:
+        """What defines `name`, whatever encloses it; by source, path and line."""
+        if name not in self._defined:
+            found = self._definitions("d.name = ?", (name,))
+            self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
+        return self._defined[name]
+
+    def in_file(self, at: NamedFile) -> list[Defined]:
+        """The definitions of a file, in order."""
+        if at.id not in self._in_file:
+            self._in_file[at.id] = list(self._definitions("d.file = ?", (at.id,)))
+        return self._in_file[at.id]
+
+    def enclosing(self, at: NamedFile, place: Place) -> Defined | None:
+        """The definition that encloses a place."""
+        return None if place.within is None else self.in_file(at)[place.within]
+
+    def file(self, source: str, path: str) -> NamedFile | None:
+        """The file at `path`, if it defines or uses any name."""
+        row: Any = self._connection.execute(
+            "SELECT id, language FROM code_files WHERE source = ? AND filename = ?", (source, path)
+        ).fetchone()
+        return NamedFile(row[0], ChunkFile(source, path, row[1])) if row else None
+
+    def uses(self, name: str) -> Iterator[Used]:
+        """The files that use `name`."""
+        yield from self._uses("r.name = ?", (name,))
+
+    def uses_in(self, at: NamedFile) -> list[Used]:
+        """What a file uses."""
+        if at.id not in self._used_in_file:
+            self._used_in_file[at.id] = list(self._uses("r.file = ?", (at.id,)))
+        return self._used_in_file[at.id]
+
+    def mentions(self, at: NamedFile, name: str) -> bool:
+        """Whether a file uses `name` in any way."""
+        if name not in self._users:
+            rows = self._connection.execute(
+                "SELECT file FROM code_references WHERE name = ?", (name,)
+            )
+            self._users[name] = frozenset(integers(rows))
+        return at.id in self._users[name]
+
+    def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
+        """Whether a file imports something by one of `names`."""
+        return any(at.id in self._imported(name) for name in names)
+
+    def kind_around(self, defined: Defined) -> str:
+        """What kind of definition encloses it; empty at the top, and in a mere namespace."""
+        if not defined.scope:
+            return ""
+        around = (d for d in self.in_file(defined.at) if d.row.path == defined.scope)
+        return next((d.row.kind for d in around), "")
+
+    def lineage(self, at: NamedFile, class_name: str) -> list[str]:
+        """The class that a file knows by that name, and what it inherits from, nearest first."""
+        line = [class_name] if class_name else []
+        for name in line:  # which grows
+            classes = [d for d in self.defined(name) if d.is_type and d.at.family == at.family]
+            here = [d for d in classes if d.at.id == at.id]
+            for each in here or classes[:1]:
+                line += [base for base in self._bases(each) if base not in line]
+            if len(line) > MAX_LINEAGE:
+                break
+        return line
+
+    def _bases(self, defined: Defined) -> list[str]:
+        return [
+            used.name
+            for used in self.uses_in(defined.at)
+            if any(
+                place.how == "type"
+                and place.line == defined.row.start_line
+                and place.within == defined.number
+                for place in used.places
+            )
+        ]
+
+    def code_at(self, at: NamedFile, line: int) -> str:
+        """That line of the file, as it was indexed."""
+        row: Any = self._connection.execute(
+            "SELECT start_line, code FROM code_chunks WHERE source = ? AND filename = ?"
+            " AND start_line <= ? AND end_line >= ?",
+            (at.file.source, at.file.path, line, line),
+        ).fetchone()
+        return row[1].split("\n")[line - row[0]].strip() if row else ""
+
+    def select(self, is_wanted: Callable[[ChunkFile], bool]) -> list[NamedFile]:
+        """The files that are wanted."""
+        rows: Any = self._connection.execute(
+            "SELECT id, source, filename, language FROM code_files"
+        )
+        files = (NamedFile(file_id, ChunkFile(*rest)) for file_id, *rest in rows)
+        return [each for each in files if is_wanted(each.file)]
+
+    def _imported(self, name: str) -> frozenset[int]:
+        if name not in self._importers:
+            rows = self._connection.execute(
+                "SELECT file FROM code_references WHERE name = ?"
+                " AND (places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')",
+                (name,),
+            )
+            self._importers[name] = frozenset(integers(rows))
+        return self._importers[name]
+
+    def _definitions(self, condition: str, values: Sequence[object]) -> Iterator[Defined]:
+        rows: Any = self._connection.execute(
+            "SELECT f.id, f.source, f.filename, f.language, d.number, d.name, d.path, d.kind,"
+            " d.signature, d.start_line, d.end_line"
+            f" FROM code_definitions d JOIN code_files f ON f.id = d.file WHERE {condition}"
+            " ORDER BY d.file, d.number",
+            values,
+        )
+        for file_id, source, path, language, number, *row in rows:
+            at = NamedFile(file_id, ChunkFile(source, path, language))
+            yield Defined(at, number, DefinitionRow(*row))
+
+    def _uses(self, condition: str, values: Sequence[object]) -> Iterator[Used]:
+        rows: Any = self._connection.execute(
+            "SELECT f.id, f.source, f.filename, f.language, r.name, r.places"
+            f" FROM code_references r JOIN code_files f ON f.id = r.file WHERE {condition}",
+            values,
+        )
+        for file_id, source, path, language, name, places in rows:
+            at = NamedFile(file_id, ChunkFile(source, path, language))
+            yield Used(at, name, tuple(read_places(places)))

@@ -1,0 +1,149 @@
+"""What a file defines and where it uses which names, as rows of `codebase.sqlite`.
+
+A definition is a row. The places where a file uses one name are one row: there are thirty times as
+many of them as of definitions, and they are asked for together.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory_sidecar.chunking.chunk import Parsed
+from memory_sidecar.chunking.outline import Definition
+from memory_sidecar.chunking.references import How, Reference
+from memory_sidecar.code.directory import ChunkFile
+from memory_sidecar.core.sqlite import Connection
+
+MAX_DEFINITIONS = 20_000  # of a file: more is no code that a person wrote
+
+_LETTERS: Final[dict[How, str]] = {
+    "call": "c",
+    "type": "t",
+    "import": "i",
+    "attribute": "a",
+    "other": "o",
+}
+_HOW: Final[dict[str, How]] = {letter: how for how, letter in _LETTERS.items()}
+_PLACE = re.compile(r"([ctiao])(\d+)(?::(\d+))?(?:\.(.*))?")  # c12:3.self
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRow:
+    """A definition, its lines counted from 1: that of its name, and its last."""
+
+    name: str
+    path: str  # dotted, with everything that encloses it
+    kind: str
+    signature: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file uses a name."""
+
+    line: int  # from 1
+    how: How
+    within: int | None  # which definition of the file encloses it, counted from 0
+    receiver: str  # what stands before the dot: see `chunking.references`
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """The names of one file."""
+
+    definitions: tuple[DefinitionRow, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()  # of each name, as `read_places` takes them
+
+    @classmethod
+    def of(cls, parsed: Parsed) -> FileNames:
+        """What the outline of `parsed` tells, if it has one."""
+        named = [d for d in parsed.outline.definitions if d.symbol][:MAX_DEFINITIONS]
+        rows = tuple(
+            DefinitionRow(
+                d.symbol, d.path, d.kind, d.signature(parsed.data), d.name_row + 1, d.stop
+            )
+            for d in named
+        )
+        return cls(rows, tuple(_places(named, parsed.outline.references)))
+
+    def insert(self, connection: Connection, file: ChunkFile) -> None:
+        """Write the rows of a file that has none."""
+        if not self.definitions and not self.places:
+            return
+        connection.execute(
+            "INSERT INTO code_files (source, filename, language) VALUES (?, ?, ?)", file
+        )
+        file_id = connection.last_insert_rowid()
+        connection.executemany(
+            "INSERT INTO code_definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (file_id, at, d.name, d.path, d.kind, d.signature, d.start_line, d.end_line)
+                for at, d in enumerate(self.definitions)
+            ],
+        )
+        connection.executemany(
+            "INSERT INTO code_references VALUES (?, ?, ?)",
+            [(file_id, name, places) for name, places in self.places],
+        )
+
+
+def read_places(text: str) -> Iterator[Place]:
+    """The places that are written in a row of `code_references`, in order."""
+    for place in text.split(" "):
+        found = _PLACE.fullmatch(place)
+        if found:
+            letter, line, within, receiver = found.groups()
+            yield Place(int(line), _HOW[letter], int(within) if within else None, receiver or "")
+
+
+def _places(
+    definitions: Sequence[Definition], references: Sequence[Reference]
+) -> Iterator[tuple[str, str]]:
+    enclosing = _Enclosing(definitions)
+    by_name: dict[str, dict[str, None]] = {}
+    for reference in references:
+        place = f"{_LETTERS[reference.how]}{reference.row + 1}"
+        if within := enclosing.at(reference.row):
+            place += f":{within}"
+        if reference.receiver:
+            place += f".{reference.receiver}"
+        by_name.setdefault(reference.name, {})[place] = None
+    for name, places in by_name.items():
+        yield name, " ".join(places)
+
+
+class _Enclosing:
+    """Which definition encloses a row, innermost; those that only name a value do not count."""
+
+    def __init__(self, definitions: Sequence[Definition]) -> None:
+        self._changes: list[int] = []  # rows from which on another one encloses
+        self._inner: list[str] = []
+        around: list[tuple[int, str]] = []  # stop, number
+        for number, each in enumerate(definitions):
+            if each.is_binding:
+                continue
+            self._leave(around, each.start)
+            around.append((each.stop, str(number)))
+            self._note(each.start, str(number))
+        self._leave(around, sys.maxsize)
+
+    def at(self, row: int) -> str:
+        """Its number, or empty outside of all."""
+        index = bisect_right(self._changes, row) - 1
+        return self._inner[index] if index >= 0 else ""
+
+    def _leave(self, around: list[tuple[int, str]], row: int) -> None:
+        while around and around[-1][0] <= row:
+            stop, _ = around.pop()
+            self._note(stop, around[-1][1] if around else "")
+
+    def _note(self, row: int, number: str) -> None:
+        self._changes.append(row)
+        self._inner.append(number)

@@ -1,0 +1,246 @@
+"""From a name to what defines it, what uses it, what calls it and what it calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from memory_sidecar.code.directory import ChunkFile, file_filter
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.names import Place
+from memory_sidecar.code.resolve import CONFIDENCES, Meaning, meaning_of
+from memory_sidecar.code.results import Confidence, DefinitionHit, ReferenceHit
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.model import CodeFilter
+
+MAX_DEPTH = 10
+MAX_FOLLOWED = 500  # callers whose own callers are looked for
+
+_NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
+_SEPARATOR = re.compile(r"\.|::|->|#")
+_TESTS = re.compile(r"(^|/)(tests?|specs?|__tests__)/|(^|/)test_|[._]test\.|_spec\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file of a source, from 1."""
+
+    source: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameQuery:
+    """What is asked about: a name, with what encloses it or without, or what stands in a line."""
+
+    what: str | Line
+    top_k: int = 50
+    filter: CodeFilter = field(default_factory=CodeFilter)
+
+
+def definitions(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
+    """Where the name is defined: where most of it is, tests last."""
+    found = _targets(graph, asked)
+    confidence: Confidence = "exact" if len(found) == 1 else "by name"
+    is_wanted = file_filter(asked.filter)
+    hits = [
+        _definition_hit(each, confidence, others=len(found) - 1)
+        for each in sorted(found, key=_order)
+        if is_wanted(each.at.file)
+    ]
+    return hits[: asked.top_k]
+
+
+def references(graph: Graph, asked: NameQuery) -> list[ReferenceHit]:
+    """Where the name is used, the surest first, then by path and line."""
+    found = _uses_of(graph, _targets(graph, asked))
+    return _best(graph, found, asked)
+
+
+def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[ReferenceHit]:
+    """What calls the name, and up to `depth` steps away what calls that; the nearest first."""
+    targets = _targets(graph, asked)
+    known = {_key(each) for each in targets}
+    found: list[_Use] = []
+    for step in range(1, depth + 1):
+        calls = [use for use in _uses_of(graph, targets) if use.is_call]
+        found += [replace(use, depth=step) for use in calls]
+        around = [use.around for use in calls if use.around and use.confidence != "by name"]
+        targets = [each for each in _distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
+        known |= {_key(each) for each in targets}
+    return _best(graph, found, asked)
+
+
+def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
+    """What the name calls, of what is defined in its source; the surest first, as called."""
+    is_wanted = file_filter(asked.filter)
+    hits: dict[tuple[int, int], DefinitionHit] = {}
+    for target in _targets(graph, asked):
+        for name, place in _calls_in(graph, target):
+            meaning = meaning_of(graph, name, target.at, place)
+            for each in meaning.definitions[:1]:
+                if is_wanted(each.at.file) and _key(each) != _key(target):
+                    others = len(meaning.definitions) - 1
+                    hit = _definition_hit(each, meaning.confidence, others=others)
+                    hits.setdefault(_key(each), hit)
+    surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
+    return surest[: asked.top_k]
+
+
+def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
+    """What a file defines, in order. Raises NotFound where nothing is known of it."""
+    at = graph.file(source, path)
+    if at is None:
+        raise NotFound(
+            f"no definition is known in {path}",
+            hint=f"`memory-sidecar why {path}` says whether it is indexed, and in which language",
+        )
+    return [_definition_hit(each, "exact", others=0) for each in graph.in_file(at)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A place that means a definition."""
+
+    at: NamedFile
+    name: str
+    place: Place
+    around: Defined | None
+    meaning: Meaning
+    depth: int = 1
+
+    @property
+    def confidence(self) -> Confidence:
+        return self.meaning.confidence
+
+    @property
+    def is_call(self) -> bool:
+        return self.place.how == "call"
+
+    def order(self) -> tuple[int, int, bool, ChunkFile, int]:
+        path = self.at.file.path
+        rank = CONFIDENCES.index(self.confidence)
+        return self.depth, rank, bool(_TESTS.search(path)), self.at.file, self.place.line
+
+
+def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
+    """The definitions that are asked about. Raises UsageError and NotFound."""
+    if isinstance(asked.what, Line):
+        return [_at_line(graph, asked.what)]
+    if not _NAME.fullmatch(asked.what):
+        raise UsageError(
+            f"{asked.what!r} is no name",
+            hint="for example total_price, Cart.total_price or shop/cart.py:12",
+        )
+    parts = _SEPARATOR.split(asked.what.removesuffix("()"))
+    sources = asked.filter.sources
+    named = [d for d in graph.defined(parts[-1]) if not sources or d.at.file.source in sources]
+    qualified = [d for d in named if d.row.path.split(".")[-len(parts) :] == parts]
+    if qualified:
+        return qualified
+    if len(parts) == 2:  # a function by its module: cart.total
+        by_module = [d for d in named if parts[0] in d.at.modules]
+        if by_module:
+            return by_module
+    hint = "`memory-sidecar search` finds what it may be called"
+    if named:
+        hint = f"there is {', '.join(d.row.path for d in named[:3])}"
+    raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
+
+
+def _at_line(graph: Graph, line: Line) -> Defined:
+    at = graph.file(line.source, line.path)
+    around = [
+        each
+        for each in (graph.in_file(at) if at else ())
+        if each.row.start_line <= line.line <= each.row.end_line
+    ]
+    if not around:
+        raise NotFound(
+            f"no definition is known at {line.path}:{line.line}",
+            hint=f"`memory-sidecar outline {line.path}` lists those of the file",
+        )
+    begun = [each for each in around if each.row.start_line == line.line]
+    return begun[0] if begun else max(around, key=lambda each: each.row.start_line)
+
+
+def _uses_of(graph: Graph, targets: Iterable[Defined]) -> Iterator[_Use]:
+    """The places that may mean one of `targets`, each once."""
+    by_name: dict[str, set[tuple[int, int]]] = {}
+    for each in targets:
+        by_name.setdefault(each.row.name, set()).add(_key(each))
+    for name, wanted in by_name.items():
+        for used in graph.uses(name):
+            for place in used.places:
+                meaning = meaning_of(graph, name, used.at, place)
+                if any(_key(each) in wanted for each in meaning.definitions):
+                    around = graph.enclosing(used.at, place)
+                    yield _Use(used.at, name, place, around, meaning)
+
+
+def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
+    """The names that are called inside of a definition, in order."""
+    first, last = target.row.start_line, target.row.end_line
+    calls = [
+        (used.name, place)
+        for used in graph.uses_in(target.at)
+        for place in used.places
+        if place.how == "call" and first <= place.line <= last
+    ]
+    return sorted(calls, key=lambda call: call[1].line)
+
+
+def _best(graph: Graph, found: Iterable[_Use], asked: NameQuery) -> list[ReferenceHit]:
+    is_wanted: Callable[[ChunkFile], bool] = file_filter(asked.filter)
+    uses = sorted((use for use in found if is_wanted(use.at.file)), key=_Use.order)
+    return [_reference_hit(graph, use) for use in uses[: asked.top_k]]
+
+
+def _distinct(found: Iterable[Defined]) -> list[Defined]:
+    return list({_key(each): each for each in found}.values())
+
+
+def _key(defined: Defined) -> tuple[int, int]:
+    return defined.at.id, defined.number
+
+
+def _order(defined: Defined) -> tuple[bool, int, ChunkFile]:
+    row = defined.row
+    is_test = bool(_TESTS.search(defined.at.file.path))
+    return is_test, row.start_line - row.end_line, defined.at.file
+
+
+def _definition_hit(defined: Defined, confidence: Confidence, *, others: int) -> DefinitionHit:
+    row = defined.row
+    return DefinitionHit(
+        filename=defined.at.file.path,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        name=row.name,
+        kind=row.kind,
+        enclosing=defined.scope,
+        signature=row.signature,
+        confidence=confidence,
+        others=others,
+        source=defined.at.file.source,
+        language=defined.at.file.language,
+    )
+
+
+def _reference_hit(graph: Graph, use: _Use) -> ReferenceHit:
+    return ReferenceHit(
+        filename=use.at.file.path,
+        start_line=use.place.line,
+        end_line=use.place.line,
+        name=use.name,
+        how=use.place.how,
+        enclosing=use.around.row.path if use.around else "",
+        code=graph.code_at(use.at, use.place.line),
+        confidence=use.confidence,
+        others=len(use.meaning.definitions) - 1,
+        depth=use.depth,
+        source=use.at.file.source,
+        language=use.at.file.language,
+    )

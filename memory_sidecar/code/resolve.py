@@ -1,0 +1,176 @@
+"""Which definition a reference means, and how sure that is.
+
+    exact     one candidate is in scope where the name is used
+    likely    one candidate fits best: by its class, its file, or as the only one of that name
+    by name   several have that name, and nothing tells them apart
+
+What decides is what a reader of that file alone would go by: what encloses the place, what the
+file itself defines, what it imports, what stands before the dot, and which files lie beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.names import Place
+from memory_sidecar.code.results import Confidence
+
+CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
+
+MAX_CANDIDATES = 50  # of more, it says how many there are, and guesses nothing
+MIN_ALIKE = 3  # letters of a variable that is called like a class
+
+_SELVES = frozenset({"self", "this", "cls", "super", "Self", "base", "parent", "static"})
+# Where a method is called by its bare name in its class.
+_IMPLICIT_SELF = frozenset({"java", "csharp", "c", "swift", "ruby", "gdscript"})
+# Where what lies in one folder is seen without an import.
+_SHARES_FOLDER = frozenset({"go", "java", "csharp", "swift", "c", "ruby", "php", "gdscript"})
+# Where one name is seen everywhere, or an import names a namespace and not a file.
+_SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua", "bash"})
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a reference means: the definitions it may be of, best known first."""
+
+    definitions: tuple[Defined, ...] = ()
+    confidence: Confidence = "by name"
+
+
+def meaning_of(graph: Graph, name: str, at: NamedFile, place: Place) -> Meaning:
+    """What `name` means at a place of a file. Nothing where no definition can be meant."""
+    candidates = [
+        each
+        for each in graph.defined(name)
+        if each.at.file.source == at.file.source and each.at.family == at.family
+    ]
+    if not candidates or len(candidates) > MAX_CANDIDATES:
+        return Meaning(tuple(candidates))
+    return _Resolver(graph, name, at, place, candidates).meaning()
+
+
+class _Resolver:
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        at: NamedFile,
+        place: Place,
+        candidates: Sequence[Defined],
+    ) -> None:
+        self._graph = graph
+        self._name = name
+        self._at = at
+        self._place = place
+        self._around = graph.enclosing(at, place)
+        self._candidates = candidates
+        kinds = [(each, graph.kind_around(each)) for each in candidates]
+        self._members = [d for d, around in kinds if around in _MEMBERS or _is_member(d, around)]
+        self._tops = [d for d, around in kinds if not around and not _is_member(d, around)]
+
+    def meaning(self) -> Meaning:
+        receiver = self._place.receiver
+        if not receiver:
+            return self._bare()
+        if receiver in _SELVES:
+            return self._of_self()
+        return self._of(receiver)
+
+    def _bare(self) -> Meaning:
+        if self._place.how == "import":
+            from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
+            return _one(from_there, "exact") or self._any(self._tops or self._candidates)
+        if found := _one(self._visible_here(), "exact"):
+            return found
+        if self._graph.imports(self._at, [self._name]):
+            from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
+            return _one(from_there or self._tops, "exact") or self._any(from_there or self._tops)
+        if self._at.family in _SHARES_FOLDER:
+            beside = [d for d in self._tops if d.at.folder == self._at.folder]
+            if found := _one(beside, "exact"):
+                return found
+        if self._at.family in _SHARES_ALL and (found := _one(self._tops, "exact")):
+            return found
+        opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
+        return _one(opened, "likely") or self._any(self._tops or self._candidates)
+
+    def _visible_here(self) -> list[Defined]:
+        """What the file defines around the place, the innermost that has the name."""
+        path = self._around.row.path if self._around else ""
+        visible = [
+            d
+            for d in self._candidates
+            if d.at.id == self._at.id
+            and (not d.scope or path == d.scope or path.startswith(d.scope + "."))
+            and (self._at.family in _IMPLICIT_SELF or d not in self._members)
+        ]
+        innermost = max((len(d.scope) for d in visible), default=0)
+        return [d for d in visible if len(d.scope) == innermost]
+
+    def _of_self(self) -> Meaning:
+        for class_name in self._graph.lineage(self._at, self._own_class()):
+            ours = [d for d in self._members if _is_in(d, class_name)]
+            here = [d for d in ours if d.at.id == self._at.id]
+            if found := _one(here or ours, "exact"):
+                return found
+        return self._any(self._members)
+
+    def _own_class(self) -> str:
+        """The name of the class around the place."""
+        if self._around is None:
+            return ""
+        if self._around.is_type:
+            return self._around.row.name
+        return self._around.scope.rpartition(".")[2]
+
+    def _of(self, receiver: str) -> Meaning:
+        named = [d for d in self._candidates if _is_in(d, receiver)]
+        if found := _one(named, "exact"):
+            return found
+        is_imported = self._graph.imports(self._at, [receiver])
+        modules = [d for d in self._tops if receiver in d.at.modules]
+        if is_imported and (found := _one(modules, "exact")):
+            return found
+        if modules and not named and (found := _one(modules, "likely")):
+            return found
+        alike = [d for d in self._members if _is_alike(receiver, d.scope.rpartition(".")[2])]
+        if found := _one(alike, "likely"):
+            return found
+        if len(self._candidates) == 1 and not is_imported:
+            class_name = self._candidates[0].scope.rpartition(".")[2]
+            if self._at.id == self._candidates[0].at.id or (
+                class_name and self._graph.mentions(self._at, class_name)
+            ):
+                return Meaning(tuple(self._candidates), "likely")
+        return Meaning(tuple(self._members or self._candidates))
+
+    def _any(self, candidates: Sequence[Defined]) -> Meaning:
+        return _one(candidates, "likely") or Meaning(tuple(candidates))
+
+
+_MEMBERS = frozenset({"class", "interface", "trait", "struct", "enum", "union", "impl", "type"})
+
+
+def _is_member(defined: Defined, around: str) -> bool:
+    """Of a class that is defined in another file, as methods of C++, Go and Lua are."""
+    return not around and defined.row.kind == "method"
+
+
+def _is_in(defined: Defined, class_name: str) -> bool:
+    return defined.scope.rpartition(".")[2] == class_name
+
+
+def _is_alike(variable: str, class_name: str) -> bool:
+    """Whether a variable is called as its class would be: `cart` or `_cart` of Cart, HttpCart."""
+    bare = variable.strip("_").replace("_", "").lower()
+    return len(bare) >= MIN_ALIKE and class_name.lower().endswith(bare)
+
+
+def _one(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
+    """The only one of `candidates`; overloads, and a prototype with its function, are one."""
+    found = tuple(candidates)
+    if len({(d.at.family == "c" or d.at.id, d.row.path) for d in found}) != 1:
+        return None
+    return Meaning(found, confidence)

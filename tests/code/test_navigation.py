@@ -1,0 +1,274 @@
+"""From a name to its places: what is found, in which order, and how sure it is said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.finished import Finished
+
+SHOP = {
+    "shop/cart.py": '''
+from shop.money import rounded
+
+class Base:
+    def total(self):
+        return 0
+
+class Cart(Base):
+    """What a customer is about to buy."""
+
+    def add(self, item):
+        self.items.append(item)
+        return self.total()
+
+    def price(self):
+        return rounded(sum(self.items))
+''',
+    "shop/money.py": """
+def rounded(value):
+    return round(value, 2)
+
+def open(path):
+    return path
+""",
+    "shop/checkout.py": """
+from shop.cart import Cart
+from shop import money
+import json
+
+def check_out(items):
+    cart = Cart()
+    for item in items:
+        cart.add(item)
+    json.dumps(items)
+    return pay(money.rounded(cart.price()))
+
+def pay(amount):
+    return amount
+
+handlers = [check_out]
+""",
+    "tests/test_cart.py": """
+from shop.cart import Cart
+
+def test_price():
+    assert Cart().price() == 0
+""",
+    "other/basket.py": """
+class Basket:
+    def add(self, item):
+        pass
+
+    def price(self):
+        return 1
+""",
+    "other/dumps.py": "def dumps(value):\n    return value\n",
+    "app/Cart.cs": """
+namespace App;
+public class Cart
+{
+    public int Add(int item) { return Total(item); }
+    private int Total(int item) => item;
+}
+""",
+    "app/Program.cs": """
+namespace App;
+class Program
+{
+    static void Main() { var cart = new Cart(); cart.Add(1); }
+}
+""",
+    "web/cart.ts": """
+import { rounded } from './money';
+export class Cart { price(): number { return rounded(1); } }
+""",
+    "web/money.ts": "export function rounded(value: number): number { return value; }\n",
+    "c/cart.h": "int cart_add(int item);\n",
+    "c/cart.c": '#include "cart.h"\nint cart_add(int item) { return item; }\n',
+    "c/main.c": '#include "cart.h"\nint main(void) { return cart_add(1); }\n',
+    "notes.md": "# Cart\n\nWhat `Cart` is.\n",
+}
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, known_vectors: None) -> Path:
+    root = tmp_path / "shop"
+    for path, text in SHOP.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text.lstrip("\n"))
+    return root
+
+
+@pytest.fixture
+def call(run: Callable[..., Finished], shop: Path) -> Ask:
+    """Runs a command where the project is, which is indexed."""
+    assert run("index", shop, "--wait", "keyword").status == 0
+    return lambda *arguments: run(*arguments, cwd=shop)
+
+
+@pytest.fixture
+def ask(call: Ask) -> Ask:
+    """The JSON of a command."""
+
+    def ask(*arguments: object) -> Any:
+        done = call(*arguments, "--json")
+        assert done.status == 0, done.err
+        return done.json
+
+    return ask
+
+
+def places(hits: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{hit['filename']}:{hit['start_line']} {hit['enclosing']} {hit['confidence']}"
+        for hit in hits
+    ]
+
+
+def test_a_definition_says_what_it_is_and_where(ask):
+    (hit,) = ask("def", "check_out")
+    assert hit["signature"] == "def check_out(items)"
+    assert (hit["filename"], hit["start_line"], hit["end_line"]) == ("shop/checkout.py", 5, 10)
+    assert (hit["kind"], hit["enclosing"], hit["language"]) == ("function", "", "python")
+    assert (hit["confidence"], hit["others"]) == ("exact", 0)
+
+
+def test_one_of_many_definitions_is_named_by_what_encloses_it(ask):
+    assert len(ask("def", "Cart")) == 3
+    assert places(ask("def", "Cart", "--language", "typescript")) == ["web/cart.ts:2  by name"]
+    assert places(ask("def", "Basket.add")) == ["other/basket.py:2 Basket exact"]
+    assert places(ask("def", "Basket::add()")) == ["other/basket.py:2 Basket exact"]
+    assert places(ask("def", "money.rounded")) == [
+        "shop/money.py:1  by name",
+        "web/money.ts:1  by name",
+    ]
+
+
+def test_an_import_and_a_call_of_what_it_names_are_exact(ask):
+    assert places(ask("refs", "shop/money.py:1")) == [
+        "shop/cart.py:1  exact",
+        "shop/cart.py:15 Cart.price exact",
+        "shop/checkout.py:10 check_out exact",
+    ]
+
+
+def test_a_method_of_another_class_is_told_apart_by_its_variable(ask):
+    assert places(ask("refs", "Cart.add", "--language", "python")) == [
+        "shop/checkout.py:8 check_out likely"
+    ]
+    assert ask("refs", "Basket.add") == []
+
+
+def test_a_method_of_self_is_found_in_the_base_class(ask):
+    assert places(ask("refs", "Base.total")) == ["shop/cart.py:12 Cart.add exact"]
+
+
+def test_a_method_of_something_imported_from_elsewhere_is_not_ours_for_sure(ask):
+    (hit,) = ask("refs", "dumps.dumps")
+    assert (hit["filename"], hit["confidence"]) == ("shop/checkout.py", "by name")
+
+
+def test_a_name_that_is_not_called_is_a_reference_too(ask):
+    found = ask("refs", "check_out")
+    assert [(hit["start_line"], hit["how"], hit["code"]) for hit in found] == [
+        (15, "other", "handlers = [check_out]")
+    ]
+
+
+def test_tests_come_behind_what_they_test(ask):
+    found = ask("refs", "Cart", "--language", "python", "-n", "3")
+    assert [hit["filename"] for hit in found][-1] == "tests/test_cart.py"
+    assert {hit["how"] for hit in found} == {"call", "import"}
+
+
+def test_callers_are_followed_step_by_step(ask):
+    found = ask("callers", "shop/money.py:1", "--depth", "3")
+    assert [(hit["depth"], hit["enclosing"], hit["name"]) for hit in found] == [
+        (1, "Cart.price", "rounded"),
+        (1, "check_out", "rounded"),
+        (2, "check_out", "price"),
+        (2, "test_price", "price"),
+    ]
+    assert [hit["depth"] for hit in ask("callers", "c/cart.c:2", "--depth", "9")] == [1]
+
+
+def test_callees_are_what_the_source_defines(ask):
+    found = ask("callees", "check_out")
+    assert [hit["name"] for hit in found] == [
+        *("Cart", "add", "pay", "price", "rounded", "dumps"),
+    ]
+    assert [hit["confidence"] for hit in found][-2:] == ["exact", "by name"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("App.Cart.Add", ["app/Program.cs:4 App.Program.Main likely"]),
+        ("App.Cart.Total", ["app/Cart.cs:4 App.Cart.Add exact"]),
+        ("web/money.ts:1", ["web/cart.ts:1  exact", "web/cart.ts:2 Cart.price exact"]),
+        ("cart_add", ["c/main.c:2 main exact"]),
+    ],
+)
+def test_other_languages_are_resolved_by_their_own_rules(ask, name, expected):
+    assert places(ask("refs", name)) == expected
+
+
+def test_an_outline_lists_what_a_file_defines(call, ask):
+    assert [(hit["name"], hit["enclosing"]) for hit in ask("outline", "shop/cart.py")] == [
+        *(("Base", ""), ("total", "Base"), ("Cart", "")),
+        *(("add", "Cart"), ("price", "Cart")),
+    ]
+    shown = call("outline", "shop/cart.py").out.splitlines()
+    assert shown[:2] == ["        3-5  class Base", "        4-5    def total(self)"]
+
+
+def test_places_open_from_where_the_call_was_made(run, shop, call):
+    done = run("def", "pay", cwd=shop / "web")
+    assert done.out.splitlines() == ["../shop/checkout.py:12-13  function", "  def pay(amount)"]
+
+
+def test_a_saved_file_is_followed(call, ask, run, shop):
+    (shop / "shop/checkout.py").write_text("from shop.cart import Cart\n\n\nnew = Cart()\n")
+    assert run("index", shop, "--wait", "keyword").status == 0
+    assert call("def", "check_out").status == 3
+    assert places(ask("refs", "Cart", "--path", "shop/checkout.py")) == [
+        "shop/checkout.py:1  exact",
+        "shop/checkout.py:4  exact",
+    ]
+    (shop / "shop/checkout.py").unlink()
+    assert run("index", shop, "--wait", "keyword").status == 0
+    assert ask("refs", "Cart", "--path", "shop/checkout.py") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (("def", "nothing_like_it"), 3, "defines nothing_like_it"),
+        (("refs", "Cart.missing"), 3, "defines Cart.missing"),
+        (("def", "not a name"), 2, "is no name"),
+        (("refs", "shop/cart.py:999"), 3, "no definition is known at shop/cart.py:999"),
+        (("refs", "/etc/hosts:1"), 3, "no source contains /etc/hosts"),
+        (("outline", "notes.md"), 3, "no definition is known in notes.md"),
+        (("outline", "missing.py"), 3, "no definition is known in missing.py"),
+        (("callers", "pay", "--depth", "99"), 2, "--depth"),
+        (("refs", "pay", "--path", "["), 2, "has a [ without its ]"),
+        (("refs", "pay", "--source", "none"), 3, "no source 'none'"),
+    ],
+)
+def test_what_cannot_be_answered_says_why_in_one_line(call, arguments, status, told):
+    done = call(*arguments)
+    assert (done.status, done.out) == (status, "")
+    assert told in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_outside_of_every_source_it_says_so(run, tmp_path, call):
+    done = run("def", "pay", cwd=tmp_path)
+    assert (done.status, "no source contains" in done.err) == (3, True)
+    assert run("def", "pay", "--all", cwd=tmp_path).status == 0
