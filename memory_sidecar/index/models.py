@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_sidecar.core.errors import ModelCorrupt, ModelError, ModelMissing
+from memory_sidecar.core.errors import ModelCorrupt, ModelError
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache
 from memory_sidecar.embedding.embedder import Embedder
@@ -34,6 +34,7 @@ class Models:
         self.gate = QueryGate()  # closed around a query: nothing is indexed meanwhile
         self._has_sought_reranker = False
         self._static: StaticEmbedder | None = None
+        self._static_problem: ModelError | None = None
         self._has_sought_static = False
 
     @property
@@ -69,12 +70,17 @@ class Models:
             if not self._has_sought_static:
                 try:
                     self._static = StaticEmbedder(find_static())
-                except ModelMissing:
-                    pass
-                except ModelCorrupt as error:
-                    _log.warning("no static vectors: %s; %s", error.message, error.hint)
+                except ModelError as error:
+                    self._static_problem = error
+                    if isinstance(error, ModelCorrupt):
+                        _log.warning("no static vectors: %s; %s", error.message, error.hint)
                 self._has_sought_static = True
             return self._static
+
+    @property
+    def static_problem(self) -> ModelError | None:
+        """Why there is no `static`; `None` when there is."""
+        return self._static_problem if self.static is None else None
 
     @property
     def problem(self) -> ModelError | None:

@@ -28,6 +28,8 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.schema import found_version, read_identity
 from memory_sidecar.index.vectors import EmbedQuery
 
+BY_KEYWORD = "by keyword alone"
+BY_STATIC = "by keyword and static vectors"
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 
 S = TypeVar("S", bound=DerivedStore)
@@ -225,25 +227,32 @@ class Readings(ABC, Generic[S]):
             yield store, connection
 
     def embed_query(
-        self, connection: Connection, asked: VectorCounts, reporter: Reporter, *, required: bool
+        self,
+        connection: Connection,
+        asked: VectorCounts,
+        reporter: Reporter,
+        *,
+        required: bool,
+        meanwhile: str = BY_KEYWORD,
     ) -> EmbedQuery | None:
         """What turns a question into a vector like those of the rows that are `asked`.
 
-        `None`, with a notice, without. Raises ModelError or NoIndex instead where it is `required`.
+        `None`, with a notice, without; `meanwhile` says what ranks those without a vector. Raises
+        ModelError or NoIndex instead where it is `required`.
         """
         if not asked.rows and not required:
             return None
         problem = self._problem_with_vectors(connection, asked)
         if problem is None and asked.pending:
-            reporter.notice(f"vectors {asked.percent} % done: ranking by keyword and what is there")
+            reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
             if asked.pending == asked.rows:
                 problem = NoIndex(
                     "no vectors yet (0 % done)",
-                    hint="`--mode hybrid` ranks by keyword until they are there; "
+                    hint=f"`--mode hybrid` ranks {meanwhile} until they are there; "
                     "`memory-sidecar status` tells how far they are",
                 )
         elif problem is not None and not required:
-            reporter.notice(f"ranking by keyword alone: {problem.message}; {problem.hint}")
+            reporter.notice(f"ranking {meanwhile}: {problem.message}; {problem.hint}")
         if problem is not None and required:
             raise problem
         return self.models.embedder.embed_query if problem is None else None

@@ -18,9 +18,11 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.on_demand import QueryGate
+from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
+from memory_sidecar.index import models
 from memory_sidecar.index.apply import FEW_FILES
-from tests.conftest import run_here, write_memory
+from tests.conftest import STATIC, run_here, write_memory
 from tests.finished import Finished
 
 DEADLINE_S = 20.0
@@ -106,6 +108,39 @@ def test_an_index_by_another_process_is_no_fault(services, call, project, known_
     assert (during.status, wrong(during)) == (0, [])
     assert told(during)["sources"] == "docs is being indexed by another process"
     other.close()
+
+
+@pytest.fixture
+def static_package(tmp_path: Path) -> Path:
+    """A folder with the package of the static table, each file a link."""
+    files, folder = find_static(), tmp_path / "site"
+    site = files.weights.parents[2]
+    for file in (files.tokenizer, files.weights, *site.glob("wordllama-*.dist-info")):
+        link = folder / file.relative_to(site)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(file)
+    return folder
+
+
+@pytest.mark.skipif(STATIC is None, reason="no table of token vectors for this machine")
+def test_a_static_table_that_is_damaged_or_missing_is_a_fault(
+    services, call, static_package, monkeypatch
+):
+    monkeypatch.setattr(models, "find_static", partial(find_static, [str(static_package)]))
+    sound = call("doctor", "--json")
+    assert (sound.status, wrong(sound)) == (0, [])
+    assert told(sound)["static vectors"].endswith("loads")
+    weights = static_package / WEIGHTS
+    weights.unlink()
+    weights.write_bytes(b"not a table")
+    for damage in ("is not the file", "is not installed"):
+        services.models = models.Models(services.settings, cache=services.data_dir.embeddings_db)
+        (each,) = wrong(call("doctor", "--json"))
+        assert each["check"] == "static vectors"
+        assert damage in each["text"]
+        assert "`pip install" in each["hint"]
+        shutil.rmtree(static_package)
+        static_package.mkdir()
 
 
 def mended_by_its_hint(call: Callable[..., Finished], check: str) -> None:

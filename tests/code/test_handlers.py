@@ -17,6 +17,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.report import list_files
+from tests.conftest import STATIC
 
 
 @pytest.fixture
@@ -302,11 +303,18 @@ def test_vectors_catch_up_once_there_is_a_model(make_codebase, project, notices)
     assert report.vectors_embedded == report.chunks_total
 
 
-def test_vectors_are_said_to_be_under_way(codebase, project, notices):
+@pytest.mark.parametrize(
+    ("static", "ranking"),
+    [(STATIC, "by keyword and static vectors"), (None, "by keyword alone")],
+)
+def test_vectors_are_said_to_be_under_way(codebase, project, notices, static, ranking):
+    if ranking.endswith("vectors") and static is None:
+        pytest.skip("no table of token vectors for this machine")
+    codebase.data.models.static = static
     (project / "late.py").write_text("def late(): pass\n")
     codebase.index([project], reporter=notices, embed=False)
     codebase.search(CodeQuery("late"), reporter=notices)
-    assert notices.has("% done: ranking by keyword and what is there")
+    assert notices.has(f"% done: ranking the others {ranking}")
 
 
 # Sources
@@ -444,7 +452,7 @@ def test_vector_mode_without_vectors_is_told(codebase, project, notices, tmp_pat
     )
     assert notices.said == []  # what others wait for is their affair
     assert codebase.search(asked, reporter=notices)
-    assert notices.has("% done: ranking by keyword and what is there")
+    assert notices.has("% done: ranking the others by keyword")
 
 
 def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(

@@ -276,4 +276,4 @@ def test_status_says_what_is_missing(caller: Caller) -> None:
     assert any("no model here" in notice for notice in told["notices"])
     found = given(replace(caller), "search_code", query="add_item")
     assert found["hits"]
-    assert any("keyword alone" in notice for notice in found["notices"])
+    assert any("by keyword" in notice for notice in found["notices"])
