@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,8 +23,8 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.report import source_names
-from memory_sidecar.index.vectors import Ids
 
 Mask = npt.NDArray[np.bool_]
 FileNumbers = npt.NDArray[np.int32]
@@ -48,10 +48,16 @@ class Directory:
     ids: Ids  # ascending
     file_numbers: FileNumbers  # of the file of each chunk, in `files`
     files: Sequence[ChunkFile]  # append-only, and may have more than these chunks need
+    named: Mapping[str, Sequence[int]]  # the numbers of files by the last part of their path
 
     def numbers_of(self, ids: Ids) -> FileNumbers:
         """The number of the file of each of `ids`, all of which are known."""
         return self.file_numbers[np.searchsorted(self.ids, ids)]
+
+    def files_at(self, path: str) -> list[ChunkFile]:
+        """Those whose path is `path` or ends in it; some of them may be gone."""
+        called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
+        return [file for file in called if f"/{file.path}".endswith(f"/{path}")]
 
     def chunks_in(self, wanted: Callable[[ChunkFile], bool]) -> Ids:
         """Ids, ascending, of the chunks of those files that are `wanted`."""
@@ -72,6 +78,7 @@ class ChunkDirectory:
         self._file_numbers: FileNumbers = np.empty(0, np.int32)
         self._files: list[ChunkFile] = []
         self._numbers: dict[ChunkFile, int] = {}
+        self._named: dict[str, list[int]] = {}
 
     def read(self, connection: apsw.Connection) -> Directory:
         """For the snapshot of `connection`."""
@@ -83,7 +90,8 @@ class ChunkDirectory:
                 self._forget_deleted(connection)
             # Another reader's snapshot may have had more.
             end = int(np.searchsorted(self._ids[: self._count], newest, side="right"))
-            return Directory(self._ids[:end], self._file_numbers[:end], self._files)
+            numbers = self._file_numbers[:end]
+            return Directory(self._ids[:end], numbers, self._files, self._named)
 
     def unload(self) -> None:
         """Give the memory back; the next reader reads all chunks again."""
@@ -112,6 +120,7 @@ class ChunkDirectory:
         number = self._numbers.setdefault(file, len(self._files))
         if number == len(self._files):
             self._files.append(file)
+            self._named.setdefault(file.path.rpartition("/")[2], []).append(number)
         return number
 
     def _reserve(self, rows: int) -> None:

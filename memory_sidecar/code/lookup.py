@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory_sidecar.code.directory import ChunkFile, Directory
 from memory_sidecar.code.store import CHUNKS, chunk_from_row
 from memory_sidecar.core.model import Chunk
 from memory_sidecar.core.sqlite import Connection, integers
@@ -41,17 +42,19 @@ def chunks_with_symbol(connection: Connection, words: str, *, limit: int) -> lis
     )
 
 
-def chunks_at_path(connection: Connection, path: str, *, limit: int) -> list[int]:
-    """Ids of chunks of the files whose path is `path` or ends in it."""
-    return integers(
-        connection.execute(
-            # Files first: there are fewer of them, and an index leads to their chunks.
-            "SELECT c.id FROM files f CROSS JOIN code_chunks c"
-            " ON c.source = f.source AND c.filename = f.path"
-            " WHERE f.path = ?1 OR substr(f.path, -length(?1) - 1) = '/' || ?1 LIMIT ?2",
-            (path, limit),
+def chunks_in_files(connection: Connection, files: Iterable[ChunkFile], *, limit: int) -> list[int]:
+    """Ids of chunks of `files`."""
+    ids: list[int] = []
+    for file in files:
+        if len(ids) >= limit:
+            break
+        ids += integers(
+            connection.execute(
+                "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
+                (file.source, file.path, limit - len(ids)),
+            )
         )
-    )
+    return ids
 
 
 def count_chunk_vectors(connection: Connection, sources: Sequence[str]) -> VectorCounts:
@@ -161,12 +164,12 @@ def names_in(text: str) -> Names:
     )
 
 
-def named_chunks(connection: Connection, names: Names) -> list[int]:
+def named_chunks(connection: Connection, names: Names, directory: Directory) -> list[int]:
     """Ids of chunks that may define or hold one of `names`; the caller looks closer."""
     ids: list[int] = []
     for name in names.symbols:
         words = " ".join(index_words(name[-1]).replace("_", " ").split()[:16])
         ids += chunks_with_symbol(connection, words, limit=MAX_CHUNKS_PER_NAME)
     for path in names.paths:
-        ids += chunks_at_path(connection, path, limit=MAX_CHUNKS_PER_NAME)
+        ids += chunks_in_files(connection, directory.files_at(path), limit=MAX_CHUNKS_PER_NAME)
     return ids

@@ -25,7 +25,7 @@ from memory_sidecar.code.fusion import (
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.index.arms import explained
-from memory_sidecar.index.vectors import Ids
+from memory_sidecar.index.codes import Ids
 
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
 FILE_CHUNKS = 4

@@ -38,7 +38,8 @@ from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import BESIDE, Arm, among
+from memory_sidecar.index.arms import BESIDE, Arm, VectorArm, among
+from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import (
     Keywords,
     keyword_scores,
@@ -46,7 +47,7 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     stems_of,
 )
-from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, VectorIndex, VectorView
+from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorView
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
@@ -78,31 +79,35 @@ def search_code(
     text = query.text[:MAX_QUERY_CHARACTERS]
     question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
-    index = store.vectors[CHUNKS]
-    scanning: Future[tuple[Ids, Floats]] | None = None
+    depth = max(DEPTH, query.top_k)
+    embeddings: list[Future[Vector]] = []
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         # First of all: it takes longer than everything else together.
         wordings = question.wordings if is_hybrid else (text,)
-        scanning = _start_scan(index, connection, embed_query, wordings)
+        embeddings = [BESIDE.submit(embed_query, wording) for wording in wordings]
     directory = store.directory.read(connection)
     allowed = allowed_chunks(connection, directory, query.filter)
+    scanning: Future[VectorArm] | None = None
+    if embeddings:
+        view = store.vectors[CHUNKS].view(connection)
+        scanning = BESIDE.submit(_scan, view, embeddings, allowed, depth)
     named = np.empty(0, np.int64)
     keywords, keyword_arm = Keywords.none(), Arm.silent()
-    vector_arm, static_arm = Arm.silent(), Arm.silent()
+    vector_arm: Arm | VectorArm = Arm.silent()
+    static_arm: Arm | VectorArm = Arm.silent()
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
-        named = np.array(named_chunks(connection, names), np.int64)
+        named = np.array(named_chunks(connection, names, directory), np.int64)
         if embed_static is not None:
-            static = store.static[CHUNKS].cosines(embed_static(question.subject), connection)
-            static_arm = Arm.of(*static, allowed)
+            view = store.static[CHUNKS].view(connection)
+            static_arm = VectorArm(view, embed_static(question.subject), allowed, depth)
     if query.mode is not SearchMode.VECTOR:
         keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
         keyword_arm = _keyword_arm(connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed)
     if is_hybrid:
         lent = lent_by_history(connection, question.subject, query.filter.sources)
     if scanning is not None:
-        vector_arm = Arm.of(*scanning.result(), allowed)
-    depth = max(DEPTH, query.top_k)
+        vector_arm = scanning.result()
     arms = (keyword_arm, static_arm, vector_arm)
     found = [*(arm.best(depth) for arm in arms), named[among(named, allowed)]]
     wanted = np.unique(np.concatenate(found))
@@ -133,26 +138,12 @@ def search_code(
     return _within_budget(_read_hits(connection, candidates, ranked, query, lent), query.max_tokens)
 
 
-def _start_scan(
-    index: VectorIndex, connection: Connection, embed_query: EmbedQuery, wordings: Sequence[str]
-) -> Future[tuple[Ids, Floats]]:
-    """The vector arm: ids and cosines of all chunks that `connection` sees."""
-    # A caller waits here for what was submitted before it, so that one at least goes on.
-    others = [BESIDE.submit(embed_query, wording) for wording in wordings[1:]]
-
-    viewing: Future[VectorView] = Future()
-
-    def scan() -> tuple[Ids, Floats]:
-        vectors = [embed_query(wordings[0]), *(other.result() for other in others)]
-        return viewing.result().cosines(np.stack(vectors).mean(axis=0))
-
-    scanning = BESIDE.submit(scan)
-    try:
-        viewing.set_result(index.view(connection))
-    except BaseException as error:
-        viewing.set_exception(error)
-        raise
-    return scanning
+def _scan(
+    view: VectorView, embeddings: Sequence[Future[Vector]], allowed: Ids | None, depth: int
+) -> VectorArm:
+    """The vector arm, by the mean of `embeddings`, which were submitted before this."""
+    question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
+    return VectorArm(view, question, allowed, depth)
 
 
 def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:

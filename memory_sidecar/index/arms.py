@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import rounded
-from memory_sidecar.index.vectors import Floats, Ids
+from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.vectors import VectorView
 
 Scores = npt.NDArray[np.float64]
 
@@ -63,6 +64,23 @@ class Arm:
             return np.full(len(wanted), np.nan)
         at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
         return np.where(self.ids[at] == wanted, self.scores[at].astype(np.float64), np.nan)
+
+
+class VectorArm:
+    """What a vector arm says of every row with a vector that is allowed, asked row by row."""
+
+    def __init__(self, view: VectorView, query: Floats, allowed: Ids | None, depth: int) -> None:
+        """`query` is a unit vector; finds the best `depth` rows now. `allowed` as in `Arm.of`."""
+        self._view = view
+        self._query = query
+        self._best, _ = view.nearest(query, depth, allowed)
+
+    def best(self, depth: int) -> Ids:
+        return self._best[:depth]
+
+    def scores_of(self, wanted: Ids) -> Scores:
+        """NaN for the rows without a vector."""
+        return self._view.cosines_of(self._query, wanted).astype(np.float64)
 
 
 def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:

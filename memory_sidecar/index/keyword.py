@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.schema import Corpus
-from memory_sidecar.index.vectors import Ids
 
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Possessive, so that no word is read twice to find that it has no hump: a quarter faster.

@@ -1,9 +1,8 @@
-"""The vector arms: every vector of a table in memory, eight bits a dimension.
+"""The vector arms: every vector of a table at hand as a code (`codes`).
 
 The vec0 table (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
 scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
-gives the cosine of any row besides, not of the nearest alone. The rounding moves a cosine by
-less than 0.004.
+gives the cosine of any row besides, not of the nearest alone.
 
 The index follows the table by its vector version: a number that every transaction which
 changes vectors raises. Writers of this process say which one comes and hand over what they changed;
@@ -13,6 +12,7 @@ remembered, so that a reader sees the rows of its own commit while others are wr
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -24,23 +24,19 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import integers
+from memory_sidecar.index.codes import Codes, EightBits, Floats, Ids, Question
 from memory_sidecar.index.schema import VectorTable
 
-_QUERY_STEPS = 255
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
 _ROWS_KEPT = 10_000  # of these changes together: 4 MB
-_BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
+_BLOCK_ROWS = 1024  # read at once
 
 Vector = npt.NDArray[np.float32]
 """Of one text: 384 floats, of unit length."""
 
 EmbedQuery = Callable[[str], Vector]
 """The unit vector of a question, of as many floats as those that it is compared with."""
-
-Ids = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
-Codes = npt.NDArray[np.int8]
 
 
 class VectorIndex:
@@ -99,7 +95,7 @@ class VectorIndex:
 
 
 class VectorView:
-    """The vectors of one commit."""
+    """The vectors of one commit. Any thread may ask."""
 
     def __init__(self, lock: threading.Lock, rows: _Rows, version: int) -> None:
         self._lock = lock
@@ -110,10 +106,24 @@ class VectorView:
     def cosines(self, query: Floats) -> tuple[Ids, Floats]:
         """Ids (n,) and cosines (n,) of all rows with a vector, by ascending id.
 
-        `query` is a unit vector of as many floats as the table's. Any thread may ask.
+        `query` is a unit vector of as many floats as the table's.
         """
         with self._lock:
-            return self._rows.cosines(query, self.version)
+            return self._rows.cosines(Question(query), self.version)
+
+    def nearest(self, query: Floats, count: int, allowed: Ids | None = None) -> tuple[Ids, Floats]:
+        """Ids and cosines of the `count` rows nearest to `query`, or all there are, in no order.
+
+        Of `allowed`, each once, where those are given. Of very many rows one in a hundred of the
+        last ones may be missed.
+        """
+        with self._lock:
+            return self._rows.nearest(Question(query), self.version, count, allowed)
+
+    def cosines_of(self, query: Floats, ids: Ids) -> Floats:
+        """The cosines of the rows `ids`, (n,); NaN for those without a vector."""
+        with self._lock:
+            return self._rows.cosines_of(Question(query), self.version, ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,37 +133,47 @@ class _Change:
     version: int  # that it led to
     added: Ids
     removed: Ids
-    codes: Codes  # of what was removed
+    codes: EightBits  # of what was removed
     scales: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Undone:
+    """How an earlier commit differs: without the rows `added` since, and with others."""
+
+    added: Ids
+    ids: Ids
+    codes: EightBits
+    scales: Floats
+
+    def without_added(self, ids: Ids) -> npt.NDArray[np.bool_]:
+        return ~np.isin(ids, self.added)
 
 
 class _Rows:
     """The vectors of one version, and what led there lately. The caller holds the lock."""
 
-    def __init__(self, dimension: int, version: int = -1, capacity: int = 0) -> None:
+    def __init__(self, dimension: int, version: int = -1, codes: Codes | None = None) -> None:
         self.version = version
         self._dimension = dimension
         self.views: WeakSet[VectorView] = WeakSet()
         self._changes: deque[_Change] = deque()
-        self._count = 0
-        self._ids: Ids = np.empty(capacity, np.int64)
-        self._codes: Codes = np.empty((capacity, dimension), np.int8)
-        self._scales: Floats = np.empty(capacity, np.float32)
-        self._order: Ids | None = None  # of the ids; found again when they have changed
+        self._codes = codes or Codes(dimension)
 
     @classmethod
     def read(cls, connection: apsw.Connection, table: VectorTable, version: int) -> _Rows:
         counted = table.name if table.is_coded else f"{table.name}_rowids"
         (total,) = integers(connection.execute(f"SELECT count(*) FROM {counted}"))
-        rows = cls(table.dimension, version, total)
+        folder = os.path.dirname(connection.filename) or None  # noqa: PTH120  text as it is
+        codes = Codes(table.dimension, total, folder=folder)
         batch: list[tuple[int, bytes]] = []
         for row_id, embedding in connection.execute(f"SELECT id, embedding FROM {table.name}"):
             batch.append((row_id, embedding))
             if len(batch) == _BLOCK_ROWS:
-                rows._append(*_arrays_of(batch, table))
+                codes.append(*_arrays_of(batch, table))
                 batch.clear()
-        rows._append(*_arrays_of(batch, table))
-        return rows
+        codes.append(*_arrays_of(batch, table))
+        return cls(table.dimension, version, codes)
 
     def remembers(self, version: int) -> bool:
         """Whether it is known what the rows were at `version`."""
@@ -161,33 +181,85 @@ class _Rows:
 
     def change(self, version: int, removed: Ids, ids: Ids, vectors: Floats) -> None:
         """Follow one transaction."""
-        gone = np.flatnonzero(np.isin(self._ids[: self._count], removed))
+        gone = self._codes.rows_of(np.unique(removed))
+        gone = np.sort(gone[gone >= 0])
         self._changes.append(
-            _Change(version, ids, self._ids[gone], self._codes[gone], self._scales[gone])
+            _Change(version, ids, self._codes.ids[gone], *self._codes.copy_of(gone))
         )
-        self._remove(gone)
-        self._append(ids, vectors)
+        self._codes.remove(gone)
+        self._codes.append(ids, vectors)
         self.version = version
         self._forget_changes()
 
-    def cosines(self, query: Floats, version: int) -> tuple[Ids, Floats]:
+    def cosines(self, question: Question, version: int) -> tuple[Ids, Floats]:
         """Ids, ascending, and cosines of the rows that there were at `version`."""
-        whole, step = _whole_numbers(query)
-        ids = self._ids[: self._count]
-        scores = _products(self._codes[: self._count], whole) * (self._scales[: self._count] * step)
+        ids, scores = self._codes.ids, self._codes.cosines(question)
+        if (undone := self._undone(version)) is not None:
+            kept = undone.without_added(ids)
+            ids = np.concatenate([ids[kept], undone.ids])
+            others = question.cosines(undone.codes, undone.scales)
+            scores = np.concatenate([scores[kept], others])
+        order = np.argsort(ids)
+        return ids[order], scores[order]
+
+    def nearest(
+        self, question: Question, version: int, count: int, allowed: Ids | None
+    ) -> tuple[Ids, Floats]:
+        """Of the rows that there were at `version`; see `VectorView.nearest`."""
+        undone = self._undone(version)
+        rows = None
+        if allowed is not None:
+            rows = self._codes.rows_of(allowed)
+            rows = rows[rows >= 0]
+        more = 0 if undone is None else len(undone.added)
+        rows, scores = self._codes.nearest(question, count + more, rows)
+        ids = self._codes.ids[rows]
+        if undone is None:
+            return ids, scores
+        kept = undone.without_added(ids)
+        others = np.ones(len(undone.ids), np.bool_)
+        if allowed is not None:
+            others = np.isin(undone.ids, allowed)
+        ids = np.concatenate([ids[kept], undone.ids[others]])
+        more_scores = question.cosines(undone.codes[others], undone.scales[others])
+        scores = np.concatenate([scores[kept], more_scores])
+        best = np.argsort(-scores, kind="stable")[:count]
+        return ids[best], scores[best]
+
+    def cosines_of(self, question: Question, version: int, ids: Ids) -> Floats:
+        """NaN for those that there were not at `version`."""
+        undone = self._undone(version)
+        rows = self._codes.rows_of(ids)
+        known = rows >= 0
+        if undone is not None:
+            known &= undone.without_added(ids)
+        scores = np.full(len(ids), np.nan, np.float32)
+        scores[known] = self._codes.cosines(question, rows[known])
+        if undone is not None:
+            others = dict(
+                zip(undone.ids.tolist(), question.cosines(undone.codes, undone.scales), strict=True)
+            )
+            for at, row_id in enumerate(ids.tolist()):
+                scores[at] = others.get(row_id, scores[at])
+        return scores
+
+    def _undone(self, version: int) -> _Undone | None:
+        """What leads back to `version`; `None` where that is this one."""
         if version == self.version:
-            if self._order is None:
-                self._order = np.argsort(ids)
-            return ids[self._order], scores[self._order]
+            return None
+        added: list[Ids] = []
+        ids: Ids = np.empty(0, np.int64)
+        codes: EightBits = np.empty((0, self._dimension), np.int8)
+        scales: Floats = np.empty(0, np.float32)
         for change in reversed(self._changes):
             if change.version <= version:
                 break
+            added.append(change.added)
             kept = ~np.isin(ids, change.added)
-            undone = _products(change.codes, whole) * (change.scales * step)
             ids = np.concatenate([ids[kept], change.removed])
-            scores = np.concatenate([scores[kept], undone])
-        order = np.argsort(ids)
-        return ids[order], scores[order]
+            codes = np.concatenate([codes[kept], change.codes])
+            scales = np.concatenate([scales[kept], change.scales])
+        return _Undone(np.concatenate([*added, np.empty(0, np.int64)]), ids, codes, scales)
 
     def _forget_changes(self) -> None:
         """But those that a view still needs, and the last few."""
@@ -197,37 +269,6 @@ class _Rows:
             if len(self._changes) <= _CHANGES_KEPT and rows <= _ROWS_KEPT:
                 break
             rows -= len(self._changes.popleft().removed)
-
-    def _append(self, ids: Ids, vectors: Floats) -> None:
-        start, end = self._count, self._count + len(ids)
-        self._reserve(end)
-        scales = np.maximum(np.abs(vectors).max(axis=1, initial=0), 1e-12) / 127
-        self._codes[start:end] = np.rint(vectors / scales[:, None])
-        self._scales[start:end] = scales
-        self._ids[start:end] = ids
-        self._count = end
-        self._order = None
-
-    def _remove(self, gone: Ids) -> None:
-        """The last rows fill the holes: moving all that follow a hole would take milliseconds."""
-        kept = self._count - len(gone)
-        stays = np.ones(self._count - kept, np.bool_)
-        stays[gone[gone >= kept] - kept] = False
-        holes, last = gone[gone < kept], kept + np.flatnonzero(stays)
-        for array in (self._ids, self._codes, self._scales):
-            array[holes] = array[last]
-        self._count = kept
-        self._order = None
-
-    def _reserve(self, rows: int) -> None:
-        if rows <= len(self._ids):
-            return
-        capacity = max(rows, len(self._ids) * 5 // 4, _BLOCK_ROWS)
-        self._ids = np.resize(self._ids, capacity)
-        self._scales = np.resize(self._scales, capacity)
-        codes = np.empty((capacity, self._dimension), np.int8)
-        codes[: self._count] = self._codes[: self._count]
-        self._codes = codes
 
 
 def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[Ids, Floats]:
@@ -245,30 +286,8 @@ def blob_of(vector: Floats, table: VectorTable) -> bytes:
     if not table.is_coded:
         return vector.astype(np.float32).tobytes()
     step = max(float(np.abs(vector).max()), 1e-12) / 127
-    codes: Codes = np.rint(vector / step).astype(np.int8)
+    codes: EightBits = np.rint(vector / step).astype(np.int8)
     return codes.tobytes()
-
-
-def _whole_numbers(query: Floats) -> tuple[Floats, np.float32]:
-    """`query` in steps, as whole numbers whose products with codes add up to less than 2^24.
-
-    So every float on the way is exact, and a cosine the same to the last bit wherever its row
-    lies: 384 * 127 * 255 < 2^24.
-    """
-    step = np.float32(max(float(np.abs(query).max()), 1e-12) / _QUERY_STEPS)
-    return np.rint(query / step).astype(np.float32), step
-
-
-def _products(codes: Codes, whole: Floats) -> Floats:
-    count = len(codes)
-    products = np.empty(count, np.float32)
-    floats = np.empty((min(_BLOCK_ROWS, count), codes.shape[1]), np.float32)
-    for start in range(0, count, _BLOCK_ROWS):
-        end = min(start + _BLOCK_ROWS, count)
-        block = floats[: end - start]
-        np.copyto(block, codes[start:end])
-        np.dot(block, whole, out=products[start:end])
-    return products
 
 
 def vector_version(connection: apsw.Connection, table: VectorTable) -> int:

@@ -14,8 +14,9 @@ from typing import Any, Final
 import apsw
 
 from memory_sidecar.core.sqlite import integers, transaction
+from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.schema import Corpus, VectorTable
-from memory_sidecar.index.vectors import Floats, Vector, VectorIndex, blob_of, raise_vector_version
+from memory_sidecar.index.vectors import Vector, VectorIndex, blob_of, raise_vector_version
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.index.vectors import Ids
+from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.index.vectors import Ids, Vector, VectorIndex
+from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.vectors import Vector, VectorIndex
 from memory_sidecar.memories.model import estimate_tokens
 from memory_sidecar.memories.results import Category, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS, MemoryChunk

@@ -23,6 +23,7 @@ import numpy as np
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
+from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
     Keywords,
@@ -31,7 +32,7 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     read_postings,
 )
-from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, Vector
+from memory_sidecar.index.vectors import EmbedQuery, Vector
 from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, within_budget
 from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
 from memory_sidecar.memories.lookup import (

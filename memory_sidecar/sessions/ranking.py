@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores, among
+from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import Postings
-from memory_sidecar.index.vectors import Ids
 
 COVERAGE_WEIGHT = 0.3
 AROUND_WEIGHT = 0.2  # of what is said from REACH messages before to REACH after

@@ -30,6 +30,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
+from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
     Keywords,
@@ -40,7 +41,7 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     read_postings,
 )
-from memory_sidecar.index.vectors import EmbedQuery, Floats, Ids, Vector, VectorIndex
+from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
     FoundRow,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from memory_sidecar.code import builder as flow
-from memory_sidecar.code.lookup import chunks_at_path
+from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.code.lookup import named_chunks, names_in
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.settings import Settings
@@ -491,6 +492,7 @@ def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_
 
 def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
     connection = connect(codebase.paths.db, read_only=True)
+    directory = ChunkDirectory().read(connection)
     plans: list[tuple[str, Any]] = []
 
     def trace(_: object, sql: str, values: object) -> bool:
@@ -498,7 +500,7 @@ def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
         return True
 
     connection.exec_trace = trace
-    chunks_at_path(connection, "cart.py", limit=5)
+    found = named_chunks(connection, names_in("what is in shop/cart.py"), directory)
     list_files(connection, FileStatus.SKIPPED)
     connection.exec_trace = None
     told = [
@@ -506,5 +508,7 @@ def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
         for sql, values in plans
     ]
     connection.close()
-    assert "SEARCH c USING COVERING INDEX" in told[0]
-    assert "files_not_indexed" in told[1]
+    assert found
+    assert not any("SCAN files" in each or "SCAN code_chunks" in each for each in told[:-1])
+    assert any("SEARCH code_chunks USING COVERING INDEX" in each for each in told)
+    assert "files_not_indexed" in told[-1]

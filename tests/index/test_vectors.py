@@ -95,6 +95,33 @@ def test_a_view_keeps_the_rows_of_its_commit():
         assert again[1].tolist() == cosines.tolist()
 
 
+def test_the_nearest_rows_of_a_view_are_those_of_its_commit():
+    vectors = unit_vectors(40)
+    index, query = index_of(vectors, range(30)), vectors[39]
+    views = [index.view(database_of(version=0))]
+    for version in range(1, 6):
+        index.apply(
+            version=version,
+            removed=[version],
+            added=[(i, vectors[i].tobytes()) for i in (version - 1, 29 + version) if i != 0],
+        )
+        views.append(index.view(database_of(version=version)))
+    for view in views:
+        ids, cosines = view.cosines(query)
+        best = np.argsort(-cosines)[:5]
+        found, scores = view.nearest(query, 5)
+        order = np.argsort(-scores)
+        assert found[order].tolist() == ids[best].tolist()
+        assert scores[order].tolist() == cosines[best].tolist()
+        allowed = ids[::3]
+        found, _ = view.nearest(query, 5, allowed)
+        assert sorted(found) == sorted(allowed[np.argsort(-cosines[::3])[:5]])
+        asked = np.arange(40)
+        expected = dict(zip(ids.tolist(), cosines.tolist(), strict=True))
+        for row_id, cosine in zip(asked, view.cosines_of(query, asked).tolist(), strict=True):
+            assert cosine == expected.get(row_id) or (row_id not in expected and cosine != cosine)
+
+
 def test_what_no_view_needs_is_forgotten():
     vectors = unit_vectors(2)
     index = index_of(vectors, [0])
