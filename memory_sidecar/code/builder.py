@@ -14,6 +14,7 @@ from memory_sidecar.core.model import Document, SourceFile, Stamp
 from memory_sidecar.core.settings import Settings, narrowed_by
 from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.walk import Scan, walk
 
 _many = threading.RLock()
@@ -37,6 +38,12 @@ class CodeBuilder:
     @property
     def is_isolated(self) -> bool:
         return self._workers is not None
+
+    def rules_elsewhere(self, folders: Collection[str]) -> str:
+        narrowed = narrowed_by(self._source.root, self._settings)
+        return rules_elsewhere(
+            os.fspath(self._source.root), folders, self._source.excludes + narrowed.excludes
+        )
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None

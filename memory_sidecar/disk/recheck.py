@@ -1,8 +1,8 @@
 """Looks again at what an earlier walk found, and asks the ignore rules about nothing but the rest.
 
 To match rules is most of what a walk costs. While no rule file of the source has changed, what was
-not ignored is not ignored now. A rule that lies outside of the source may have changed unseen:
-that is for the next walk of everything to find.
+not ignored is not ignored now. Whether a rule that lies elsewhere has changed, the caller knows
+(`rules_elsewhere`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
 """Files of ignore rules that a walk may open: no device, no FIFO, none without end.
 
 A link is followed within its own source only. The rules of a worktree or a submodule lie where its
-file `.git` says.
+file `.git` says. A digest tells whether rules have changed that lie elsewhere than in a source:
+while it is the same, a walk need not ask the rules again about what it knows (`recheck`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memory_sidecar.core import reasons
@@ -25,24 +29,90 @@ _UNCHECKED_BYTES = 8192  # too short for that
 _POINTER_BYTES = 4096
 
 _GIT = ".git"
+_EXCLUDES_FILE = re.compile(r"(?im)^\s*excludesfile\s*=\s*\"?([^\"\n]+?)\"?\s*$")
 
 
 def check_rules(folder: str, root: str) -> None:
     """Raise PathRefused unless the rules in `folder`, of the source at `root`, can be read."""
     for name in RULE_FILES:
         _check(f"{folder}{os.sep}{name}", within=root)
+    if excludes := git_excludes(folder):
+        _check(excludes)
+
+
+def git_excludes(folder: str) -> str:
+    """The file of rules in the git directory of the repository at `folder`; "" without one.
+
+    Raises PathRefused where that cannot be told.
+    """
     git = f"{folder}{os.sep}{_GIT}"
     try:
         is_pointer = stat.S_ISREG(os.stat(git).st_mode)
     except OSError:
-        return
-    _check(os.path.join(_pointed_to(folder) if is_pointer else git, "info", "exclude"))
+        return ""
+    return os.path.join(_pointed_to(folder) if is_pointer else git, "info", "exclude")
 
 
 def check_rules_above(root: str) -> None:
     """The same for every folder above `root`."""
     for folder in Path(root).parents:
         check_rules(os.fspath(folder), os.fspath(folder))
+
+
+def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) -> str:
+    """A digest of the rules for the source at `root` that no rule file inside of it holds.
+
+    These are the rule files above it, git's own (of the user, and of each repository among
+    `folders`, relative to `root`), and `excludes`. "" where they cannot be told.
+    """
+    digest = hashlib.blake2b(repr((root, sorted(excludes))).encode("utf-8", "replace"))
+    try:
+        for path in (*_above(Path(root)), *_of_user(), *_inside(root, folders)):
+            digest.update(f"{path}\0{_stamp(path)}\n".encode("utf-8", "replace"))
+    except PathRefused:
+        return ""
+    return digest.hexdigest()
+
+
+def _above(root: Path) -> Iterator[str]:
+    for folder in root.parents:
+        yield from (os.path.join(folder, name) for name in sorted(RULE_FILES))
+        yield from _of_repository(os.fspath(folder))
+
+
+def _of_user() -> Iterator[str]:
+    """https://git-scm.com/docs/git-config: where its configuration and its excludes lie."""
+    git = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
+    yield os.path.join(git, "ignore")
+    for folder, name in ((git, "config"), (os.path.expanduser("~"), ".gitconfig")):
+        yield os.path.join(folder, name)
+        try:
+            text = Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            continue
+        yield from map(os.path.expanduser, _EXCLUDES_FILE.findall(text))
+
+
+def _inside(root: str, folders: Iterable[str]) -> Iterator[str]:
+    for folder in sorted({"", *folders}):
+        yield from _of_repository(os.path.join(root, folder))
+
+
+def _of_repository(folder: str) -> Iterator[str]:
+    """That there is one in `folder`, and its excludes."""
+    if os.path.lexists(os.path.join(folder, _GIT)):
+        yield folder
+        yield git_excludes(folder)
+
+
+def _stamp(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    if stat.S_ISDIR(status.st_mode):
+        return "folder"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _check(path: str, *, within: str = "") -> None:

@@ -53,7 +53,8 @@ def walk(
 
     A path in `under` is relative and may be a file, a folder, ignored or gone: the scan holds
     what a scan of everything would hold there. Folders above are looked at only as far as
-    their rules need. `known` makes a scan of everything quick: see `Recheck`.
+    their rules need. `known` makes a scan of everything quick, where no rule outside of the source
+    has changed since: see `Recheck`.
 
     Raises NotFound when `root` is not there and PathRefused when it is no folder, cannot be
     listed, or a path in `under` leaves it. UsageError for an exclude that is no glob.

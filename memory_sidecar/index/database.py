@@ -243,7 +243,7 @@ class Database(Readings[S]):
         asked = []
         for source in self.sources():
             self.owner.follow(source)
-            recheck = partial(self.owner.refresh, source, Silent(), Look(recheck=True))
+            recheck = partial(self.owner.refresh, source, Silent(), Look())
             key = f"recheck {source.name}"
             asked.append(self.owner.loop.ask_soon(recheck, urgency=Urgency.BARRIER, key=key))
         done, late = wait(asked, timeout=timeout_ms / 1000)

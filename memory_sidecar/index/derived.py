@@ -29,7 +29,13 @@ from memory_sidecar.core.sqlite import (
     snapshot,
 )
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.schema import Schema, found_version, open_current
+from memory_sidecar.index.schema import (
+    Schema,
+    found_version,
+    open_current,
+    read_identity,
+    write_identity,
+)
 from memory_sidecar.index.vectors import VectorIndex
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand, Write
 
@@ -205,6 +211,7 @@ class DerivedStore(ABC):
             write.connection.execute("DELETE FROM files WHERE source = ?", (name,))
             write.connection.execute("DELETE FROM sources WHERE name = ?", (name,))
             self._delete_rows(write, name, None)
+            write.connection.execute("DELETE FROM identity WHERE key = ?", (_rules_key(name),))
         with self._write_lock:
             give_back_free_pages(self._opened_writer())
 
@@ -249,13 +256,19 @@ class DerivedStore(ABC):
             rows = connection.execute("SELECT path FROM files WHERE source = ?", (source,))
             return [str(path) for (path,) in rows]
 
-    def end_scan(self, source: str, *, chunker: str) -> None:
-        """Note that the rows of `source` are now what a complete scan found."""
+    def rules_of(self, source: str) -> str:
+        """The digest of rules that the last complete scan of `source` came with; "" for none."""
+        with self.reading() as connection:
+            return read_identity(connection, _rules_key(source))
+
+    def end_scan(self, source: str, *, chunker: str, rules: str = "") -> None:
+        """Note that the rows of `source` are now what a complete scan by `rules` found."""
         with self.writing() as write:
             write.connection.execute(
                 "UPDATE sources SET scanned_at = ?, chunker = ? WHERE name = ?",
                 (write.now, chunker, source),
             )
+            write_identity(write.connection, _rules_key(source), rules)
 
     def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> None:
         """Note files whose content is what it was, so that they are not read again."""
@@ -308,6 +321,10 @@ class DerivedStore(ABC):
     def _delete_document(self, write: Write, source: str, path: str) -> None:
         write.connection.execute("DELETE FROM files WHERE source = ? AND path = ?", (source, path))
         self._delete_rows(write, source, path)
+
+
+def _rules_key(source: str) -> str:
+    return f"rules of {source}"
 
 
 def _insert_file(write: Write, document: Document) -> None:

@@ -27,12 +27,20 @@ class Builder(Protocol):
         """Whether a crash while building would end another process than this one."""
         return False
 
+    def rules_elsewhere(self, folders: Collection[str]) -> str:
+        """A digest of what else than files of rules in the source decides what of it is ignored.
+
+        `folders` are those of the source, of which some may be repositories. "" where a scan trusts
+        nothing of an earlier one.
+        """
+
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
         """What is on disk, or the part of it at and below the paths `under`.
 
-        `known`, the stamps of an earlier scan, may be trusted if that saves time.
+        `known`, the stamps of an earlier scan with the same `rules_elsewhere`, may be trusted if
+        that saves time.
         """
 
     def preparing(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:

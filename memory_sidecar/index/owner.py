@@ -239,7 +239,7 @@ class Owner(Generic[S]):
             return
         is_first = followed.refreshed_at is None
         settled = followed.begin(self._known_folders(followed.source), everything=is_first)
-        look = Look(under=None if settled.everything else settled.paths, recheck=is_first)
+        look = Look(under=None if settled.everything else settled.paths)
         try:
             self._told(followed, look, Silent())
         except (Stopped, StoreCorrupt):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus, SourceFile
+from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan, require_root_is_itself
 from memory_sidecar.index.apply import Applier, Progress
@@ -37,8 +38,6 @@ class Look:
     # These were there just now, as the caller knows, so that they are believed to be gone.
     changed: Collection[str] | None = None
     full: bool = False  # every file is read again, and a root without any file is believed
-    # Quicker; may miss what rules from outside of the source have come to ignore or let through.
-    recheck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,10 @@ class SourceFlow:
         if made_by != version and around is None:
             under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(name, under=under)
-        known = {path: each.stamp for path, each in manifest.items()} if look.recheck else None
+        rules = self._builder.rules_elsewhere(folders_of(manifest)) if under is None else ""
+        known = None
+        if rules and not look.full and rules == self._store.rules_of(name):
+            known = {path: each.stamp for path, each in manifest.items()}
         scan = self._builder.scan(under, known=known)
         is_believed = scan.files or look.full or self._builder.believes_empty
         if under is None and not is_believed:
@@ -127,7 +129,9 @@ class SourceFlow:
         done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
             self._store.complete(self.source)
-            self._store.end_scan(name, chunker=version)
+            if not known:
+                rules = self._builder.rules_elsewhere(folders_of(f.path for f in scan.files))
+            self._store.end_scan(name, chunker=version, rules=rules)
             if around is not None:
                 around.overtake(is_full=look.full)
         return Refreshed(

@@ -48,6 +48,10 @@ class SessionBuilder(Builder):
     def version(self) -> str:
         return _VERSION
 
+    def rules_elsewhere(self, folders: Collection[str]) -> str:
+        del folders
+        return ""
+
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
