@@ -39,7 +39,6 @@ from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reading import BY_KEYWORD, BY_STATIC
 from memory_sidecar.index.report import (
     ListedFile,
     count_pending,
@@ -210,7 +209,7 @@ class Codebase:
                     count_chunk_vectors(here.connection, query.filter.sources),
                     reporter,
                     required=query.mode is SearchMode.VECTOR,
-                    meanwhile=BY_STATIC if embed_static else BY_KEYWORD,
+                    static=embed_static,
                 )
             hits = search_code(
                 query,

@@ -36,7 +36,7 @@ Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Question:
+class CodedQuery:
     """A unit vector in whole steps, whose products with codes add up to less than 2^24.
 
     So every float on the way is exact, and a cosine the same to the last bit wherever its row
@@ -74,7 +74,7 @@ class Codes:
         self._file: mmap.mmap | None = None
         self._codes = self._room_for_codes(capacity)
         self._signs: _Signs | None = None
-        self._places = _Places()
+        self._places = _RowsById()
 
     @property
     def ids(self) -> Ids:
@@ -118,7 +118,7 @@ class Codes:
             self._signs.move(last, holes)
         self.count = kept
 
-    def cosines(self, question: Question, rows: Rows | None = None) -> Floats:
+    def cosines(self, question: CodedQuery, rows: Rows | None = None) -> Floats:
         """Of `rows`, or of all of them in their order."""
         if rows is None:
             return question.cosines(self._codes[: self.count], self._scales[: self.count])
@@ -126,7 +126,9 @@ class Codes:
         self._let_go()
         return chosen
 
-    def nearest(self, question: Question, count: int, allowed: Rows | None) -> tuple[Rows, Floats]:
+    def nearest(
+        self, question: CodedQuery, count: int, allowed: Rows | None
+    ) -> tuple[Rows, Floats]:
         """The `count` rows with the highest cosines, or all there are, in no order.
 
         `allowed` are the rows that may be among them, each once; `None` for all.
@@ -199,7 +201,7 @@ class _Signs:
     def move(self, rows: Rows, to: Rows) -> None:
         self._words[:, to] = self._words[:, rows]
 
-    def nearest(self, question: Question, wanted: int, count: int, allowed: Rows | None) -> Rows:
+    def nearest(self, question: CodedQuery, wanted: int, count: int, allowed: Rows | None) -> Rows:
         """About so many of the first `count` rows, those on the question's side most often.
 
         The half of the dimensions in which the question lies farthest out counts twice.
@@ -221,7 +223,7 @@ class _Signs:
         return chosen if allowed is None else allowed[chosen]
 
 
-class _Places:
+class _RowsById:
     """In which row each id is. Ids lie close together: they are given out one after the other."""
 
     def __init__(self) -> None:

@@ -233,13 +233,14 @@ class Readings(ABC, Generic[S]):
         reporter: Reporter,
         *,
         required: bool,
-        meanwhile: str = BY_KEYWORD,
+        static: EmbedQuery | None = None,
     ) -> EmbedQuery | None:
         """What turns a question into a vector like those of the rows that are `asked`.
 
-        `None`, with a notice, without; `meanwhile` says what ranks those without a vector. Raises
-        ModelError or NoIndex instead where it is `required`.
+        `None`, with a notice, without; with `static`, static vectors rank those without a vector.
+        Raises ModelError or NoIndex instead where it is `required`.
         """
+        meanwhile = BY_STATIC if static else BY_KEYWORD
         if not asked.rows and not required:
             return None
         problem = self._problem_with_vectors(connection, asked)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import integers
-from memory_sidecar.index.codes import Codes, EightBits, Floats, Ids, Question
+from memory_sidecar.index.codes import CodedQuery, Codes, EightBits, Floats, Ids
 from memory_sidecar.index.schema import VectorTable
 
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
@@ -109,7 +109,7 @@ class VectorView:
         `query` is a unit vector of as many floats as the table's.
         """
         with self._lock:
-            return self._rows.cosines(Question(query), self.version)
+            return self._rows.cosines(CodedQuery(query), self.version)
 
     def nearest(self, query: Floats, count: int, allowed: Ids | None = None) -> tuple[Ids, Floats]:
         """Ids and cosines of the `count` rows nearest to `query`, or all there are, in no order.
@@ -118,12 +118,12 @@ class VectorView:
         last ones may be missed.
         """
         with self._lock:
-            return self._rows.nearest(Question(query), self.version, count, allowed)
+            return self._rows.nearest(CodedQuery(query), self.version, count, allowed)
 
     def cosines_of(self, query: Floats, ids: Ids) -> Floats:
         """The cosines of the rows `ids`, (n,); NaN for those without a vector."""
         with self._lock:
-            return self._rows.cosines_of(Question(query), self.version, ids)
+            return self._rows.cosines_of(CodedQuery(query), self.version, ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class _Rows:
         self.version = version
         self._forget_changes()
 
-    def cosines(self, question: Question, version: int) -> tuple[Ids, Floats]:
+    def cosines(self, question: CodedQuery, version: int) -> tuple[Ids, Floats]:
         """Ids, ascending, and cosines of the rows that there were at `version`."""
         ids, scores = self._codes.ids, self._codes.cosines(question)
         if (undone := self._undone(version)) is not None:
@@ -203,7 +203,7 @@ class _Rows:
         return ids[order], scores[order]
 
     def nearest(
-        self, question: Question, version: int, count: int, allowed: Ids | None
+        self, question: CodedQuery, version: int, count: int, allowed: Ids | None
     ) -> tuple[Ids, Floats]:
         """Of the rows that there were at `version`; see `VectorView.nearest`."""
         undone = self._undone(version)
@@ -226,7 +226,7 @@ class _Rows:
         best = np.argsort(-scores, kind="stable")[:count]
         return ids[best], scores[best]
 
-    def cosines_of(self, question: Question, version: int, ids: Ids) -> Floats:
+    def cosines_of(self, question: CodedQuery, version: int, ids: Ids) -> Floats:
         """NaN for those that there were not at `version`."""
         undone = self._undone(version)
         rows = self._codes.rows_of(ids)

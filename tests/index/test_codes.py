@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from memory_sidecar.index import codes
-from memory_sidecar.index.codes import Codes, Question
+from memory_sidecar.index.codes import CodedQuery, Codes
 
 DIMENSION = 256
 ROWS = 30_000
@@ -49,7 +49,7 @@ def filled(vectors: Floats, folder: Path | None) -> Codes:
 
 
 def nearest(found: Codes, question: Floats, allowed: Any = None) -> list[int]:
-    rows, cosines = found.nearest(Question(question), 10, allowed)
+    rows, cosines = found.nearest(CodedQuery(question), 10, allowed)
     ids: list[int] = found.ids[rows[np.argsort(-cosines)]].tolist()
     return ids
 
