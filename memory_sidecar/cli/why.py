@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -21,8 +20,7 @@ def why(call: Call, path: str) -> Why:
 
     PATH is a file or a folder, from where you are.
     """
-    home = Path(call.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
-    return call.show(call.codebase.why(call.path(path), home=home), _print_why)
+    return call.show(call.codebase.why(call.path(path)), _print_why)
 
 
 def _print_why(call: Call, told: Why) -> None:

@@ -324,15 +324,13 @@ class Codebase:
                 last_failure=self.data.owner.activity.last_failure,
             )
 
-    def why(self, path: Path, *, home: Path) -> Why:
-        """What became of `path`, which is absolute. `home` is whose global rules of git count."""
+    def why(self, path: Path) -> Why:
+        """What became of `path`, which is absolute."""
         real = Path(os.path.realpath(path.parent)) / path.name
         source = self.registry.containing(real) or self.registry.containing(real.parent)
         if source is None:
             return why_outside(real)
-        return why_inside(
-            real, source, store=self.data.open(), scan=self._builder(source).scan, home=home
-        )
+        return why_inside(real, source, store=self.data.open(), scan=self._builder(source).scan)
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the last scan of `source` took the file at `path` for one worth indexing."""

@@ -35,11 +35,10 @@ def why_inside(
     *,
     store: CodeStore,
     scan: Callable[[Collection[str]], Scan],
-    home: Path,
 ) -> Why:
     """Of an absolute `path`, its folder without links, in `source`.
 
-    `scan` walks at and below paths of the source; `home` is whose global rules of git count.
+    `scan` walks at and below paths of the source.
     """
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()
@@ -54,9 +53,7 @@ def why_inside(
     seen = scan([inside])
     files = {file.path: file for file in seen.files}
     if inside not in files and inside not in seen.folders:
-        rule = rule_for(
-            source.root, inside, is_folder=is_folder, excludes=source.excludes, home=home
-        )
+        rule = rule_for(source.root, inside, is_folder=is_folder, excludes=source.excludes)
         reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
         return Why(absolute, "ignored", reason, _how_to_include(rule), name, rule=rule)
     if is_folder or inside in known:

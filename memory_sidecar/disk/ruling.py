@@ -1,12 +1,13 @@
 """Which rule keeps a path of a source from being looked at: its file, line and pattern.
 
 The walk alone decides whether a path is ignored; this reads the same rules again, in the order of
-`ignores`, to say why. A rule of a configuration file of git that only git knows is not found.
+`ignores`, to say why.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,6 +22,7 @@ from memory_sidecar.disk.recheck import folders_above
 from memory_sidecar.disk.rule_files import MAX_RULES_BYTES, OWN_FILE
 
 BUILT_IN, EXCLUDE = "built in", "--exclude"
+_EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(?P<path>\S+?)\s*"?\s*$')
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,14 @@ class Rule:
         return f"{self.pattern} ({where})"
 
 
-def rule_for(
-    root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...], home: Path
-) -> Rule | None:
-    """The rule that ignores `path`, relative to the source at `root`, or a folder above it.
-
-    `home` is whose global excludes count, `.config/git/ignore` in it.
-    """
+def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...]) -> Rule | None:
+    """The rule that ignores `path`, relative to the source at `root`, or a folder above it."""
     rules = IgnoreRules(os.fspath(root), excludes)
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
         if found := _of(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
             return found
-        if found := _of_git(root, part, is_folder=part_is_folder, home=home):
+        if found := _of_git(root, part, is_folder=part_is_folder):
             return found
     return None
 
@@ -69,7 +66,7 @@ def _of(
     return _in_files(root / path, [(f, OWN_FILE) for f in _folders(root, path)], is_folder, path)
 
 
-def _of_git(root: Path, path: str, *, is_folder: bool, home: Path) -> Rule | None:
+def _of_git(root: Path, path: str, *, is_folder: bool) -> Rule | None:
     folders = list(_folders(root, path))
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     if top is not None:
@@ -80,10 +77,29 @@ def _of_git(root: Path, path: str, *, is_folder: bool, home: Path) -> Rule | Non
     beside = [(top, ".git/info/exclude")] if top is not None else []
     if found := _in_files(root / path, beside, is_folder, path):
         return found
-    lines = _lines(home / ".config" / "git", "ignore")
-    if (match := _last_match(lines, path, is_folder=is_folder)) and match[1]:
-        return Rule(f"{home}/.config/git/ignore", match[0] + 1, lines[match[0]], path)
-    return None
+    return _of_user(path, global_excludes(), is_folder)
+
+
+def global_excludes() -> Path:
+    """The user's own rules for every repository: what `core.excludesFile` of git names.
+
+    As the walk finds it: by the environment of this process.
+    """
+    home = Path(os.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git"
+    for folder, name in ((home, ".gitconfig"), (config, "config")):
+        if found := _EXCLUDES_FILE.search("\n".join(_lines(folder, name))):
+            named = found["path"]
+            return home / named.removeprefix("~/") if named.startswith("~/") else Path(named)
+    return config / "ignore"
+
+
+def _of_user(path: str, file: Path, is_folder: bool) -> Rule | None:
+    lines = _lines(file.parent, file.name)
+    match = _last_match(lines, path, is_folder=is_folder)
+    if match is None or not match[1]:
+        return None
+    return Rule(os.fspath(file), match[0] + 1, lines[match[0]].strip(), path)
 
 
 def _in_files(

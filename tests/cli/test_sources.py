@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import HashEmbedder
+from tests.conftest import HashEmbedder, write_project
 
 
 @pytest.fixture
@@ -90,3 +90,22 @@ def test_what_git_ignores_is_explained_only_if_the_walk_ignores_it(served, proje
     (project / ".gitignore").write_text("*.py\n!cart.py\n")
     assert served("why", project / "shop" / "cart.py", "--json").json["fate"] == "indexed"
     assert served("why", project / "shop" / "payment.py", "--json").json["fate"] == "ignored"
+
+
+@pytest.mark.parametrize("named", ["", "~/rules", "{home}/elsewhere/rules"])
+def test_a_rule_of_the_user_is_named_with_its_file(serve, tmp_path, monkeypatch, named):
+    home = tmp_path / "home"
+    named = named.format(home=home)
+    file = home / (named.removeprefix("~/") or ".config/git/ignore")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# of mine\n*.scratch\n")
+    if named:
+        (home / ".gitconfig").write_text(f'[core]\n\texcludesFile = "{named}"\n')
+    root = write_project(tmp_path / "project")
+    (root / ".git").mkdir()
+    (root / "notes.scratch").write_text("x\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    assert serve("index", root, "--wait", "keyword").status == 0
+    told = serve("why", root / "notes.scratch", "--json").json
+    assert (told["fate"], told["rule"]["file"], told["rule"]["line"]) == ("ignored", str(file), 2)
