@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.clock import Clock, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.paths import (
@@ -25,6 +26,7 @@ from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.index.indexing import AgentReports, IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.schema import require_ours
 from memory_sidecar.memories.names import check_agent
 
 if TYPE_CHECKING:
@@ -59,10 +61,15 @@ class Services:
         return cls(found, load_settings(found.root, environ))
 
     def codebase(self, db: Path | None = None) -> Codebase:
-        """The codebase in the database `db`, or in the data directory's own."""
+        """The codebase in the database `db`, or in the data directory's own.
+
+        Raises StoreForeign for a `db` that is another kind of file.
+        """
         paths = StorePaths(self._place(db or self.data_dir.codebase.db))
         with self._lock:
             if paths.db not in self._codebases:
+                if db is not None:
+                    require_ours(paths.db, CodeStore.SCHEMA)
                 self._codebases[paths.db] = Codebase(
                     paths,
                     settings=self.settings,
@@ -75,12 +82,16 @@ class Services:
     def agent(self, name: str, db: Path | None = None) -> Agent:
         """The agent called `name` and its database `db`, by default the data directory's.
 
-        Raises UsageError for what is no agent's name.
+        Raises UsageError for what is no agent's name, StoreForeign for a `db` of another kind.
         """
         check_agent(name)
         paths = AgentPaths(self._place(db or self.data_dir.agent(name).db), name)
         _require_name_of(paths)
         with self._lock:
+            if db is not None and paths not in self._agents:
+                from memory_sidecar.agents.store import AgentStore  # a search in code needs none
+
+                require_ours(paths.db, AgentStore.SCHEMA)
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
 

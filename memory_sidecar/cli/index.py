@@ -112,6 +112,8 @@ def reindex(
     """Derive the index again from the files. Vectors that are known are not computed again."""
     if [bool(sources), agent is not None, everything].count(True) != 1:
         raise UsageError("name what to rebuild", hint="--source NAME, --agent A or --all")
+    if everything and call.db:
+        raise UsageError("--all is of a data directory, --db of one database", hint="--source NAME")
     report: IndexReport | AgentReports
     if agent is not None:
         report = call.services.agent(agent, call.db).rebuild(reporter=call.reporter)

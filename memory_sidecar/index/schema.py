@@ -7,13 +7,14 @@ may be using it. An older schema is set aside as it is and made anew: everything
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import apsw
 
-from memory_sidecar.core.errors import StoreForeign, StoreNewer
+from memory_sidecar.core.errors import StoreCorrupt, StoreForeign, StoreNewer
 from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
     connect,
@@ -134,6 +135,17 @@ def found_version(path: Path, schema: Schema) -> int:
         return _version(connection, path, schema)
     finally:
         connection.close()
+
+
+def require_ours(path: Path, schema: Schema) -> None:
+    """Raise StoreForeign for what is at `path` and no database of `schema`; a damaged one is ours.
+
+    For a place that a caller names, before anything is put beside it.
+    """
+    if path.is_dir():
+        raise StoreForeign(f"{path} is a folder, no database", hint="name a file with --db")
+    with suppress(StoreCorrupt):
+        found_version(path, schema)
 
 
 def read_identity(connection: apsw.Connection, key: str) -> str:

@@ -130,8 +130,22 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("search", "total", "--mode", "vector"), 1, "MEMORY_SIDECAR_MODEL_DIR"),
     (PROJECT, ("embed", "a text"), 1, "MEMORY_SIDECAR_MODEL_DIR"),
     (PROJECT, ("model", "verify"), 1, "MEMORY_SIDECAR_MODEL_DIR"),
-    (PROJECT, ("search", "total", "--db", "settings.toml"), 3, "nothing is indexed in"),
-    (PROJECT, ("index", ".", "--db", "settings.toml"), 1, ""),
+    *(
+        (PROJECT, (*words, "--db", "settings.toml"), 1, "settings.toml is not one of our databases")
+        for words in [
+            ("search", "total"),
+            ("status",),
+            ("index", "."),
+            ("why", "."),
+            ("source", "list"),
+            ("query", "x"),
+            ("store", "x"),
+            ("list",),
+            ("session", "list"),
+        ]
+    ),
+    (PROJECT, ("search", "total", "--db", "."), 1, "name a file with --db"),
+    (PROJECT, ("reindex", "--all", "--db", "x.sqlite"), 2, "--source NAME"),
     (PROJECT, ("status", "--data-dir", "settings.toml"), 3, "nothing is indexed in"),
     (PROJECT, ("why", "x" * 300), 2, "at most 255 bytes"),
 ]
