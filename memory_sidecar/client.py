@@ -24,7 +24,9 @@ NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
 TRUST_COMMAND = "trust"
 # These are about daemons, or are one, or must not be asked of one, so they run here.
-OWN_COMMANDS = frozenset({"serve", "stop", "service", "completion", "setup", TRUST_COMMAND})
+OWN_COMMANDS = frozenset(
+    {"serve", "stop", "daemon", "service", "completion", "setup", "uninstall", TRUST_COMMAND}
+)
 MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
 HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
 HELP_COMMANDS = frozenset({"", "help", "version", "completion"})

@@ -48,7 +48,7 @@ def completion() -> None:
 def install(call: Call, shell: str | None) -> Installed:
     """Write the script where the SHELL looks for it; yours where none is named."""
     shell = shell or _own_shell(call)
-    path = _place(call, shell)
+    path = place(call, shell)
     with named_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(Tree(path.parent), path.name, _script(shell).encode())
@@ -88,7 +88,8 @@ def _own_shell(call: Call) -> str:
     return name
 
 
-def _place(call: Call, shell: str) -> Path:
+def place(call: Call, shell: str) -> Path:
+    """Where `shell` looks for the script."""
     home = Path(call.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
 
     def xdg(variable: str, default: str) -> Path:

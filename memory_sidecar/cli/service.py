@@ -50,7 +50,7 @@ def install(call: Call) -> None:
     for command in (("daemon-reload",), ("enable", "--now", *UNITS)):
         told = _systemctl(call, *command)
         if told.returncode:
-            _take_back(call)
+            take_back_units(call)
             raise SidecarError(f"systemd refused the units, nothing is left: {told.stderr}")
     for unit in UNITS:
         call.print(f"wrote {folder / unit}")
@@ -61,7 +61,7 @@ def install(call: Call) -> None:
 @with_call
 def uninstall(call: Call) -> None:
     """Stop the units and remove them."""
-    for path in _take_back(call):
+    for path in take_back_units(call):
         call.print(f"removed {path}")
 
 
@@ -85,12 +85,10 @@ def service_status(call: Call) -> None:
         )
 
 
-def _take_back(call: Call) -> list[Path]:
+def take_back_units(call: Call) -> list[Path]:
     """Whatever systemd can be told, the units are gone; returns those that were there."""
     told = _systemctl(call, "disable", "--now", *UNITS)
-    folder = _unit_folder(call)
-    wanted = [path for unit in UNITS for path in folder.glob(f"*.wants/{unit}")]
-    removed = [path for path in (*wanted, *(folder / unit for unit in UNITS)) if _is_there(path)]
+    removed = installed_units(call)
     for path in removed:
         path.unlink()
     if told.returncode and removed:
@@ -103,8 +101,12 @@ def _take_back(call: Call) -> list[Path]:
     return removed
 
 
-def _is_there(path: Path) -> bool:
-    return path.is_symlink() or path.exists()
+def installed_units(call: Call) -> list[Path]:
+    """The units that are there, after the links that have them started."""
+    folder = _unit_folder(call)
+    wanted = [path for unit in UNITS for path in folder.glob(f"*.wants/{unit}")]
+    every = (*wanted, *(folder / unit for unit in UNITS))
+    return [path for path in every if path.is_symlink() or path.exists()]
 
 
 def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:

@@ -95,6 +95,7 @@ def printed(
     call("skills list")
     call("setup", "claude", "--dry-run")
     call("version")
+    call("uninstall", "--dry-run", "--data", "--data-dir", data)
     call("completion install", "bash")
     call("trust", folder)
     call("skills install", folder / "skills")

@@ -127,6 +127,8 @@ READING = (
 ELSEWHERE = MappingProxyType(
     {
         "setup": "tests/setup",
+        "daemon list": "tests/e2e/test_uninstall.py",
+        "uninstall": "tests/e2e/test_uninstall.py",
         "version": "prints a line",
         "help": "prints a page",
         "why": "tests/cli/test_sources.py",

@@ -81,6 +81,8 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("source prune", ("--yes",), ""),
     ("setup", ("claude", "--dry-run"), ""),
     ("completion show", ("bash",), ""),
+    ("daemon list", (), ""),
+    ("uninstall", ("--dry-run", "--data"), ""),
     ("help", ("search",), ""),
     ("version", (), ""),
     ("context access", ("-",), EVENT),

@@ -1,0 +1,191 @@
+"""`memory-sidecar uninstall`: takes back everything that was put outside of the program itself."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.completion import SHELLS, VARIABLE, place
+from memory_sidecar.cli.form import counted
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.service import installed_units, take_back_units
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.trust import config_folder
+from memory_sidecar.daemon.address import socket_paths
+from memory_sidecar.daemon.end import end_daemon
+from memory_sidecar.daemon.running import running_daemons
+from memory_sidecar.setup.plan import Outcome, Plan
+
+PROGRAM = "memory-sidecar"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """One thing of ours on this machine, and what becomes of it."""
+
+    what: Annotated[str, about("daemon, service, data, or what a coding agent was given")]
+    path: Annotated[str, about("absolute; of a daemon its data directory")]
+    outcome: Outcome
+    reason: Annotated[str, about("why it is left as it is")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Uninstalled:
+    """What there was of ours on this machine, beside the program."""
+
+    done: Annotated[bool, about("false for a dry run, and where there is nothing")]
+    removals: tuple[Removal, ...]
+
+
+Undo = tuple[Removal, Callable[[], object]]
+
+
+@click.command()
+@click.option("--data", "with_data", is_flag=True, help="Memories, sessions and settings too.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@with_call
+def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Uninstalled:
+    """Stop every daemon and take back the service, agents' settings, skills and completion.
+
+    What was learnt stays, unless --data is given: that deletes the data directory in use and your
+    settings, for good. The program goes the way it came, by pip, pipx or uv.
+    """
+    undos = [*_units(call), *_daemons(call), *_agents(call), *_completion(call)]
+    data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
+    undos += [*_data(data_dir), *_settings(call)] if with_data else []
+    removals = tuple(removal for removal, _ in undos)
+    going = [each for each in removals if each.outcome is Outcome.REMOVED]
+    if going and not (dry_run or yes):
+        if call.wants_json:
+            raise UsageError("nobody can be asked", hint="--yes does it, --dry-run shows it")
+        _print_removals(call, removals)
+        call.confirm(f"Take back {counted(len(going), 'thing')}?", unless="--yes")
+        removals_shown: tuple[Removal, ...] = ()
+    else:
+        removals_shown = removals
+    done = bool(going) and not dry_run
+    if done:
+        for _, undo in undos:
+            undo()
+        _drop_empty_folders(call)
+    kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
+    printed = partial(_print_uninstalled, shown=removals_shown, kept=kept)
+    return call.show(Uninstalled(done, removals), printed)
+
+
+def _units(call: Call) -> list[Undo]:
+    """First of all: systemd would start a daemon again."""
+    units = [Removal("service", str(unit), Outcome.REMOVED) for unit in installed_units(call)]
+    undos: list[Undo] = [(unit, lambda: None) for unit in units]
+    return [*undos[:-1], (units[-1], lambda: take_back_units(call))] if units else []
+
+
+def _daemons(call: Call) -> list[Undo]:
+    return [
+        (
+            Removal(f"daemon, process {each.pid}", each.data_dir, Outcome.REMOVED),
+            partial(end_daemon, each.data_dir, call.environ),
+        )
+        for each in running_daemons(call.environ)
+    ]
+
+
+def _agents(call: Call) -> list[Undo]:
+    plan = Plan(call.environ)
+    plan.take_back(plan.known_agents())
+    removals = [
+        Removal(f"{step.what} of {step.agent}", step.path, step.outcome, step.reason)
+        for step in plan.steps
+    ]
+    undos: list[Undo] = [(removal, lambda: None) for removal in removals]
+    return [*undos[:-1], (removals[-1], plan.carry_out)] if removals else []
+
+
+def _completion(call: Call) -> list[Undo]:
+    scripts = [place(call, shell) for shell in SHELLS]
+    return [_file("completion", script) for script in scripts if _is_our_script(script)]
+
+
+def _is_our_script(script: Path) -> bool:
+    return script.is_file() and VARIABLE in script.read_text("utf-8", "replace")
+
+
+def _data(data_dir: DataDir) -> list[Undo]:
+    root = data_dir.root
+    databases = (data_dir.codebase.db.name, data_dir.embeddings_db.name)
+    names = [f"{name}{suffix}" for name in databases for suffix in DATABASE_SUFFIXES]
+    undos = [_file("data", root / name) for name in names if (root / name).is_file()]
+    return undos + [_folder("data", root / name) for name in OWN_FOLDERS if (root / name).is_dir()]
+
+
+def _settings(call: Call) -> list[Undo]:
+    folder = Path(config_folder(call.environ))
+    return [_folder("settings", folder)] if folder.is_dir() else []
+
+
+def _file(what: str, path: Path) -> Undo:
+    return Removal(what, str(path), Outcome.REMOVED), partial(path.unlink, missing_ok=True)
+
+
+def _folder(what: str, path: Path) -> Undo:
+    def remove() -> None:
+        with named_errors(path):
+            if path.is_symlink():
+                path.unlink()
+            elif path.exists():
+                shutil.rmtree(path)
+
+    return Removal(what, str(path), Outcome.REMOVED), remove
+
+
+def _drop_empty_folders(call: Call) -> None:
+    """Of ours, those that hold nothing any more."""
+    data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
+    folders = [data_dir, Path(config_folder(call.environ))]
+    if sys.platform != "win32":
+        folders += [Path(path).parent for path in socket_paths(str(data_dir), call.environ)]
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            continue  # it is not there, or holds what others need
+
+
+def _print_uninstalled(
+    call: Call, done: Uninstalled, *, shown: tuple[Removal, ...], kept: str
+) -> None:
+    _print_removals(call, shown)
+    if not done.removals:
+        call.print("nothing of ours is on this machine beside the program")
+    elif not done.done:
+        call.print("nothing was changed; --yes does it")
+    if kept:
+        call.print(f"kept: {kept}, with what was learnt; --data deletes it")
+    call.print(f"the program itself: `{_uninstall_command()}`")
+
+
+def _print_removals(call: Call, removals: tuple[Removal, ...]) -> None:
+    for each in removals:
+        why = f" ({each.reason})" if each.reason else ""
+        call.print(f"{each.outcome}{why}: {each.what}  {each.path}")
+
+
+def _uninstall_command() -> str:
+    """How this very installation is taken away, told from where it lies."""
+    if "pipx" in Path(sys.prefix).parts:
+        return f"pipx uninstall {PROGRAM}"
+    if {"uv", "tools"} <= set(Path(sys.prefix).parts):
+        return f"uv tool uninstall {PROGRAM}"
+    return f"pip uninstall {PROGRAM}"
