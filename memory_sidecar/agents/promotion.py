@@ -69,7 +69,7 @@ class Promoter:
             judged = [
                 self._stored(each, target) if each.fate is Fate.NEW else each for each in judged
             ]
-        return Promotion(session_id, summary.brief, summary.made_by, tuple(judged))
+        return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
         """Save a session, and promote it where that is configured and it was a success."""

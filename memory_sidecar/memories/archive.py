@@ -16,6 +16,7 @@ from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_fold
 from memory_sidecar.core.clock import compact_utc
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
@@ -86,13 +87,21 @@ class Archive:
         return found
 
     def latest(self, directory: str, path: str, *, batch: str = "") -> Archived:
-        """The newest version of a memory, or that of one batch. Raises NotFound."""
-        path = check_path(path)
-        for archived in self.all():
-            if (archived.directory, archived.path) == (directory, path) and (
-                batch in ("", archived.batch)
-            ):
+        """The newest version of a memory, or that of one batch. Raises NotFound.
+
+        The first letters of its path suffice; raises UsageError where they are of several.
+        """
+        whole = check_path(path)
+        held = [
+            each for each in self.all() if each.directory == directory and batch in ("", each.batch)
+        ]
+        if all(each.path != whole for each in held):
+            paths = sorted({each.path for each in held if each.path.startswith(path)})
+            whole = the_only_one(path, paths) or whole
+        for archived in held:
+            if archived.path == whole:
                 return archived
+        path = whole
         raise NotFound(
             f"the archive holds no {path}", hint="`memory-sidecar restore` lists what it holds"
         )

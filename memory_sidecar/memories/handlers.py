@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.results import rounded
 from memory_sidecar.disk.access_log import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -109,6 +109,7 @@ class Memories(Recall):
             archived = self._archive.remove(directory, file, now_ms=now, if_hash=if_hash)
             gone, batch = archived.path, archived.batch
         self._take_up(directory.name, [gone])
+        path = address(directory.name, gone)
         return Removed(self._agent.name, path, removed=True, batch=batch)
 
     def move(self, path: str, to: str, *, allow_secrets: bool = False) -> Moved:
@@ -274,8 +275,15 @@ class Memories(Recall):
     # How
 
     def _parsed(self, path: str) -> tuple[KnowledgeDirectory, str]:
-        """The directory that an address names, and the path in it. Raises NotFound."""
+        """The directory and the file of the memory that `path` names, in full or in short.
+
+        Raises NotFound for a directory that is not there; a file need not be.
+        """
         name, file = parse_address(path)
+        try:
+            self._directory(name).read(check_path(file))
+        except NotFound:
+            name, file = parse_address(self._whole(path))
         return self._directory(name), file
 
     def _directory(self, name: str) -> KnowledgeDirectory:

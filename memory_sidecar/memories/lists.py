@@ -84,6 +84,16 @@ def find_atoms(connection: Connection, name: str, *, agent: str, now: int) -> li
     return _read(connection, agent, condition, values)
 
 
+def paths_beginning(connection: Connection, first: str) -> list[str]:
+    """In order, the paths that begin with `first`: enough of them to see whether it is one."""
+    rows: list[Any] = connection.execute(
+        "SELECT path FROM memories WHERE path >= :first AND path < :first || char(0x10ffff)"
+        " ORDER BY path LIMIT 20",
+        {"first": first},
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class ChosenChunks:
     """Which chunks belong to memories that satisfy a filter, by sorted ids."""

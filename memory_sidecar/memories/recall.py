@@ -11,6 +11,7 @@ from typing import TypeVar
 from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import WEAK_ALONE
+from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
@@ -18,7 +19,13 @@ from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.hit import RankedMemory
-from memory_sidecar.memories.lists import find_atoms, find_memory, in_order, list_memories
+from memory_sidecar.memories.lists import (
+    find_atoms,
+    find_memory,
+    in_order,
+    list_memories,
+    paths_beginning,
+)
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.memories.reads import ReadCounter
 from memory_sidecar.memories.results import Memory, MemoryHit
@@ -98,15 +105,17 @@ class Recall:
     def get(self, path: str, *, with_shared: bool = True) -> Memory:
         """The memory at `path`, its own before a shared one; counts the read.
 
-        An atom is also found by its id, with its project in front where several have it. Raises
-        NotFound, UsageError for the id of several.
+        An atom is also found by its id, with its project in front where several have it, and any
+        memory by the first letters of its path. Raises NotFound, UsageError where these are of
+        several.
         """
         now = self._agent.clock()
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
-            for agent, _, connection in readable:
-                if stored := _find(connection, path, agent=agent.name, now=now):
-                    return agent, stored
+            for find in (_find, _find_by_beginning):
+                for agent, _, connection in readable:
+                    if stored := find(connection, path, agent=agent.name, now=now):
+                        return agent, stored
             return None
 
         found = self._ask(ask, with_shared=with_shared)
@@ -118,6 +127,19 @@ class Recall:
         agent, stored = found
         _count_read(agent, stored, tool="get")
         return stored.memory
+
+    def _whole(self, path: str) -> str:
+        """The path of the own memory that an atom's id or first letters name; else `path`."""
+        now = self._agent.clock()
+
+        def ask(readable: Sequence[Readable]) -> str:
+            for find in (_find, _find_by_beginning):
+                for agent, _, connection in readable:
+                    if stored := find(connection, path, agent=agent.name, now=now):
+                        return stored.memory.path
+            return path
+
+        return self._ask(ask, with_shared=False) if self._agent.exists else path
 
     def _ask(self, question: Callable[[Sequence[Readable]], T], *, with_shared: bool) -> T:
         """The answer to `question`, from one commit of each database that may be read.
@@ -160,6 +182,14 @@ def _find(connection: Connection, path: str, *, agent: str, now: int) -> StoredM
         paths = ", ".join(atom.memory.path for atom in atoms)
         raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
     return next(iter(atoms), None)
+
+
+def _find_by_beginning(
+    connection: Connection, first: str, *, agent: str, now: int
+) -> StoredMemory | None:
+    paths = paths_beginning(connection, first) if first else []
+    path = the_only_one(first, paths)
+    return find_memory(connection, path, agent=agent, now=now) if path else None
 
 
 def _count_read(agent: AgentDatabase, read: StoredMemory, *, tool: str) -> None:

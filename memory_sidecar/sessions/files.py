@@ -58,6 +58,14 @@ class SessionFiles:
         paths = [f"{month}/{session_id}{_ENDING}" for month in self._months()]
         return next((path for path in paths if (self.root / path).is_file()), None)
 
+    def beginning(self, first: str) -> list[str]:
+        """In order, the ids of the sessions that begin with `first`."""
+        if not SESSION_ID.fullmatch(first):
+            return []
+        files = (file for month in self._months() for file in self._files_of(month, None, []))
+        ids = (file.path.partition("/")[2].removesuffix(_ENDING) for file in files)
+        return sorted({each for each in ids if each.startswith(first)})
+
     def load(self, session_id: str) -> StoredSession | None:
         """The session's document, whatever it says. Raises SessionInvalid for no JSON object."""
         path = self.find(session_id)

@@ -24,6 +24,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.core.results import WEAK_ALONE
+from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -125,14 +126,18 @@ class Sessions:
         return self._files.load(session_id)
 
     def get(self, session_id: str) -> StoredSession:
-        """The session as its file says. Raises NotFound."""
-        stored = self._files.load(session_id)
+        """The session as its file says; the first letters of its id suffice.
+
+        Raises NotFound, and UsageError where these are of several.
+        """
+        stored = self._files.load(self._whole(session_id))
         if stored is None:
             raise unknown_session(session_id)
         return stored
 
     def delete(self, session_id: str) -> SessionDeleted:
-        """Remove the session and everything derived from it, for good. Raises NotFound."""
+        """Remove the session and everything derived from it, for good. Raises as `get`."""
+        session_id = self._whole(session_id)
         with self._files.changing(self._lock):
             path = self._files.delete(session_id)
         self._take_up([path])
@@ -269,6 +274,12 @@ class Sessions:
         return [k.document if k else d for k, d in zip(known, documents, strict=True)]
 
     # How
+
+    def _whole(self, session_id: str) -> str:
+        """The id of which `session_id` is the beginning, or all."""
+        if self._files.find(session_id) is not None:
+            return session_id
+        return the_only_one(session_id, self._files.beginning(session_id)) or session_id
 
     def _read(self, ask: Callable[[DerivedStore, Connection], list[T]]) -> list[T]:
         """What `ask` reads of one commit; nothing where no session was ever saved."""

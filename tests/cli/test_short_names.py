@@ -1,0 +1,77 @@
+"""The first letters of a path or an id name it, where they are of one alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.conftest import write_memory
+
+
+@pytest.fixture
+def stored(serve, data_dir):
+    """Runs a command of `a`, who has three memories, an atom and two sessions."""
+    own = data_dir / "knowledge" / "a"
+    write_memory(own, "pitfall/totals-are-cents.md", "Totals are cents")
+    write_memory(own, "pitfall/totals-are-rounded.md", "Totals are rounded")
+    write_memory(own, "pattern/cart.md", "Carts are emptied at night")
+    write_memory(own, "projects/shop/experiments/EXP-042.md", "Pools", id="EXP-042")
+    for name in ("2026-03-01-payment", "2026-03-02-cart"):
+        said = f"The total of {name} was not a number, since it was summed as a text."
+        session = {"session_id": name, "messages": [{"role": "user", "content": said}]}
+        done = serve("session", "save", "--agent", "a", stdin=json.dumps(session).encode())
+        assert done.status == 0
+    return lambda *words: serve(*words, "--agent", "a")
+
+
+def test_first_letters_name_a_memory_for_every_command(stored):
+    assert stored("get", "pat").out == "Carts are emptied at night\n"
+    assert stored("get", "pitfall/totals-are-c", "--json").json["path"].endswith("cents.md")
+    assert stored("update", "pattern/c", "Carts are emptied at noon").status == 0
+    assert stored("get", "pattern/cart").out == "Carts are emptied at noon\n"
+    moved = stored("move", "pattern/c", "decisions/", "--json").json
+    assert (moved["moved_from"], moved["path"]) == ("pattern/cart.md", "decisions/cart.md")
+    assert stored("share", "decis", "--json").json["path"] == "decisions/cart.md"
+    assert stored("remove", "decis", "--json").json["path"] == "decisions/cart.md"
+    assert stored("restore", "decis", "--json").json["restored"] == ["decisions/cart.md"]
+
+
+def test_an_atom_is_named_by_its_id_for_every_command(stored):
+    assert stored("get", "EXP-042").out == "Pools\n"
+    assert stored("update", "EXP-042", "--tag", "pool").status == 0
+    assert stored("get", "EXP-042", "--json").json["tag_list"] == ["pool"]
+    removed = stored("remove", "EXP-042", "--json").json
+    assert removed["path"] == "projects/shop/experiments/EXP-042.md"
+
+
+def test_first_letters_name_a_session(stored):
+    assert "2026-03-01-payment" in stored("session", "show", "2026-03-01").out
+    promoted = stored("session", "promote", "2026-03-01", "--dry-run", "--json").json
+    assert promoted["session_id"] == "2026-03-01-payment"
+    gone = stored("session", "delete", "2026-03-02", "--json").json
+    assert gone["session_id"] == "2026-03-02-cart"
+    assert stored("session", "show", "2026-03-02").status == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates"),
+    [
+        (("get", "pitfall/"), ("totals-are-cents.md", "totals-are-rounded.md")),
+        (("update", "pitfall/totals", "x"), ("totals-are-cents.md", "totals-are-rounded.md")),
+        (("remove", "p"), ("pattern/cart.md", "pitfall/totals-are-cents.md")),
+        (("session", "show", "2026"), ("2026-03-01-payment", "2026-03-02-cart")),
+        (("session", "delete", "2026-03"), ("2026-03-01-payment", "2026-03-02-cart")),
+    ],
+    ids=str,
+)
+def test_letters_of_several_name_them_all_in_one_line(stored, words, candidates):
+    done = stored(*words)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert all(candidate in done.err for candidate in candidates)
+    assert stored("get", "pitfall/totals-are-cents").status == 0
+
+
+@pytest.mark.parametrize("words", [("get", "x"), ("remove", "x"), ("session", "delete", "x")])
+def test_what_nothing_begins_with_is_not_found(stored, words):
+    assert stored(*words).status == 3
