@@ -67,7 +67,8 @@ class Promoter:
         if not dry_run:
             target = self._agent.shared if shared and self._agent.shared else self._agent
             judged = [
-                self._stored(each, target) if each.fate is Fate.NEW else each for each in judged
+                self._stored(each, target, session.project) if each.fate is Fate.NEW else each
+                for each in judged
             ]
         return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
 
@@ -131,13 +132,14 @@ class Promoter:
             return replace(candidate, fate=Fate.REFUSED)
         return None
 
-    def _stored(self, candidate: Candidate, target: Agent) -> Candidate:
+    def _stored(self, candidate: Candidate, target: Agent, project: str) -> Candidate:
         draft = Draft(
             content=candidate.text,
             category=candidate.category,
             tags=candidate.tags,
             source=f"agent:{self._agent.name}",
             evidence=candidate.evidence,
+            project=project,
         )
         remembered = Memories(target, self._reporter).store(draft)
         fate = Fate.STORED if remembered.created else Fate.KNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.handlers import Memories
@@ -36,7 +38,7 @@ _OPTIONS = (
         type=click.Choice([kind.value for kind in AtomKind]),
         help="Atoms of a dense-context root; any.",
     ),
-    click.option("--project", default="", help="Atoms of this project."),
+    click.option("--project", default="", help="Made in this project, or an atom of it."),
     click.option("--hot", is_flag=True, help="Read five times or more."),
     click.option("--cold", is_flag=True, help="Two weeks old and never read."),
     click.option("--include-expired", "with_expired", is_flag=True),
@@ -69,6 +71,14 @@ def memories_of(call: Call, agent: str) -> Memories:
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
 
+def project_around(call: Call) -> str:
+    """The project that the call is made in: the name of the source around it, "" without one."""
+    with suppress(SidecarError):  # the list of sources cannot be read, which others say
+        source = call.services.codebase().source_around(call.cwd)
+        return source.name if source else ""
+    return ""
+
+
 def memory_line(memory: Facts) -> tuple[Styled, str]:
     """One line for a person: where it is, when it changed, what it says."""
     marks = [
@@ -76,6 +86,7 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
         *([memory.status or "superseded"] if memory.superseded else []),
         *(["expired"] if memory.expired else []),
         *(["pinned"] if memory.pinned else []),
+        *([f"of {memory.project}"] if memory.project and not memory.kind else []),
     ]
     marked = f" [{', '.join(marks)}]" if marks else ""
     day = memory.updated_at[:10]

@@ -10,6 +10,7 @@ from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
     memory_line,
+    project_around,
     with_filters,
 )
 from memory_sidecar.cli.options import (
@@ -36,6 +37,7 @@ SHOWN_LINES = 8
     type=click.Choice([mode.value for mode in SearchMode]),
     default=SearchMode.HYBRID.value,
 )
+@click.option("--all-projects", is_flag=True, help="Whatever project you are in.")
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @click.option(
     "--rerank/--no-rerank",
@@ -56,6 +58,7 @@ def query(
     text: tuple[str, ...],
     top_k: int,
     mode: str,
+    all_projects: bool,
     no_shared: bool,
     rerank: bool | None,
     explain: bool,
@@ -64,7 +67,8 @@ def query(
 ) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
-    What is expired or superseded is left out unless asked for.
+    In a source, what was made in other ones comes a little later; --project wants that of one
+    alone. What is expired or superseded is left out unless asked for.
     """
     asked = MemoryQuery(
         text=joined(call, text),
@@ -74,6 +78,7 @@ def query(
         max_tokens=max_tokens,
         min_score=min_score,
         explain=explain,
+        prefers="" if all_projects else project_around(call),
         rerank=rerank,
     )
     return show_memories(call, agent, asked, with_shared=not no_shared)

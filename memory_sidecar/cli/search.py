@@ -6,6 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.hits import HitView, hit_lines
+from memory_sidecar.cli.memory_form import project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -99,6 +100,7 @@ def search(
             max_tokens=max_tokens,
             min_score=min_score,
             explain=explain,
+            prefers=project_around(call),
         )
         return show_memories(call, agent, remembered)
     languages = tuple(map(known_language, languages))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import memories_of
+from memory_sidecar.cli.memory_form import memories_of, project_around
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
@@ -38,6 +38,7 @@ EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 @click.option("--link", "links", multiple=True, metavar="REF")
 @click.option("--citation", "citations", multiple=True, metavar="REF")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
+@click.option("--project", metavar="P", help="That it is about; by default the source you are in.")
 @click.option("--directory", metavar="NAME", help="A registered knowledge directory to put it in.")
 @allow_secrets_option
 @with_agent
@@ -47,6 +48,7 @@ def store(
     agent: str,
     text: tuple[str, ...],
     expires: str,
+    project: str | None,
     directory: str | None,
     allow_secrets: bool,
     **said: Any,  # noqa: ANN401  as `Draft` and `Changes` check it
@@ -57,7 +59,8 @@ def store(
     adds new tags. Memories that say nearly the same are named.
     """
     expires_at = coming_moment(expires, now_ms=system_clock())
-    draft = Draft(content=joined(call, text), expires_at=expires_at, **said)
+    project = project_around(call) if project is None else project
+    draft = Draft(content=joined(call, text), expires_at=expires_at, project=project, **said)
     remembered = memories_of(call, agent).store(
         draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets
     )
@@ -75,6 +78,7 @@ def store(
 @click.option(
     "--untag", "remove_tags", multiple=True, metavar="T", help="Remove one; `key:` all of a key."
 )
+@click.option("--project", metavar="P", help='"" has it hold everywhere.')
 @click.option("--expires", metavar="TIME", help=f"{EXPIRY_HELP} `never` removes it.")
 @click.option("--pin/--no-pin", "pinned", default=None)
 @click.option("--evidence", multiple=True, metavar="REF")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter
@@ -56,6 +58,13 @@ class Caller:
     def folders(self) -> tuple[Path, ...]:
         """Where the client works: the roots that it names, else where it was started."""
         return self.workspace.roots or (self.cwd,)
+
+    @property
+    def project(self) -> str:
+        """What a memory that is made now is about: the first of those sources, "" without one."""
+        with suppress(SidecarError):  # the list of sources cannot be read, which other tools say
+            return next((source.name for source in self.sources), "")
+        return ""
 
     @property
     def sources(self) -> list[Source]:

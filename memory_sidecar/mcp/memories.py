@@ -18,7 +18,7 @@ from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_after, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line, told
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit, told_as
@@ -30,12 +30,14 @@ MAX_PAGE = 100
 class Filtered(Arguments):
     category: str = ""
     tags: list[str] = Field(default=[])
+    project: str = ""
     shared: bool = True  # false: their own alone
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
             category=self.category or None,
             tags=tuple(self.tags),
+            project=self.project,
             **more,  # type: ignore[arg-type]
         )
 
@@ -79,6 +81,7 @@ class SearchMemories(Filtered):
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=2000, ge=1)
     min_score: float = Field(default=0, ge=0, le=1)
+    all_projects: Unlisted[bool] = False  # prefer none
     cursor: str = ""
 
 
@@ -91,6 +94,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         mode=SearchMode.HYBRID,
         min_score=asked.min_score,
         filter=asked.filter(),
+        prefers="" if asked.all_projects else caller.project,
     )
     try:
         hits = caller.memories(report).query(query, with_shared=asked.shared)[offset:]

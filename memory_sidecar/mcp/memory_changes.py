@@ -54,6 +54,7 @@ class StoreMemory(Arguments):
     expires: str = Field(default="", description="Date, or 30d")
     evidence: list[str] = Field(default=[], description="Files, commits, sessions")
     links: Unlisted[list[str]] = Field(default=[])
+    project: Unlisted[str | None] = None  # by default the one that the client has open
     supersedes: list[str] = Field(default=[], description="Paths it replaces")
     shared: bool = Field(default=False, description="With all agents")
     allow_secrets: Unlisted[bool] = False
@@ -71,6 +72,7 @@ def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Change
         evidence=tuple(asked.evidence),
         links=tuple(asked.links),
         supersedes=tuple(asked.supersedes),
+        project=caller.project if asked.project is None else asked.project,
     )
     memories = caller.memories(report, shared=asked.shared)
     return _changed(memories.store(draft, allow_secrets=asked.allow_secrets))
@@ -87,6 +89,7 @@ class UpdateMemory(Arguments):
     pinned: bool | None = None
     add_evidence: list[str] = Field(default=[])
     add_links: Unlisted[list[str]] = Field(default=[])
+    project: Unlisted[str | None] = None
     supersedes: list[str] = Field(default=[])
     if_hash: str = ""
     shared: bool = False
@@ -107,6 +110,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         remove_tags=tuple(asked.remove_tags),
         evidence=tuple(asked.add_evidence),
         links=tuple(asked.add_links),
+        project=asked.project,
         supersedes=tuple(asked.supersedes),
     )
     memories = caller.memories(report, shared=asked.shared)

@@ -52,7 +52,7 @@ from memory_sidecar.memories.store import (
 )
 from memory_sidecar.memories.walk import walk_memories
 
-_VERSION = f"memories 2, chunks {CHUNKER_VERSION}"
+_VERSION = f"memories 3, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 _INDEX_REASON = "index of its folder, which says nothing of its own"
 _UNFILLED_REASON = "a template that nobody has filled in yet"
@@ -175,6 +175,7 @@ class MemoryBuilder(Builder):
             standing=standing.value,
             relations=tuple(self._relations(file.path, read)),
             declared_id=text_of(page.meta.get("id")),
+            project=read.project,
         )
         if atom is None:
             return replace(memory, kind=PAGE) if is_page_path(file.path) else memory

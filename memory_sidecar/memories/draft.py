@@ -32,11 +32,14 @@ class Changes:
     links: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()  # paths of memories in the same directory
     pinned: bool | None = None
+    project: str | None = None
 
     def __post_init__(self) -> None:
         if self.content is not None:
             _check_content(self.content)
         object.__setattr__(self, "tags", _checked_tags(self.tags))
+        if self.project:
+            _check_project(self.project)
         object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
         if all(getattr(self, field.name) == field.default for field in fields(self)):
             raise UsageError("nothing to change", hint="give a new text or an option")
@@ -52,7 +55,7 @@ class Draft(Changes):
     def __post_init__(self) -> None:
         Changes.__post_init__(self)
         object.__setattr__(self, "category", check_category(self.category))
-        for name in ("source", "summary", "status", "pinned"):
+        for name in ("source", "summary", "status", "pinned", "project"):
             object.__setattr__(self, name, getattr(self, name) or None)
 
 
@@ -66,6 +69,14 @@ def _check_content(content: str) -> None:
         raise UsageError(
             f"the text has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}",
             hint="store what matters of it, with --link to the whole",
+        )
+
+
+def _check_project(project: str) -> None:
+    if not project.isprintable() or len(project) > MAX_TAG_CHARACTERS:
+        raise UsageError(
+            f"{project[:40]!r} is no project",
+            hint=f"the name of a source, in one line of at most {MAX_TAG_CHARACTERS} characters",
         )
 
 

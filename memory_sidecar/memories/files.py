@@ -39,6 +39,7 @@ class MemoryPage:
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
     shared_from: str = ""
+    project: str = ""  # that it was made in
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
     tells_creation: bool = True  # or the file's own time stands in for it
@@ -49,9 +50,9 @@ class MemoryPage:
 
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
-_OF_THE_FILE = ("shared_from", "body_line", "tells_creation", "tells_update")
+_OF_THE_FILE = ("shared_from", "project", "body_line", "tells_creation", "tells_update")
 NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])
-"""Fields that are no column of the memory's row; a new one is a column of the same name."""
+"""Fields that are no column of the memory's row by themselves; a new one is, under its name."""
 
 
 def read_memory(text: str, *, mtime_ms: int) -> MemoryPage:
@@ -80,6 +81,7 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
         supersedes=texts(meta.get("supersedes")),
         superseded_by=_text(meta.get("superseded_by")),
         shared_from=_text(meta.get("shared_from")),
+        project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem,
         tells_creation=created is not None,

@@ -23,7 +23,7 @@ from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, tags_by_key
-from memory_sidecar.memories.lookup import files_naming, files_saying, list_categories, neighbours
+from memory_sidecar.memories.lookup import files_naming, files_saying, neighbours
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     MemoryFilter,
@@ -39,7 +39,6 @@ from memory_sidecar.memories.prune import PruneRule, doomed
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import (
     Archived,
-    Category,
     CategoryDeleted,
     Described,
     Doomed,
@@ -231,19 +230,7 @@ class Memories(Recall):
             restored += [address(name, file) for file in files]
         return Restored(self._agent.name, tuple(restored))
 
-    # Categories: read from the database, changed in the agent's own files
-
-    def categories(self) -> list[Category]:
-        """Every category of the agent; none where nothing was ever stored."""
-        name = self._agent.name
-        if not self._agent.exists:
-            self._reporter.notice(
-                f"{name} has no memories yet; `memory-sidecar category create NAME --agent {name}`"
-                " makes a category"
-            )
-            return []
-        with self._agent.up_to_date(self._reporter).reading() as connection:
-            return list_categories(connection)
+    # Categories, in the agent's own files
 
     def describe_category(
         self, category: str, description: str, *, creates: bool, allow_secrets: bool = False
@@ -279,8 +266,8 @@ class Memories(Recall):
 
         Raises NotFound for a directory that is not there; a file need not be.
         """
-        name, file = parse_address(path)
         try:
+            name, file = parse_address(path)
             self._directory(name).read(check_path(file))
         except NotFound:
             name, file = parse_address(self._whole(path))
@@ -309,7 +296,9 @@ class Memories(Recall):
         file, page = written.file, written.file.page
         path = address(directory, file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
-        return Remembered(
+        return told_as(
+            Remembered,
+            page,
             id=memory_id(owner, file.path),
             agent=self._agent.name,
             category=category_of(file.path),
@@ -319,12 +308,9 @@ class Memories(Recall):
             hash=file.hash,
             tags=tags_by_key(page.tags),
             tag_list=page.tags,
-            summary=page.summary,
             created_at=iso_utc(page.created_at),
             updated_at=iso_utc(page.updated_at),
             expires_at=None if page.expires_at is None else iso_utc(page.expires_at),
-            pinned=page.pinned,
-            supersedes=page.supersedes,
             near_duplicates=self._near(path) if written.changed and finds_near else (),
         )
 

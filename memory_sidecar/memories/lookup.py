@@ -129,21 +129,22 @@ class ChunkPlace(NamedTuple):
     memory: int
     path: str
     strength: float
+    project: str
     is_outdated: bool  # superseded, invalidated or expired
 
 
 def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, ChunkPlace]:
     """The places of these chunks, by id; of those that are gone there is none."""
     rows: list[Any] = connection.execute(
-        f"SELECT id, memory, path, {STRENGTH_SQL}, standing <> 'active' OR superseded"
+        f"SELECT id, memory, path, {STRENGTH_SQL}, project, standing <> 'active' OR superseded"
         "  OR expires_at IS NOT NULL AND expires_at <= :now"
         " FROM (SELECT id, memory FROM memory_chunks"
         "  WHERE id IN (SELECT value FROM json_each(:ids)))"
-        " JOIN (SELECT key, path, standing, superseded, expires_at, pinned, updated_at, used_at,"
-        "  uses, evidence FROM memories) ON key = memory",
+        " JOIN (SELECT key, path, project, standing, superseded, expires_at, pinned, updated_at,"
+        "  used_at, uses, evidence FROM memories) ON key = memory",
         {"ids": json.dumps(ids.tolist()), "now": now, "today": today(now)},
     ).fetchall()
-    return {row[0]: ChunkPlace._make((*row[:4], bool(row[4]))) for row in rows}
+    return {row[0]: ChunkPlace._make((*row[:5], bool(row[5]))) for row in rows}
 
 
 def read_passages(connection: Connection, ids: Collection[int]) -> dict[int, MemoryChunk]:

@@ -26,7 +26,7 @@ CREATE TABLE memories (
     used_at        INTEGER NOT NULL DEFAULT 0,      -- the last of them
     kind           TEXT NOT NULL DEFAULT '',        -- of an atom, `page` for one around atoms, else ''
     atom_id        TEXT NOT NULL DEFAULT '',
-    project        TEXT NOT NULL DEFAULT '',
+    project        TEXT NOT NULL DEFAULT '',        -- of an atom its folder's, else where it was made
     refs           INTEGER NOT NULL DEFAULT 0,      -- reads that its file knows of
     last_ref       TEXT NOT NULL DEFAULT '',
     problem        TEXT NOT NULL DEFAULT '',        -- what is wrong with the file

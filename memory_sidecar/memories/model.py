@@ -42,7 +42,7 @@ class IndexedMemory:
 
     kind: str = ""  # experiment, knowledge, pattern, or page around such; "" for any other
     atom_id: str = ""  # EXP-042
-    project: str = ""
+    project: str = ""  # of an atom its folder's, of any other the one it was made in
     refs: int = 0  # how often an atom was read, as its file says
     last_ref: str = ""  # ISO 8601
 
@@ -105,6 +105,7 @@ class MemoryQuery:
     max_tokens: int | None = None  # budget over the content of all hits
     min_score: float = 0.0  # no hit below it
     explain: bool = False  # what each relevance is made of
+    prefers: str = ""  # a project: memories of other ones come a little later
     rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as it is set
 
 

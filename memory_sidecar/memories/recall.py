@@ -26,9 +26,10 @@ from memory_sidecar.memories.lists import (
     list_memories,
     paths_beginning,
 )
+from memory_sidecar.memories.lookup import list_categories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.memories.reads import ReadCounter
-from memory_sidecar.memories.results import Memory, MemoryHit
+from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
@@ -97,6 +98,18 @@ class Recall:
 
         found = self._ask(ask, with_shared=with_shared)
         return in_order(found, wanted)[wanted.offset : stop] if with_shared else found
+
+    def categories(self) -> list[Category]:
+        """Every category of the agent; none where nothing was ever stored."""
+        name = self._agent.name
+        if not self._agent.exists:
+            self._reporter.notice(
+                f"{name} has no memories yet; `memory-sidecar category create NAME --agent {name}`"
+                " makes a category"
+            )
+            return []
+        with self._agent.up_to_date(self._reporter).reading() as connection:
+            return list_categories(connection)
 
     def list(self, wanted: MemoryList, *, with_shared: bool = False) -> list[Memory]:
         """The memories that `wanted` describes, in its order."""

@@ -135,6 +135,7 @@ class Remembered:
     updated_at: Time
     expires_at: Time | None
     pinned: bool
+    project: Annotated[str, about("that it was made in, or empty")]
     supersedes: tuple[str, ...]
     near_duplicates: tuple[NearDuplicate, ...]
 

@@ -54,6 +54,7 @@ SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking 
 SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are equally good
 COVERAGE_WEIGHT = 0.3
 OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer holds
+OTHER_PROJECT_LOSS = 0.15  # the same of one made in another project than it is asked from
 
 # A path or an atom's id. A plain word is neither, even where a memory is called like it.
 _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
@@ -75,7 +76,8 @@ def search_memories(
     """The best memories for `query` in all of `scopes`, best first, each content once.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
-    invalidated or expired counts half. With `judge`, the cross-encoder has the last word.
+    invalidated or expired counts half, what is of another project than `prefers` a little less.
+    With `judge`, the cross-encoder has the last word.
     """
     query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
     searches = [_Search.of(query, scope, now) for scope in scopes]
@@ -165,7 +167,11 @@ class _Search:
         for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
             place = places.get(int(judged.ids[row]))
             if place is not None and place.memory not in best:
-                best[place.memory] = judged.candidate(row, place, is_named=place.chunk in named)
+                is_named, prefers = place.chunk in named, self.query.prefers
+                is_foreign = prefers != "" and place.project not in ("", prefers)
+                best[place.memory] = judged.candidate(
+                    row, place, is_named=is_named, is_foreign=is_foreign
+                )
         return sorted(best.values(), key=lambda c: (-c.score, c.place.is_outdated, c.place.path))
 
     def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
@@ -227,12 +233,16 @@ class _Judged:
         wanted = np.asarray(ids, np.int64)
         return np.searchsorted(self.ids, wanted[among(wanted, self.ids)])
 
-    def candidate(self, row: int, place: ChunkPlace, *, is_named: bool) -> _Candidate:
+    def candidate(
+        self, row: int, place: ChunkPlace, *, is_named: bool, is_foreign: bool
+    ) -> _Candidate:
         relevance = NAMED_FROM * float(self.scores[row])
         share = faded(float(self.scores[row]), place.strength)
         steps = {"strength": NAMED_FROM * share - relevance}
         if is_named:
             steps["named"] = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+        if is_foreign:
+            steps["other_project"] = -OTHER_PROJECT_LOSS * (relevance + sum(steps.values()))
         if place.is_outdated:
             steps["outdated"] = -OUTDATED_LOSS * (relevance + sum(steps.values()))
         return _Candidate(row, place, relevance + sum(steps.values()), steps)
@@ -247,6 +257,7 @@ class _Judged:
             boosts={
                 "strength": faded(1.0, candidate.place.strength) - 1.0,
                 "named": float("named" in candidate.steps),
+                "other_project": -OTHER_PROJECT_LOSS * ("other_project" in candidate.steps),
                 "outdated": -OUTDATED_LOSS if candidate.place.is_outdated else 0.0,
             },
             steps=candidate.steps,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from memory_sidecar.core.clock import iso_utc
@@ -142,7 +142,9 @@ def _said_again(
     directory: KnowledgeDirectory, old: MemoryFile, draft: Draft, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
     page = old.page
-    meta = _changed_meta(old.path, page, draft)
+    meta = _changed_meta(old.path, page, replace(draft, project=None))
+    if page.project and draft.project not in (None, page.project):
+        meta["project"] = None  # it holds in more than one
     if draft.expires_at is None and page.is_expired(now_ms):
         meta["expires_at"] = None
     released: list[str] = []
@@ -189,6 +191,8 @@ def _changed_meta(path: str, page: MemoryPage, changes: Changes) -> Meta:
             meta[key] = [*there, *new]
     if changes.pinned is not None:
         meta["pinned"] = changes.pinned or None
+    if changes.project is not None and changes.project != page.project:
+        meta["project"] = changes.project or None
     return meta
 
 

@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from memory_sidecar.cli.schemas import all_schemas
 from tests.e2e.home import Home
 
 IDLE_AT_ONCE = """
@@ -50,7 +52,9 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     other = tmp_path / "other"
     assert user.call("store", "Totals are cents", "--data-dir", other).returncode == 0
     assert daemons(user) == [str(user.data_dir), str(other)]
-    (listed, _) = json.loads(user.call("daemon", "list", "--json").stdout)
+    told = json.loads(user.call("daemon", "list", "--json").stdout)
+    Draft202012Validator(all_schemas()["daemon-list"]).validate(told)
+    (listed, _) = told
     assert (listed["pid"], listed["version"] != "") == (user.pid, True)
     assert str(user.data_dir) in user.call("daemon", "list").stdout
 

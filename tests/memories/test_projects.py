@@ -1,0 +1,89 @@
+"""A memory carries the project that it was made in: asked from there, it comes first."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from memory_sidecar.disk.frontmatter import parse_page
+from tests.conftest import run_here, write_memory
+
+SAID = "The build runs in {} containers, since the tests share a port"
+
+
+@pytest.fixture
+def within(serve, tmp_path):
+    """Runs a command in the folder of a source: `shop`, `mill`, or `.` outside of both."""
+    for name in ("shop", "mill"):
+        (tmp_path / name / "src").mkdir(parents=True)
+        assert serve("source", "add", tmp_path / name).status == 0
+    made = serve.keywords
+
+    def run(place: str, *words: str):
+        return partial(run_here, **made | {"cwd": tmp_path / place})(*words)
+
+    return run
+
+
+def stored_in_both(within) -> None:
+    assert within("shop", "store", SAID.format("two"), "--json").json["project"] == "shop"
+    assert within("mill/src", "store", SAID.format("ten"), "--json").json["project"] == "mill"
+
+
+def contents(done) -> list[str]:
+    return [hit["content"] for hit in done.json]
+
+
+def test_a_query_prefers_the_project_it_is_asked_from(within):
+    stored_in_both(within)
+    asked = ("query", "in how many containers does the build run", "--no-rerank", "--json")
+    assert contents(within("shop", *asked)) == [SAID.format("two"), SAID.format("ten")]
+    assert contents(within("mill", *asked)) == [SAID.format("ten"), SAID.format("two")]
+    first, second = within("shop/src", *asked, "--explain").json
+    assert "other_project" not in first["explain"]["terms"]
+    assert second["explain"]["terms"]["other_project"] < 0
+    assert sum(second["explain"]["terms"].values()) == pytest.approx(second["relevance"], abs=1e-5)
+
+
+def test_all_projects_are_alike_outside_of_them_and_where_that_is_asked_for(within):
+    stored_in_both(within)
+    asked = ("query", "how many containers", "--no-rerank", "--explain", "--json")
+    for found in (within(".", *asked), within("shop", *asked, "--all-projects")):
+        assert len(found.json) == 2
+        assert not [hit for hit in found.json if "other_project" in hit["explain"]["terms"]]
+
+
+def test_one_project_may_be_meant_alone(within):
+    stored_in_both(within)
+    within(".", "store", SAID.format("no"))
+    for command in (("query", "containers"), ("list", "--content"), ("recent",)):
+        found = within("shop", *command, "--project", "mill", "--json").json
+        assert [hit["project"] for hit in found] == ["mill"], command
+
+
+def test_the_project_stands_in_the_file_and_can_be_changed(within, data_dir):
+    done = within("shop", "store", "Totals are cents", "--json").json
+    file = data_dir / "knowledge" / "default" / done["path"]
+    assert parse_page(file.read_text()).meta["project"] == "shop"
+    assert within(".", "get", done["path"], "--json").json["project"] == "shop"
+    assert "[of shop]" in within(".", "list").out
+    assert within(".", "update", done["path"], "--project", "mill", "--json").json["changed"]
+    assert parse_page(file.read_text()).meta["project"] == "mill"
+    within(".", "update", done["path"], "--project", "")
+    assert "project" not in parse_page(file.read_text()).meta
+    assert within("shop", "store", "Everywhere", "--project", "", "--json").json["project"] == ""
+    assert within("shop", "store", "x", "--project", "a\nb").status == 2
+
+
+def test_what_is_said_in_two_projects_is_of_none(within):
+    for place in ("shop", "shop", "mill", "shop"):
+        last = within(place, "store", "Totals are cents", "--json").json
+    assert (last["created"], last["project"]) == (False, "")
+
+
+def test_a_project_written_by_hand_counts(within, data_dir):
+    write_memory(data_dir / "knowledge" / "default", "a.md", "By hand", project="mill")
+    assert [each["path"] for each in within(".", "list", "--project", "mill", "--json").json] == [
+        "a.md"
+    ]
