@@ -114,7 +114,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "service install": ("service install", "service install --data-dir ~/memory"),
     "service uninstall": ("service uninstall", "service uninstall --data-dir ~/memory"),
     "service status": ("service status", "service status --data-dir ~/memory"),
-    "mcp": ("mcp --agent claude", "mcp --agent claude --tools code --read-only"),
+    "mcp": ("mcp --agent claude", "mcp --tools code,memories,context"),
     "setup": ("setup --dry-run", "setup claude --undo"),
     "uninstall": ("uninstall --dry-run", "uninstall --data"),
     "skills list": ("skills list", "skills list --json"),

@@ -10,12 +10,17 @@ from memory_sidecar.cli.options import with_agent
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.memories.names import check_agent
 
-TOOLSETS = ("code", "memories", "sessions")
+USUAL = ("code", "memories", "sessions")
+TOOLSETS = (*USUAL, "context")
 
 
 @click.command()
 @click.option(
-    "--tools", default=",".join(TOOLSETS), metavar="LIST", show_default=True, help="Any of these."
+    "--tools",
+    default=",".join(USUAL),
+    metavar="LIST",
+    show_default=True,
+    help="Any of these, and context: those about a dense-context root.",
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that changes anything.")
 @click.option(

@@ -23,6 +23,11 @@ class Toolset(StrEnum):
     CODE = "code"
     MEMORIES = "memories"
     SESSIONS = "sessions"
+    CONTEXT = "context"
+
+
+USUAL = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
+"""What is offered unless the host says what."""
 
 
 @dataclass(slots=True)
@@ -40,7 +45,7 @@ class Caller:
     services: Services
     cwd: Path
     agent: str
-    toolsets: frozenset[Toolset] = frozenset(Toolset)
+    toolsets: frozenset[Toolset] = USUAL
     is_read_only: bool = False
     is_structured: bool = False  # results have schemas, and come as structured content as well
     environ: Mapping[str, str] = field(default_factory=dict)

@@ -7,8 +7,13 @@ import re
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.tools import TOOLS
 
-_COMMAND = re.compile(r"`memory-sidecar ((?:session )?[\w-]+)[^`]*`")
+_COMMAND = re.compile(r"`memory-sidecar ((?:session |context )?[\w-]+)[^`]*`")
 _TOOL_FOR = {
+    "context check": "check_context",
+    "context new": "new_atom",
+    "context refs": "list_atoms",
+    "context regen": "regenerate_context",
+    "context tasks": "list_tasks",
     "get": "get_memory",
     "list": "list_memories",
     "move": "move_memory",

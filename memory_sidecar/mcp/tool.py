@@ -59,6 +59,7 @@ class Effect(Enum):
     ADDS = types.ToolAnnotations(  # twice the same is once
         destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
+    APPENDS = types.ToolAnnotations(destructive_hint=False, open_world_hint=False)  # each time
     CHANGES = types.ToolAnnotations(idempotent_hint=True, open_world_hint=False)
     REMOVES = types.ToolAnnotations(open_world_hint=False)
 

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from memory_sidecar.mcp.caller import Toolset
 from memory_sidecar.mcp.code import list_sources, read_file, search_code
+from memory_sidecar.mcp.context import (
+    check_context,
+    count_reads,
+    list_atoms,
+    list_tasks,
+    new_atom,
+    regenerate_context,
+)
 from memory_sidecar.mcp.memories import (
     get_memory,
     get_recent_memories,
@@ -49,6 +57,12 @@ TOOLS = {
         Tool(search_sessions, Effect.READS, Toolset.SESSIONS),
         Tool(get_session, Effect.READS, Toolset.SESSIONS),
         Tool(promote_session, Effect.ADDS, Toolset.SESSIONS),
+        Tool(list_atoms, Effect.READS, Toolset.CONTEXT),
+        Tool(new_atom, Effect.APPENDS, Toolset.CONTEXT),
+        Tool(check_context, Effect.READS, Toolset.CONTEXT),
+        Tool(regenerate_context, Effect.CHANGES, Toolset.CONTEXT),
+        Tool(list_tasks, Effect.READS, Toolset.CONTEXT),
+        Tool(count_reads, Effect.APPENDS, Toolset.CONTEXT),
         Tool(status, Effect.READS),
     )
 }

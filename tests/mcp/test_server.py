@@ -32,6 +32,11 @@ NAMES = set(
 )
 
 
+CONTEXT_NAMES = set(
+    "list_atoms new_atom check_context regenerate_context list_tasks count_reads".split()
+)
+
+
 class Nothing(Arguments):
     pass
 

@@ -142,6 +142,17 @@ TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("promote_session", {"session_id": "s1"}),
 ]
 
+CONTEXT_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
+    ("list_atoms", {}),
+    ("check_context", {}),
+    ("list_tasks", {}),
+    ("count_reads", {"paths": ["projects/q/experiments/EXP-001.md"]}),
+    ("count_reads", {"paths": ["../../outside/profile"]}),
+    ("new_atom", {"kind": "experiment", "summary": "Cents", "project": "q"}),
+    ("regenerate_context", {}),
+    ("status", {}),
+]
+
 
 def leaves(command: click.Command, above: str = "") -> list[str]:
     if not isinstance(command, click.Group):
@@ -208,6 +219,21 @@ def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
     assert scene.harm == []
     assert [word for word in HIDDEN if word in said] == []
     assert fingerprint(scene.clone) == scene.clone_before
+
+
+@pytest.mark.timeout(600)
+def test_no_tool_about_its_context_is_either(scene: Scene) -> None:
+    host = Host(scene.user, *A, "--tools", "context", cwd=scene.clone / "context")
+    host.open()
+    tools = {tool["name"] for tool in host.ask("tools/list")["result"]["tools"]}
+    assert tools == {name for name, _ in CONTEXT_TOOL_CALLS}
+    said = ""
+    for name, arguments in CONTEXT_TOOL_CALLS:
+        said += json.dumps(host.call(name, **arguments))
+        scene.look(name)
+    host.end()
+    assert scene.harm == []
+    assert [word for word in HIDDEN if word in said] == []
 
 
 @pytest.mark.timeout(600)

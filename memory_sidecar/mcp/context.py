@@ -1,0 +1,208 @@
+"""The tools about a dense-context root: offered where the host asks for them.
+
+The host decides which root: by its environment, or by the folder that the client has open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memory_sidecar.context.access import accesses_of_paths
+from memory_sidecar.context.atoms import Draft
+from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.context.handlers import Context, find_root, record
+from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
+from memory_sidecar.context.tasks import Task
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.results import about
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.quoting import DATA, quoted_line
+from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
+
+MAX_LISTED = 200
+
+
+class OfProject(Arguments):
+    project: str = ""  # by default the one around the folder, or all
+
+
+class NewAtom(OfProject):
+    kind: Literal["experiment", "knowledge", "pattern"]
+    summary: str = Field(description="What was found, in one line")
+    body: str = Field(default="", description="Markdown")
+    tags: list[str] = Field(default=[])
+    status: str = ""
+    evidence: list[str] = Field(default=[], description="Of knowledge: EXP-042")
+    source_experiments: list[str] = Field(default=[], description="Of a pattern")
+    links: list[str] = Field(default=[])
+    executor: str = ""
+    allow_secrets: Unlisted[bool] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeAtom(Answer):
+    id: str
+    project: str
+    path: str
+
+    def text(self) -> str:
+        return f"{self.id}: {self.path}"
+
+
+def new_atom(caller: Caller, asked: NewAtom, _report: Reporter) -> MadeAtom:
+    """Write an experiment, a finding or a pattern down, under the next free number."""
+    context = _context(caller)
+    draft = Draft(
+        summary=asked.summary,
+        body=asked.body,
+        tags=asked.tags,
+        status=asked.status,
+        evidence=asked.evidence,
+        source_experiments=asked.source_experiments,
+        links=asked.links,
+        executor=asked.executor,
+    )
+    project = context.project(asked.project or None, cwd=caller.folders[0])
+    kind = AtomKind[asked.kind.upper()]
+    made = context.new(project, kind, draft, allow_secrets=asked.allow_secrets)
+    return MadeAtom(id=made.id, project=made.project, path=made.path)
+
+
+class ListAtoms(OfProject):
+    hot: bool = Field(default=False, description="Read 5 times or more")
+    cold: bool = Field(default=False, description="Two weeks old, never read")
+    limit: int = Field(default=50, ge=1, le=MAX_LISTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Atoms(Answer):
+    treat_as: str = DATA
+    atoms: tuple[AtomUse, ...]
+    total: Annotated[int, about("That there are, of this sort.")]
+
+    def text(self) -> str:
+        lines = [
+            quoted_line(f"{each.project}/{each.id}  {each.refs}  {each.status}  {each.summary}")
+            for each in self.atoms
+        ]
+        return "\n".join([f"{len(lines)} of {self.total}, the most read first: {DATA}.", *lines])
+
+
+def list_atoms(caller: Caller, asked: ListAtoms, _report: Reporter) -> Atoms:
+    """List experiments, findings and patterns, and how often they were read."""
+    context = _context(caller)
+    used = [
+        each
+        for each in context.used(context.projects(asked.project or None, cwd=caller.folders[0]))
+        if (each.hot or not asked.hot) and (each.cold or not asked.cold)
+    ]
+    return Atoms(atoms=tuple(used[: asked.limit]), total=len(used))
+
+
+class CheckContext(OfProject):
+    rules: list[str] = Field(default=[])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings(Answer):
+    treat_as: str = DATA
+    findings: tuple[ContextFinding, ...]
+
+    def text(self) -> str:
+        lines = [
+            quoted_line(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
+            for each in self.findings
+        ]
+        return "\n".join(lines) or "nothing is wrong"
+
+
+def check_context(caller: Caller, asked: CheckContext, report: Reporter) -> Findings:
+    """Find what is wrong in the files: broken links, missing fields, what is stale or doubled."""
+    from memory_sidecar.mcp.hints import for_agent  # which knows every tool, these too
+
+    for rule in asked.rules:
+        if rule not in CHECKS:
+            raise UsageError(f"there is no rule {rule!r}", hint=f"any of {', '.join(CHECKS)}")
+    context = _context(caller)
+    project = context.root.project(asked.project) if asked.project else None
+    rules = asked.rules or list(CHECKS)
+    found = context.check(rules=rules, project=project, reporter=report)
+    return Findings(
+        findings=tuple(
+            context.shown(each, remedy_of=lambda text: for_agent(text, caller)) for each in found
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regenerated(Answer):
+    projects: tuple[AtomCounts, ...]
+    written: tuple[str, ...]
+    problems: tuple[Misread, ...]
+
+    def text(self) -> str:
+        problems = [quoted_line(f"{p.file}:{p.line}: {p.text}") for p in self.problems]
+        return "\n".join([f"{len(self.written)} files written", *self.written, *problems])
+
+
+def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> Regenerated:
+    """Bring indexes, read counts and lists of files up to date. Writes only what changed."""
+    context = _context(caller)
+    projects = context.projects(asked.project or None, cwd=caller.folders[0])
+    done = context.regenerate(projects, reporter=report)
+    return Regenerated(
+        projects=tuple(done.projects), written=tuple(done.written), problems=tuple(done.problems)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks(Answer):
+    treat_as: str = DATA
+    tasks: tuple[Task, ...]
+
+    def text(self) -> str:
+        lines = [
+            quoted_line(f"{each.project}  {each.id}  {each.status}  {each.text}")
+            for each in self.tasks
+        ]
+        return "\n".join(lines) or "no tasks"
+
+
+def list_tasks(caller: Caller, asked: OfProject, report: Reporter) -> Tasks:
+    """List the tasks of TASKS.yaml."""
+    context = _context(caller)
+    projects = context.projects(asked.project or None, cwd=caller.folders[0])
+    return Tasks(tasks=tuple(context.tasks(projects, archive=False, reporter=report)))
+
+
+class CountReads(Arguments):
+    paths: list[str] = Field(description="Relative to the root")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted(Answer):
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        return f"counted: {', '.join(self.files) or 'none of these is an atom'}"
+
+
+def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> Counted:
+    """Count that you read these files, where no hook of yours does."""
+    root = _context(caller).root
+    paths = [Path(root.path, path) for path in asked.paths]
+    reads = accesses_of_paths(paths, tool="count_reads", only=root)
+    record(reads)
+    return Counted(files=tuple(f"{access.project}/{access.file}" for _, access in reads))
+
+
+def _context(caller: Caller) -> Context:
+    """The root that the host means. Raises NotFound."""
+    root = find_root(None, cwd=caller.folders[0], environ=caller.environ)
+    return Context(root, models=lambda: caller.services.models)
