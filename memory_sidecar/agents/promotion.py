@@ -26,10 +26,11 @@ from memory_sidecar.memories.handlers import NEAR_DUPLICATE, Memories
 from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
+from memory_sidecar.sessions.entries import as_one
 from memory_sidecar.sessions.extract import Embed, extract_summary
-from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import Outcome, Session, Summary
-from memory_sidecar.sessions.promotion import Candidate, Fate, candidates
+from memory_sidecar.sessions.promotion import Candidate, Fate, candidates, outcome_of
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
 
@@ -46,7 +47,7 @@ class Promoter:
         reporter: Reporter,
     ) -> None:
         self._agent = agent
-        self._sessions = Sessions(agent, reporter)
+        self._sessions = Journal(agent, reporter)
         self._settings = settings
         self._environ = environ
         self._reporter = reporter
@@ -71,6 +72,24 @@ class Promoter:
                 for each in judged
             ]
         return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
+
+    def promote_journal(
+        self, tag: str = "", *, shared: bool = False, dry_run: bool = False
+    ) -> Promotion:
+        """Store one outcome of the whole journal, or of all sessions that carry `tag`.
+
+        Raises as `promote`, and NotFound where there are none.
+        """
+        documents = self._sessions.journal(tag)
+        document = as_one(documents)
+        session = read_session(document)
+        summary = mask_document(self._summary(session, document))[0]
+        suggested = outcome_of(session, summary, tag, [each["session_id"] for each in documents])
+        (judged,) = self._judged([suggested])
+        if not dry_run and judged.fate is Fate.NEW:
+            target = self._agent.shared if shared and self._agent.shared else self._agent
+            judged = self._stored(judged, target, session.project)
+        return Promotion(session.session_id, summary.brief, summary.made_by, (judged,))
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
         """Save a session, and promote it where that is configured and it was a success."""

@@ -12,6 +12,7 @@ from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.context.decisions import DECISION
 from memory_sidecar.context.results import (
     AtomUse,
     ContextFinding,
@@ -66,7 +67,7 @@ def _print_created(call: Call, done: Initialised) -> None:
 
 
 @context.command()
-@click.argument("kind", type=click.Choice([kind.value for kind in AtomKind]))
+@click.argument("kind", type=click.Choice([*(kind.value for kind in AtomKind), DECISION]))
 @click.argument("words", metavar="[SUMMARY]", nargs=-1)
 @click.option("--summary", default="", help="What was found, in one line; or as SUMMARY.")
 @click.option("--project", metavar="NAME", help="The one around the working directory otherwise.")
@@ -100,7 +101,7 @@ def new(
     allow_secrets: bool,
     **lists: tuple[str, ...],
 ) -> NewAtom:
-    """Make an experiment, knowledge or pattern file under the next free number."""
+    """Make an experiment, knowledge, pattern or decision file under the next free number."""
     if words and summary:
         raise UsageError("the summary is given twice", hint="leave out --summary")
     draft = AtomDraft(
@@ -112,7 +113,10 @@ def new(
     )
     opened = _open(call, root)
     owner = opened.project(project, cwd=call.cwd)
-    made = opened.new(owner, AtomKind[kind.upper()], draft, allow_secrets=allow_secrets)
+    if kind == DECISION:
+        made = opened.decide(owner, draft, allow_secrets=allow_secrets)
+    else:
+        made = opened.new(owner, AtomKind[kind.upper()], draft, allow_secrets=allow_secrets)
     return call.show(made, lambda call, made: call.print(f"{made.id}: {made.path}"))
 
 

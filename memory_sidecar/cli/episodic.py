@@ -17,7 +17,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
-from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
@@ -54,9 +54,7 @@ def episodic_put(
     entry = Entry(
         text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
     )
-    done = _sessions_of(call, path).put(
-        path, entry, call.child_environ, allow_secrets=allow_secrets
-    )
+    done = _journal_at(call, path).put(path, entry, call.child_environ, allow_secrets=allow_secrets)
     return call.show(done, _print_put)
 
 
@@ -66,10 +64,16 @@ def episodic_put(
 @click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
 @with_call
 def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> JournalHits:
-    """Search a journal, and the other sessions of its agent."""
+    """Search a journal, and the other sessions of its agent.
+
+    What an .mv2 file holds already is imported first, once; that takes memvid on the PATH.
+    """
     path = call.path(file)
     asked = SessionQuery(text=joined(call, query), top_k=top_k)
-    hits = call.masked(_sessions_of(call, path).search(asked))
+    journal = _journal_at(call, path)
+    if asked.text.strip():
+        journal.take_over(path, call.child_environ)
+    hits = call.masked(journal.search(asked))
     return call.show(JournalHits(tuple(map(_in_journal, hits))), _print_hits)
 
 
@@ -83,14 +87,14 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
     return call.show(committed, lambda call, _: call.print("everything is on the disk already"))
 
 
-def _sessions_of(call: Call, journal: Path) -> Sessions:
+def _journal_at(call: Call, journal: Path) -> Journal:
     """The sessions that a journal stands for: `D/A.mv2` is that of agent A in D.
 
     So is `D/episodic/A.mv2`, beside the folder with the sessions of A.
     """
     data_dir = journal.parent.parent if journal.parent.name == EPISODIC else journal.parent
     db = data_dir / KNOWLEDGE / f"{journal.stem}.sqlite"
-    return call.services.sessions(journal.stem, db, reporter=call.reporter)
+    return Journal(call.services.agent(journal.stem, db), call.reporter)
 
 
 def _in_journal(hit: SessionHit) -> JournalHit:

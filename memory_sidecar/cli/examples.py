@@ -64,7 +64,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "session promote": (
         "session promote 2026-03-01-a1b2 --dry-run",
-        "session promote 2026-03-01-a1b2 --shared",
+        "session promote --tag task:T-12 --agent claude",
     ),
     "session search": (
         'session search "why did the token refresh fail"',
@@ -97,7 +97,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "context new": (
         'context new experiment "Pool sizes from 8 to 64" --tag pool',
-        'context new knowledge "A pool of 32 is best" --evidence EXP-001',
+        'context new decision "Pools have a fixed size" --tag pool',
     ),
     "context regen": ("context regen", "context regen --all"),
     "context check": ("context check", "context check --fix"),

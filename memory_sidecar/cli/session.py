@@ -112,16 +112,34 @@ def import_files(
 
 
 @session.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="[ID]", required=False)
+@click.option("--journal", is_flag=True, help="All entries of the journal, as one outcome.")
+@click.option("--tag", default="", metavar="T", help="All sessions of this tag, as one outcome.")
 @click.option("--shared", is_flag=True, help="Into the memories that every agent reads.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be remembered.")
 @with_agent
-def promote(call: Call, *, agent: str, session_id: str, shared: bool, dry_run: bool) -> Promotion:
+def promote(
+    call: Call,
+    *,
+    agent: str,
+    session_id: str | None,
+    journal: bool,
+    tag: str,
+    shared: bool,
+    dry_run: bool,
+) -> Promotion:
     """Turn what a session decided, solved and noted into memories.
 
-    A session without a summary gets one. What is known already is left alone.
+    A session without a summary gets one. What is known already is left alone. A whole journal, or
+    all that carries the tag of a task, becomes one outcome.
     """
-    promotion = _promoter(call, agent).promote(session_id, shared=shared, dry_run=dry_run)
+    if [session_id is not None, journal, bool(tag)].count(True) != 1:
+        raise UsageError("what is to be promoted?", hint="name one of ID, --journal and --tag T")
+    promoter = _promoter(call, agent)
+    if session_id is not None:
+        promotion = promoter.promote(session_id, shared=shared, dry_run=dry_run)
+    else:
+        promotion = promoter.promote_journal(tag, shared=shared, dry_run=dry_run)
     return call.show(call.masked(promotion), _print_promotion)
 
 

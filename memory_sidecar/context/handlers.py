@@ -14,6 +14,7 @@ from memory_sidecar.context.access import Reads, accesses_of_paths, append
 from memory_sidecar.context.atoms import AtomDraft, Finding, create_atom
 from memory_sidecar.context.checks import apply_fixes, examine
 from memory_sidecar.context.commit import commit_logs
+from memory_sidecar.context.decisions import DECISION, create_decision
 from memory_sidecar.context.layout import (
     Project,
     Root,
@@ -155,6 +156,14 @@ class Context:
         with _named_errors(self.root.path):
             made, path = create_atom(project, kind, draft, today=local_day(self._clock()))
         return NewAtom(str(made), kind.value, project.name, path.as_posix())
+
+    def decide(self, project: Project, draft: Draft, *, allow_secrets: bool = False) -> NewAtom:
+        """Make a decision record; raises as `new`."""
+        if not allow_secrets:
+            refuse_credentials(draft)
+        with _named_errors(self.root.path):
+            made, path = create_decision(project, draft, today=local_day(self._clock()))
+        return NewAtom(made, DECISION, project.name, path.as_posix())
 
     def regenerate(self, projects: Sequence[Project], *, reporter: Reporter) -> Regenerated:
         """Bring the indexes, refs and lists of `projects`, and the root's pages, up to date."""

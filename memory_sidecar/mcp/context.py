@@ -14,6 +14,7 @@ from pydantic import Field
 from memory_sidecar.context.access import accesses_of_paths
 from memory_sidecar.context.atoms import Draft
 from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.context.decisions import DECISION
 from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
@@ -33,7 +34,7 @@ class OfProject(Arguments):
 
 
 class NewAtom(OfProject):
-    kind: Literal["experiment", "knowledge", "pattern"]
+    kind: Literal["experiment", "knowledge", "pattern", "decision"]
     summary: str = Field(description="What was found, in one line")
     body: str = Field(default="", description="Markdown")
     tags: list[str] = Field(default=[])
@@ -56,7 +57,7 @@ class MadeAtom(Answer):
 
 
 def new_atom(caller: Caller, asked: NewAtom, _report: Reporter) -> MadeAtom:
-    """Write an experiment, a finding or a pattern down, under the next free number."""
+    """Write an experiment, finding, pattern or decision down, under the next free number."""
     context = _context(caller)
     draft = Draft(
         summary=asked.summary,
@@ -69,8 +70,11 @@ def new_atom(caller: Caller, asked: NewAtom, _report: Reporter) -> MadeAtom:
         executor=asked.executor,
     )
     project = context.project(asked.project or None, cwd=caller.folders[0])
-    kind = AtomKind[asked.kind.upper()]
-    made = context.new(project, kind, draft, allow_secrets=asked.allow_secrets)
+    if asked.kind == DECISION:
+        made = context.decide(project, draft, allow_secrets=asked.allow_secrets)
+    else:
+        kind = AtomKind[asked.kind.upper()]
+        made = context.new(project, kind, draft, allow_secrets=asked.allow_secrets)
     return MadeAtom(id=made.id, project=made.project, path=made.path)
 
 

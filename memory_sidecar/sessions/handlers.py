@@ -8,7 +8,6 @@ at the folder indexes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +25,6 @@ from memory_sidecar.core.opening import read_named
 from memory_sidecar.core.results import WEAK_ALONE
 from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.core.times import parse_time
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
@@ -46,13 +44,11 @@ from memory_sidecar.sessions.files import (
 )
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
-from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
-from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
+from memory_sidecar.sessions.mv2 import Memvid, entry_document
 from memory_sidecar.sessions.results import (
     FailedImport,
     Head,
     Imported,
-    Put,
     Saved,
     SessionDeleted,
     SessionHit,
@@ -92,34 +88,6 @@ class Sessions:
         saved = self._write(document)
         self._take_up([saved.path])
         return saved
-
-    def put(
-        self, file: Path, entry: Entry, environ: Mapping[str, str], *, allow_secrets: bool = False
-    ) -> Put:
-        """Save `entry` of the journal `file`, and write that where memvid is on the PATH.
-
-        Raises UsageError for a text without a word, SecretRefused.
-        """
-        if not entry.text.strip():
-            raise UsageError("the text is empty", hint="say what is to be remembered")
-        document = entry_document(entry)
-        if known := self.find(document["session_id"]):
-            document["created_at"] = known.document["created_at"]
-        saved = self.save(document, allow_secrets=allow_secrets)
-        memvid = Memvid.find(environ)
-        if memvid is None:
-            self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
-            return _put(saved, "not on the PATH")
-        if not saved.created and file.exists():
-            return _put(saved, "has it already")
-        try:
-            memvid.put(
-                file, replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
-            )
-        except MemvidFailed as error:
-            self._reporter.notice(f"{file.name} was not written: {error.message}; {error.hint}")
-            return _put(saved, "failed")
-        return _put(saved, "written")
 
     def find(self, session_id: str) -> StoredSession | None:
         """The session as its file says, if there is one."""
@@ -328,17 +296,6 @@ class Sessions:
     def _take_up(self, paths: Sequence[str]) -> None:
         if paths:
             self.agent.take_up(paths, reporter=self._reporter, directory=SESSIONS)
-
-
-def _put(saved: Saved, memvid: str) -> Put:
-    return Put(
-        session_id=saved.session_id,
-        uri=EVIDENCE_PREFIX + saved.session_id,
-        agent=saved.agent,
-        created=saved.created,
-        timestamp=saved.created_at,
-        memvid=memvid,
-    )
 
 
 def _hash_of(wanted: SessionFilter) -> str:

@@ -20,6 +20,7 @@ from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.sessions.documents import made_id
+from memory_sidecar.sessions.entries import KIND
 
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
@@ -46,7 +47,7 @@ def entry_document(entry: Entry) -> dict[str, Any]:
         "session_id": made_id(began_at, [entry.title, entry.text.split()]),
         "created_at": iso_utc(began_at),
         "metadata": {
-            "kind": "journal",
+            "kind": KIND,
             **({"title": entry.title} if entry.title else {}),
             **({"tags": dict(entry.tags)} if entry.tags else {}),
         },

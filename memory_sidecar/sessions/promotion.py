@@ -11,6 +11,7 @@ candidates that are known already, by `agents.promotion`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -19,6 +20,7 @@ from memory_sidecar.core.results import about
 from memory_sidecar.sessions.model import Session, Summary
 
 EVIDENCE_PREFIX = "session:"
+MAX_EVIDENCE = 50  # sessions that one outcome names
 MIN_WORDS = 3  # "Use JWT now" tells something, "JWT" alone does not
 
 _RECALLED = re.compile(r"<(?:memory|memories|recalled)\b", re.IGNORECASE)
@@ -70,6 +72,19 @@ def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:
             continue
         found.append(Candidate(category, told, its_tags, evidence))
     return tuple(found)
+
+
+def outcome_of(
+    session: Session, summary: Summary, tag: str, session_ids: Sequence[str]
+) -> Candidate:
+    """What `session`, many as one, came to: with its most central sentences, and all as evidence.
+
+    Of very many only the latest are named.
+    """
+    topics = [tag, *map(_tag, session.topics)] if tag else list(map(_tag, session.topics))
+    evidence = [EVIDENCE_PREFIX + each for each in session_ids[-MAX_EVIDENCE:]]
+    text = summary.detailed or summary.brief
+    return Candidate("outcome", text, tuple(dict.fromkeys(topics)), tuple(evidence))
 
 
 def _tag(text: str) -> str:

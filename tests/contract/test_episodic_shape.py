@@ -151,3 +151,27 @@ def test_with_memvid_the_file_is_written_too(sidecar, journal, memvid_environ, r
     assert (session["session_id"], session["changed"]) == (done.json["session_id"], False)
     other = sidecar("session", "import", journal, "--agent", "other", "--json", **path)
     assert other.json["sessions"][0]["created"] is True
+
+
+def test_a_file_that_is_there_already_is_imported_once(sidecar, tmp_path, memvid_environ, data_dir):  # noqa: F811
+    path = {"PATH": memvid_environ["PATH"]}
+    there = tmp_path / "elsewhere" / "builder.mv2"
+    put = sidecar("episodic-put", "one lock for all tokens", "--file", there, **path)
+    if put.json["memvid"] == "failed":
+        pytest.skip("memvid took longer than a host waits")
+    journal = data_dir / "builder.mv2"
+    data_dir.mkdir(exist_ok=True)
+    there.rename(journal)
+    first = sidecar("episodic-search", "lock", "--file", journal, **path)
+    assert [hit["text"] for hit in first.json["hits"]] == ["one lock for all tokens"]
+    assert "note: imported builder.mv2: 1 of 1 entries are new\n" in first.err
+    again = sidecar("episodic-search", "lock", "--file", journal, **path)
+    assert (again.json, again.err) == (first.json, "")
+
+
+def test_a_file_that_cannot_be_read_is_told_of(run, journal, no_memvid):
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.write_text("junk")
+    done = run("episodic-search", "lock", "--file", journal)
+    assert (done.status, done.json) == (0, {"hits": []})
+    assert "note: architect.mv2 is not searched: reading architect.mv2 takes memvid" in done.err

@@ -1,0 +1,106 @@
+"""The journal of one agent: its sessions, with what hosts put entry by entry, and `.mv2` files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, UsageError
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.sessions.entries import ImportedFiles, has_tag, is_entry
+from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.model import SessionFilter
+from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
+from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
+from memory_sidecar.sessions.results import Put, Saved
+
+
+class Journal(Sessions):
+    """The sessions of `agent`, for one call that is about its journal."""
+
+    def put(
+        self, file: Path, entry: Entry, environ: Mapping[str, str], *, allow_secrets: bool = False
+    ) -> Put:
+        """Save `entry` of the journal `file`, and write that where memvid is on the PATH.
+
+        Raises UsageError for a text without a word, SecretRefused.
+        """
+        if not entry.text.strip():
+            raise UsageError("the text is empty", hint="say what is to be remembered")
+        document = entry_document(entry)
+        if known := self.find(document["session_id"]):
+            document["created_at"] = known.document["created_at"]
+        saved = self.save(document, allow_secrets=allow_secrets)
+        holds_ours_alone = not file.exists() or self._imported.knows(file)
+        memvid = Memvid.find(environ)
+        if memvid is None:
+            self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
+            return _put(saved, "not on the PATH")
+        if not saved.created and file.exists():
+            return _put(saved, "has it already")
+        try:
+            memvid.put(
+                file, replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
+            )
+        except MemvidFailed as error:
+            self._reporter.notice(f"{file.name} was not written: {error.message}; {error.hint}")
+            return _put(saved, "failed")
+        if holds_ours_alone:
+            self._note(file)
+        return _put(saved, "written")
+
+    def take_over(self, file: Path, environ: Mapping[str, str]) -> None:
+        """Import the `.mv2` at `file` once, and again after another program has written it.
+
+        Says by notice what became of that, whatever it was.
+        """
+        if not file.is_file() or self._imported.knows(file):
+            return
+        try:
+            saved = self.import_files([file], environ).sessions
+        except SidecarError as error:
+            self._reporter.notice(f"{file.name} is not searched: {error.message}; {error.hint}")
+            return
+        self._note(file)
+        new = sum(each.created for each in saved)
+        self._reporter.notice(f"imported {file.name}: {new} of {len(saved)} entries are new")
+
+    def journal(self, tag: str = "") -> list[dict[str, Any]]:
+        """The entries of the journal, the oldest first; with `tag` every session that carries it.
+
+        Raises NotFound where there is none.
+        """
+        documents = [self.get(each.session_id).document for each in self.listed(SessionFilter())]
+        chosen = [each for each in documents if (has_tag(each, tag) if tag else is_entry(each))]
+        if not chosen:
+            raise NotFound(
+                f"no session carries {tag!r}" if tag else "the journal has no entry",
+                hint="`memory-sidecar session list` shows what there is",
+            )
+        return sorted(chosen, key=lambda each: str(each["created_at"]))
+
+    # How
+
+    @property
+    def _imported(self) -> ImportedFiles:
+        paths = self.agent.paths
+        return ImportedFiles(paths.tree, paths.state / "imported.json")
+
+    def _note(self, file: Path) -> None:
+        try:
+            self._imported.note(file)
+        except OSError as error:
+            self._reporter.notice(f"{file.name} will be imported again: {error.strerror}")
+
+
+def _put(saved: Saved, memvid: str) -> Put:
+    return Put(
+        session_id=saved.session_id,
+        uri=EVIDENCE_PREFIX + saved.session_id,
+        agent=saved.agent,
+        created=saved.created,
+        timestamp=saved.created_at,
+        memvid=memvid,
+    )
