@@ -47,7 +47,7 @@ def main() -> int:
     """Run the command line of this process; returns its exit status."""
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
-            from memory_sidecar.cli.completion import complete
+            from memory_sidecar.cli.completing import complete
 
             return complete(instruction)
         return _main(sys.argv[1:])

@@ -1,7 +1,7 @@
 """`memory-sidecar completion`: has a shell complete commands and options.
 
-A shell asks by calling the program with a variable set; the client answers that in its own process
-(see `client`), without a daemon, a database or a model.
+A shell asks by calling the program with a variable set; `completing` answers, in the process of the
+client, without a daemon, a database or a model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import click
-from click.shell_completion import get_completion_class, shell_complete
+from click.shell_completion import get_completion_class
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, with_call, with_help
@@ -61,13 +61,6 @@ def install(call: Call, shell: str | None) -> Installed:
 def show(call: Call, shell: str | None) -> None:
     """Print the script for SHELL, to be put where you like."""
     call.stdout.write(_script(shell or _own_shell(call)))
-
-
-def complete(instruction: str) -> int:
-    """Answer a shell that asks, as click's own scripts do; returns the exit status."""
-    from memory_sidecar.cli.main import cli
-
-    return shell_complete(cli, {}, PROGRAM, VARIABLE, instruction)
 
 
 def _script(shell: str) -> str:

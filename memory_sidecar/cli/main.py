@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
@@ -123,16 +122,6 @@ class LazyGroup(Group):
                 width = max(map(len, _COMMANDS))
                 rows = [(name.ljust(width), told) for name, (told, _) in commands.items()]
                 formatter.write_dl(rows)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Click's own would import every command for its help."""
-        if incomplete.startswith("-"):
-            return click.Command.shell_complete(self, ctx, incomplete)
-        return [
-            CompletionItem(name, help=told)
-            for name, (told, _) in _COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
 
 
 @click.group(

@@ -1,4 +1,6 @@
-"""Writes the JSON Schemas of what commands print: `python -m memory_sidecar.cli.schemas`.
+"""Writes the JSON Schemas of what commands print, and the words that complete their lines.
+
+`python -m memory_sidecar.cli.schemas`, or `./task schemas`.
 
 They are committed, so that a change of what callers see stands in its diff.
 """
@@ -13,6 +15,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import click
 
+from memory_sidecar.cli import words
 from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
 
@@ -90,3 +93,4 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for name, schema in schemas.items():
         (FOLDER / f"{name}.json").write_text(rendered(schema), encoding="utf-8")
+    words.FILE.write_text(words.rendered(words.words_of(every_command())), encoding="utf-8")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
+from memory_sidecar.cli import words as table
 from memory_sidecar.cli.examples import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
@@ -72,20 +75,47 @@ def test_completion_is_installed_where_its_shell_looks(sidecar, tmp_path, shell)
     assert sidecar("completion", "show", shell, **environ).out == written.read_text()
 
 
-def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
-    def completed(line: str) -> list[str]:
-        words = line.split(" ")
-        done = sidecar(
-            _MEMORY_SIDECAR_COMPLETE="bash_complete",
-            COMP_WORDS=line,
-            COMP_CWORD=str(len(words) - 1),
-            MEMORY_SIDECAR_NO_DAEMON="0",
-            MEMORY_SIDECAR_DATA_DIR=str(tmp_path / "data"),
-        )
-        assert (done.status, done.err) == (0, "")
-        return [line.partition(",")[2] for line in done.out.splitlines()]
+def test_the_table_that_completes_is_up_to_date():
+    """`./task schemas` writes it."""
+    written = table.rendered(table.words_of(every_command()))
+    assert table.FILE.read_text("utf-8") == written
 
-    assert completed("memory-sidecar sea") == ["search"]
-    assert completed("memory-sidecar source m") == ["move"]
-    assert "--no-pager" in completed("memory-sidecar search --no")
+
+def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
+    environ = {"MEMORY_SIDECAR_NO_DAEMON": "0", "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data")}
+
+    def completed(line: str, shell: str = "bash") -> list[str]:
+        given = line.split(" ")
+        word = given[-1] if shell == "fish" else str(len(given) - 1)
+        done = sidecar(
+            _MEMORY_SIDECAR_COMPLETE=f"{shell}_complete",
+            COMP_WORDS=line, COMP_CWORD=word, **environ,
+        )  # fmt: skip
+        assert (done.status, done.err) == (0, "")
+        return list(done.out.splitlines())
+
+    assert completed("memory-sidecar sea") == ["plain,search"]
+    assert completed("memory-sidecar source m") == ["plain,move"]
+    assert "plain,--no-pager" in completed("memory-sidecar search a --no")
+    assert completed("memory-sidecar search --mode v") == ["plain,vector"]
+    assert completed("memory-sidecar search --mode=v") == ["plain,vector"]
+    assert completed("memory-sidecar index src/") == ["file,src/"]
+    assert completed("memory-sidecar index --data-dir src --fu") == ["plain,--full"]
+    assert completed("memory-sidecar get pit") == completed("memory-sidecar nonsense --x") == []
+    assert completed("memory-sidecar context new k") == ["plain,knowledge"]
+    assert completed("memory-sidecar store 'a tex") == []
+    assert completed("memory-sidecar sea", "zsh")[:2] == ["plain", "search"]
+    assert completed("memory-sidecar sea", "fish")[0].startswith("plain,search\t")
     assert not (tmp_path / "data").exists()
+
+
+def test_completing_imports_no_command():
+    code = (
+        "import os, sys; os.environ.update(COMP_WORDS='x search --no', COMP_CWORD='2');"
+        "from memory_sidecar.cli.completing import complete; complete('bash_complete');"
+        "sys.exit(bool({'click', 'numpy', 'memory_sidecar.cli.search'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "plain,--no-pager" in done.stdout
