@@ -25,7 +25,7 @@ from memory_sidecar.core.trust import config_folder
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.running import running_daemons
-from memory_sidecar.setup.plan import Outcome, Plan
+from memory_sidecar.setup.plan import Plan, StepOutcome
 
 PROGRAM = "memory-sidecar"
 
@@ -36,7 +36,7 @@ class Removal:
 
     what: Annotated[str, about("daemon, service, data, or what a coding agent was given")]
     path: Annotated[str, about("absolute; of a daemon its data directory")]
-    outcome: Outcome
+    outcome: StepOutcome
     reason: Annotated[str, about("why it is left as it is")] = ""
 
 
@@ -66,7 +66,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
     undos += [*_data(data_dir), *_settings(call)] if with_data else []
     removals = tuple(removal for removal, _ in undos)
-    going = [each for each in removals if each.outcome is Outcome.REMOVED]
+    going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     if going and not (dry_run or yes):
         if call.wants_json:
             raise UsageError("nobody can be asked", hint="--yes does it, --dry-run shows it")
@@ -87,7 +87,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
 
 def _units(call: Call) -> list[Undo]:
     """First of all: systemd would start a daemon again."""
-    units = [Removal("service", str(unit), Outcome.REMOVED) for unit in installed_units(call)]
+    units = [Removal("service", str(unit), StepOutcome.REMOVED) for unit in installed_units(call)]
     undos: list[Undo] = [(unit, lambda: None) for unit in units]
     return [*undos[:-1], (units[-1], lambda: take_back_units(call))] if units else []
 
@@ -95,7 +95,7 @@ def _units(call: Call) -> list[Undo]:
 def _daemons(call: Call) -> list[Undo]:
     return [
         (
-            Removal(f"daemon, process {each.pid}", each.data_dir, Outcome.REMOVED),
+            Removal(f"daemon, process {each.pid}", each.data_dir, StepOutcome.REMOVED),
             partial(end_daemon, each.data_dir, call.environ),
         )
         for each in running_daemons(call.environ)
@@ -136,7 +136,7 @@ def _settings(call: Call) -> list[Undo]:
 
 
 def _file(what: str, path: Path) -> Undo:
-    return Removal(what, str(path), Outcome.REMOVED), partial(path.unlink, missing_ok=True)
+    return Removal(what, str(path), StepOutcome.REMOVED), partial(path.unlink, missing_ok=True)
 
 
 def _folder(what: str, path: Path) -> Undo:
@@ -147,7 +147,7 @@ def _folder(what: str, path: Path) -> Undo:
             elif path.exists():
                 shutil.rmtree(path)
 
-    return Removal(what, str(path), Outcome.REMOVED), remove
+    return Removal(what, str(path), StepOutcome.REMOVED), remove
 
 
 def _drop_empty_folders(call: Call) -> None:

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from pathlib import Path
 
-from memory_sidecar.context.atoms import Draft
+from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.layout import DECISIONS, Project, template
 from memory_sidecar.core.atomic import create_file
 from memory_sidecar.core.errors import UsageError
@@ -19,7 +19,7 @@ _NAME = re.compile(r"DR-(\d+)\b.*\.md")
 _NO_WORD = re.compile(r"[\W_]+")
 
 
-def create_decision(project: Project, draft: Draft, *, today: date) -> tuple[str, Path]:
+def create_decision(project: Project, draft: AtomDraft, *, today: date) -> tuple[str, Path]:
     """Make one under the next free number; returns its id. Raises UsageError for an empty title.
 
     To create the file is to take the number, as for an atom.
@@ -48,7 +48,7 @@ def _numbers(folder: Path) -> list[int]:
     return [int(found[1]) for name in names if (found := _NAME.fullmatch(name))]
 
 
-def _page(project: Project, name: str, draft: Draft, today: date) -> bytes:
+def _page(project: Project, name: str, draft: AtomDraft, today: date) -> bytes:
     title = " ".join(draft.summary.split())
     meta = {
         "id": name,

@@ -157,7 +157,7 @@ class Context:
             made, path = create_atom(project, kind, draft, today=local_day(self._clock()))
         return NewAtom(str(made), kind.value, project.name, path.as_posix())
 
-    def decide(self, project: Project, draft: Draft, *, allow_secrets: bool = False) -> NewAtom:
+    def decide(self, project: Project, draft: AtomDraft, *, allow_secrets: bool = False) -> NewAtom:
         """Make a decision record; raises as `new`."""
         if not allow_secrets:
             refuse_credentials(draft)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memory_sidecar.context.access import accesses_of_paths
-from memory_sidecar.context.atoms import Draft
+from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.decisions import DECISION
 from memory_sidecar.context.handlers import Context, find_root, record
@@ -33,7 +33,7 @@ class OfProject(Arguments):
     project: str = ""  # by default the one around the folder, or all
 
 
-class NewAtom(OfProject):
+class WriteAtom(OfProject):
     kind: Literal["experiment", "knowledge", "pattern", "decision"]
     summary: str = Field(description="What was found, in one line")
     body: str = Field(default="", description="Markdown")
@@ -47,7 +47,7 @@ class NewAtom(OfProject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeAtom(Answer):
+class WrittenAtom(Answer):
     id: str
     project: str
     path: str
@@ -56,10 +56,10 @@ class MadeAtom(Answer):
         return f"{self.id}: {self.path}"
 
 
-def new_atom(caller: Caller, asked: NewAtom, _report: Reporter) -> MadeAtom:
+def write_atom(caller: Caller, asked: WriteAtom, _report: Reporter) -> WrittenAtom:
     """Write an experiment, finding, pattern or decision down, under the next free number."""
     context = _context(caller)
-    draft = Draft(
+    draft = AtomDraft(
         summary=asked.summary,
         body=asked.body,
         tags=asked.tags,
@@ -75,7 +75,7 @@ def new_atom(caller: Caller, asked: NewAtom, _report: Reporter) -> MadeAtom:
     else:
         kind = AtomKind[asked.kind.upper()]
         made = context.new(project, kind, draft, allow_secrets=asked.allow_secrets)
-    return MadeAtom(id=made.id, project=made.project, path=made.path)
+    return WrittenAtom(id=made.id, project=made.project, path=made.path)
 
 
 class ListAtoms(OfProject):
@@ -145,7 +145,7 @@ def check_context(caller: Caller, asked: CheckContext, report: Reporter) -> Find
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Regenerated(Answer):
+class RegeneratedContext(Answer):
     projects: tuple[AtomCounts, ...]
     written: tuple[str, ...]
     problems: tuple[Misread, ...]
@@ -155,12 +155,12 @@ class Regenerated(Answer):
         return "\n".join([f"{len(self.written)} files written", *self.written, *problems])
 
 
-def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> Regenerated:
+def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> RegeneratedContext:
     """Bring indexes, read counts and lists of files up to date. Writes only what changed."""
     context = _context(caller)
     projects = context.projects(asked.project or None, cwd=caller.folders[0])
     done = context.regenerate(projects, reporter=report)
-    return Regenerated(
+    return RegeneratedContext(
         projects=tuple(done.projects), written=tuple(done.written), problems=tuple(done.problems)
     )
 

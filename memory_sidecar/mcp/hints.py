@@ -10,7 +10,7 @@ from memory_sidecar.mcp.tools import TOOLS
 _COMMAND = re.compile(r"`memory-sidecar ((?:session |context )?[\w-]+)[^`]*`")
 _TOOL_FOR = {
     "context check": "check_context",
-    "context new": "new_atom",
+    "context new": "write_atom",
     "context refs": "list_atoms",
     "context regen": "regenerate_context",
     "context tasks": "list_tasks",

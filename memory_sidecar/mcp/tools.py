@@ -9,8 +9,8 @@ from memory_sidecar.mcp.context import (
     count_reads,
     list_atoms,
     list_tasks,
-    new_atom,
     regenerate_context,
+    write_atom,
 )
 from memory_sidecar.mcp.memories import (
     get_memory,
@@ -58,7 +58,7 @@ TOOLS = {
         Tool(get_session, Effect.READS, Toolset.SESSIONS),
         Tool(promote_session, Effect.ADDS, Toolset.SESSIONS),
         Tool(list_atoms, Effect.READS, Toolset.CONTEXT),
-        Tool(new_atom, Effect.APPENDS, Toolset.CONTEXT),
+        Tool(write_atom, Effect.APPENDS, Toolset.CONTEXT),
         Tool(check_context, Effect.READS, Toolset.CONTEXT),
         Tool(regenerate_context, Effect.CHANGES, Toolset.CONTEXT),
         Tool(list_tasks, Effect.READS, Toolset.CONTEXT),

@@ -36,7 +36,7 @@ def test_they_are_offered_to_who_asks_for_them_alone(newcomer: Caller, writer: C
 
 
 def test_an_atom_is_written_listed_and_counted(writer: Caller, root: Path) -> None:
-    made = given(writer, "new_atom", kind="experiment", summary="Pools of 8 to 64", tags=["pool"])
+    made = given(writer, "write_atom", kind="experiment", summary="Pools of 8 to 64", tags=["pool"])
     assert (made["id"], made["project"]) == ("EXP-001", "mill")
     assert "Pools of 8 to 64" in Path(made["path"]).read_text()
     path = Path(made["path"]).relative_to(root).as_posix()
@@ -50,8 +50,8 @@ def test_an_atom_is_written_listed_and_counted(writer: Caller, root: Path) -> No
 
 
 def test_what_is_wrong_is_found_with_its_line(writer: Caller, root: Path) -> None:
-    tried = given(writer, "new_atom", kind="experiment", summary="Pools of 8 to 64")
-    given(writer, "new_atom", kind="knowledge", summary="A pool of 32", evidence=["EXP-001"])
+    tried = given(writer, "write_atom", kind="experiment", summary="Pools of 8 to 64")
+    given(writer, "write_atom", kind="knowledge", summary="A pool of 32", evidence=["EXP-001"])
     Path(tried["path"]).unlink()
     found = given(writer, "check_context", project="mill", rules=["evidence", "link"])["findings"]
     assert [each["file"] for each in found] == ["projects/mill/knowledge/K-001.md"]
@@ -79,5 +79,5 @@ def test_where_there_is_no_root_a_person_is_to_make_one(newcomer: Caller) -> Non
 
 def test_a_secret_is_not_written(writer: Caller) -> None:
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    assert "secret_refused" in refused(writer, "new_atom", kind="pattern", summary=f"Use {key}")
+    assert "secret_refused" in refused(writer, "write_atom", kind="pattern", summary=f"Use {key}")
     assert call(writer, "list_atoms").structured_content["total"] == 0

@@ -33,7 +33,7 @@ NAMES = set(
 
 
 CONTEXT_NAMES = set(
-    "list_atoms new_atom check_context regenerate_context list_tasks count_reads".split()
+    "list_atoms write_atom check_context regenerate_context list_tasks count_reads".split()
 )
 
 

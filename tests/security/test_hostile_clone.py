@@ -148,7 +148,7 @@ CONTEXT_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("list_tasks", {}),
     ("count_reads", {"paths": ["projects/q/experiments/EXP-001.md"]}),
     ("count_reads", {"paths": ["../../outside/profile"]}),
-    ("new_atom", {"kind": "experiment", "summary": "Cents", "project": "q"}),
+    ("write_atom", {"kind": "experiment", "summary": "Cents", "project": "q"}),
     ("regenerate_context", {}),
     ("status", {}),
 ]
