@@ -190,20 +190,20 @@ class CountReads(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted(Answer):
+class CountedReads(Answer):
     files: tuple[str, ...]
 
     def text(self) -> str:
         return f"counted: {', '.join(self.files) or 'none of these is an atom'}"
 
 
-def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> Counted:
+def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> CountedReads:
     """Count that you read these files, where no hook of yours does."""
     root = _context(caller).root
     paths = [Path(root.path, path) for path in asked.paths]
     reads = accesses_of_paths(paths, tool="count_reads", only=root)
     record(reads)
-    return Counted(files=tuple(f"{access.project}/{access.file}" for _, access in reads))
+    return CountedReads(files=tuple(f"{access.project}/{access.file}" for _, access in reads))
 
 
 def _context(caller: Caller) -> Context:
