@@ -141,7 +141,7 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
 
 class GetRecentMemories(Filtered):
     limit: int = Field(default=10, ge=1, le=MAX_PAGE)
-    max_tokens: int = Field(default=2000, ge=1, description="Budget for the content of all.")
+    max_tokens: int = Field(default=2000, ge=1)
     cursor: str = ""
 
 
