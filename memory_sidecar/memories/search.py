@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
@@ -55,6 +55,7 @@ SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are eq
 COVERAGE_WEIGHT = 0.3
 OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer holds
 OTHER_PROJECT_LOSS = 0.15  # the same of one made in another project than it is asked from
+ASKED_LOSS = 0.05  # of one that no longer holds, where such are asked for
 
 # A path or an atom's id. A plain word is neither, even where a memory is called like it.
 _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
@@ -76,8 +77,8 @@ def search_memories(
     """The best memories for `query` in all of `scopes`, best first, each content once.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
-    invalidated or expired counts half, what is of another project than `prefers` a little less.
-    With `judge`, the cross-encoder has the last word.
+    invalidated or expired counts half, or nearly all where such are asked for; what is of another
+    project than `prefers` a little less. With `judge`, the cross-encoder has the last word.
     """
     query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
     searches = [_Search.of(query, scope, now) for scope in scopes]
@@ -167,12 +168,20 @@ class _Search:
         for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
             place = places.get(int(judged.ids[row]))
             if place is not None and place.memory not in best:
-                is_named, prefers = place.chunk in named, self.query.prefers
-                is_foreign = prefers != "" and place.project not in ("", prefers)
-                best[place.memory] = judged.candidate(
-                    row, place, is_named=is_named, is_foreign=is_foreign
-                )
+                is_named, losses = place.chunk in named, self._losses(place)
+                best[place.memory] = judged.candidate(row, place, is_named=is_named, losses=losses)
         return sorted(best.values(), key=lambda c: (-c.score, c.place.is_outdated, c.place.path))
+
+    def _losses(self, place: ChunkPlace) -> dict[str, float]:
+        """The share of its score that a memory loses, by why."""
+        wanted, prefers = self.query.filter, self.query.prefers
+        losses = {}
+        if prefers and place.project not in ("", prefers):
+            losses["other_project"] = OTHER_PROJECT_LOSS
+        if place.is_outdated:
+            is_asked_for = wanted.with_expired or wanted.with_superseded
+            losses["outdated"] = ASKED_LOSS if is_asked_for else OUTDATED_LOSS
+        return losses
 
     def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
         """Rows of the best chunks; of those that are equally good, the first by path."""
@@ -196,6 +205,7 @@ class _Candidate:
     place: ChunkPlace
     score: float
     steps: dict[str, float]  # what the relevance went through to become the score
+    losses: Mapping[str, float]  # share of it that is gone, by why
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,18 +244,16 @@ class _Judged:
         return np.searchsorted(self.ids, wanted[among(wanted, self.ids)])
 
     def candidate(
-        self, row: int, place: ChunkPlace, *, is_named: bool, is_foreign: bool
+        self, row: int, place: ChunkPlace, *, is_named: bool, losses: Mapping[str, float]
     ) -> _Candidate:
         relevance = NAMED_FROM * float(self.scores[row])
         share = faded(float(self.scores[row]), place.strength)
         steps = {"strength": NAMED_FROM * share - relevance}
         if is_named:
             steps["named"] = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
-        if is_foreign:
-            steps["other_project"] = -OTHER_PROJECT_LOSS * (relevance + sum(steps.values()))
-        if place.is_outdated:
-            steps["outdated"] = -OUTDATED_LOSS * (relevance + sum(steps.values()))
-        return _Candidate(row, place, relevance + sum(steps.values()), steps)
+        for name, loss in losses.items():
+            steps[name] = -loss * (relevance + sum(steps.values()))
+        return _Candidate(row, place, relevance + sum(steps.values()), steps, losses)
 
     def explain(self, candidate: _Candidate) -> Explanation:
         row = candidate.row
@@ -257,8 +265,7 @@ class _Judged:
             boosts={
                 "strength": faded(1.0, candidate.place.strength) - 1.0,
                 "named": float("named" in candidate.steps),
-                "other_project": -OTHER_PROJECT_LOSS * ("other_project" in candidate.steps),
-                "outdated": -OUTDATED_LOSS if candidate.place.is_outdated else 0.0,
+                **{name: -loss for name, loss in candidate.losses.items()},
             },
             steps=candidate.steps,
         )

@@ -14,6 +14,8 @@ therefore only nudges: it decides between memories that match about equally well
 
 from __future__ import annotations
 
+import math
+
 HALF_LIFE_DAYS = 60.0
 EVIDENCE_SHARE = 0.25
 MAX_EVIDENCE = 4
@@ -24,8 +26,13 @@ _DAY_MS = 86_400_000
 
 
 def faded(score: float, strength: float) -> float:
-    """A relevance with the strength in it: between 0.9 of it and all of it."""
-    return score * (1 - SHARE + SHARE * strength)
+    """A relevance with the strength in it: between 0.9 of it and all of it.
+
+    It falls with 1 / (1 + half-lives gone by), so that what is older comes after what is newer at
+    any age: after six years the strength itself is 2^-36, and would make no difference any more.
+    """
+    present = 1 / (1 - math.log2(strength)) if strength > 0 else 0.0
+    return score * (1 - SHARE + SHARE * present)
 
 
 # Days of the calendar, so that asking again a minute later gives the same scores to the last digit,

@@ -1,4 +1,4 @@
-"""How memories are ranked: by both arms, nudged by strength, the outdated at half."""
+"""How memories are ranked: by both arms, nudged by strength, the outdated a little behind."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from memory_sidecar.memories.hit import RankedMemory, Shown
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.rerank import MAX_CHARACTERS, MAX_HITS, reranked
 from memory_sidecar.memories.results import Memory, told_as
+from memory_sidecar.memories.search import ASKED_LOSS
 from memory_sidecar.memories.store import MemoryChunk
 from tests.conftest import write_memory
 
@@ -98,8 +99,9 @@ def test_what_is_outdated_hides_and_is_found_like_all_else_when_asked_for(search
     assert {"old", "gone"} < set(names(hits))
     scores = [hit.relevance for hit in hits]
     assert scores == sorted(scores, reverse=True)
+    assert set(names(hits)[:3]) == {"now", "old", "gone"}
     assert hits[names(hits).index("old")].relevance == pytest.approx(
-        hits[0].relevance / 2, rel=0.01
+        hits[0].relevance * (1 - ASKED_LOSS), rel=0.01
     )
 
 

@@ -86,3 +86,9 @@ def test_sql_orders_as_strength_does():
     ).fetchall()
     assert found == sorted(found, reverse=True)
     assert len(set(found)) > 50
+
+
+def test_what_is_older_comes_after_what_is_newer_at_any_age():
+    scores = [faded(0.8, after(days)) for days in (0, 60, 365, 3 * 365, 6 * 365, 12 * 365)]
+    assert scores == sorted(scores, reverse=True)
+    assert len({round(score, 4) for score in scores}) == len(scores)
