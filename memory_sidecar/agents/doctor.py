@@ -1,18 +1,58 @@
-"""Checks that what should hold does hold, and repairs what needs no decision."""
+"""Checks that what should hold does hold, and repairs what needs no decision.
+
+Looked at are the runtime, the models, every database that is derived from files, and the files that
+an agent's comes from. What is still being done is no fault, and told with how far it is. Neither is
+what is stale, never read or contradicted: that is told, and left to the user, who knows better.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from memory_sidecar.agents.doctor_agents import examine_agents, repair_agents
-from memory_sidecar.agents.doctor_index import Check, examine_index
+from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import ModelError, ModelMissing
-from memory_sidecar.core.sqlite import sqlite_version
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
+from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import Connection, damage_of, sqlite_version
 from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
+from memory_sidecar.index.database import Database
+from memory_sidecar.index.report import (
+    SourceCounts,
+    count_pending,
+    count_rows,
+    count_sources,
+    list_files,
+)
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.health import (
+    broken_files,
+    challenged,
+    cold,
+    contradictions,
+    doubled_ids,
+    faded,
+    missing_successors,
+)
+
+SHOWN = 5  # of a list that may be long
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of the doctor."""
+
+    check: str
+    ok: bool
+    text: str
+    hint: Annotated[str, about("a next step, or empty")] = ""
+    agent: Annotated[str, about("whose database it is about, or empty")] = ""
+    remedy: Annotated[str, about("what --fix does about it: rebuild, index, or empty")] = ""
 
 
 def examine(services: Services, codebase: Codebase) -> list[Check]:
@@ -70,3 +110,185 @@ def _code(codebase: Codebase) -> list[Check]:
         return examine_index(codebase.data)
     text = f"nothing is indexed in {codebase.paths.db}"
     return [Check("database", True, text, "run `memory-sidecar index PATH`")]
+
+
+# Every database that is derived from files, the code's and each agent's
+
+
+def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
+    """Its file, its sources and its vectors; where the file is damaged, nothing else.
+
+    `agent` is whose database it is, "" for the code's. Never raises SidecarError.
+    """
+    check = f"agent {agent}" if agent else "database"
+    try:
+        return _examine(data, agent, check)
+    except SidecarError as error:
+        remedy = "rebuild" if error.code == "store_corrupt" else ""
+        return [Check(check, False, error.message, error.hint, agent, remedy)]
+
+
+def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
+    db = data.paths.db
+    if not db.exists():
+        hint = "the next access makes it again from the files"
+        return [Check(check, True, f"{db} is not there", hint, agent, "index")]
+    if damage := damage_of(db):
+        hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` makes it again"
+        return [Check(check, False, f"{db} is damaged: {damage}", hint, agent, "rebuild")]
+    store = data.open()
+    with store.reading() as connection:
+        counts = count_sources(connection)
+        rows = count_rows(connection, store.SCHEMA.corpora)
+        pending = count_pending(connection, store.SCHEMA.corpora)
+    text = f"{db}, {rows:,} {'texts' if agent else 'chunks'}"
+    return [
+        Check(check, True, text, agent=agent),
+        _sources(data, agent, counts),
+        _vectors(data, agent, rows, pending),
+    ]
+
+
+def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
+    check = _named("sources", agent)
+    sources = data.sources()
+    if absent := [source.name for source in sources if not source.root.is_dir()]:
+        option = f" --agent {agent}" if agent else ""
+        removing = (f"`memory-sidecar source remove {name}{option}`" for name in absent)
+        return Check(
+            check, False, f"not there: {', '.join(absent)}; what was indexed of them stays",
+            f"bring them back, or {', '.join(removing)}", agent=agent,
+        )  # fmt: skip
+    scanned = {source.name for source in counts if source.scanned_at}
+    unscanned = [source.name for source in sources if source.name not in scanned]
+    under_way = _under_way(data)
+    if left := [name for name in unscanned if name not in under_way]:
+        text = f"never indexed to the end: {', '.join(left)}"
+        return Check(check, False, text, _indexing(agent), agent, "index")
+    failed = sum(source.failed for source in counts)
+    if failed and not agent:  # the files of an agent are told of one by one
+        return Check(
+            check, False, f"{failed} files could not be indexed",
+            "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
+            remedy="index",
+        )  # fmt: skip
+    if unscanned:
+        text = "; ".join(f"{name} is being indexed{under_way[name]}" for name in unscanned)
+        return Check(check, True, text, agent=agent)
+    return Check(check, True, f"{len(sources)} registered, all indexed", agent=agent)
+
+
+def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Check:
+    check = _named("vectors", agent)
+    if not pending:
+        return Check(check, True, f"all {rows:,} are there", agent=agent)
+    text = f"{pending:,} of {rows:,} are not there yet"
+    if problem := data.models.problem:
+        return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
+    if data.is_tended or data.owner.other_writer():
+        done = 100 * (rows - pending) // rows
+        return Check(check, True, f"{text}, {done} % done", agent=agent)
+    return Check(check, False, text, _indexing(agent), agent, "index")
+
+
+def _under_way(data: Database[Any]) -> dict[str, str]:
+    """The sources that are being indexed at this moment, with how far that is."""
+    if not data.is_tended:
+        is_elsewhere = data.owner.other_writer()
+        return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
+    return {
+        name: (
+            f", {100 * live.indexing.files_done // live.indexing.files_total} % done"
+            if live.indexing
+            else ""
+        )
+        for name, live in data.states().items()
+        if not (live.is_current or live.error)
+    }
+
+
+def _named(check: str, agent: str) -> str:
+    return f"agent {agent}, {check}" if agent else check
+
+
+def _indexing(agent: str) -> str:
+    command = f"reindex --agent {agent}" if agent else "index --wait dense"
+    return f"run `memory-sidecar {command}`"
+
+
+# Each agent's database, and the files that it comes from
+
+
+def examine_agents(services: Services) -> list[Check]:
+    """Every check of every agent of the data directory; none changes anything."""
+    checks = []
+    for name in services.agent_names():
+        agent = services.agent(name)
+        found = examine_index(agent.data, name)
+        if len(found) > 1:  # its database can be read
+            with agent.data.open().reading() as connection:
+                found += [*_faults(agent, connection), *_doubts(agent, connection)]
+        checks += found
+    return checks
+
+
+def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Reporter) -> None:
+    """Make the databases again that `checks` say are damaged, and index what is missing."""
+    remedies: dict[str, set[str]] = {}
+    for each in checks:
+        if each.agent and each.remedy:
+            remedies.setdefault(each.agent, set()).add(each.remedy)
+    for name, wanted in remedies.items():
+        agent = services.agent(name)
+        if "rebuild" in wanted:
+            agent.rebuild(reporter=reporter)
+        else:
+            agent.data.update(agent.sources(), reporter)
+
+
+def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
+    """One check for each kind of fault, or one that says there is none."""
+    check = f"agent {agent.name}, files"
+    failed = [(file.path, file.reason) for file in list_files(connection, FileStatus.FAILED)]
+    faults = (
+        ([f"{path}: {why}" for path, why in broken_files(connection)],
+         "cannot be read as they should be", "mend them; what could be read of them counts"),
+        ([f"{path}: {why}" for path, why in failed],
+         "could not be read", "see that they can be; they are tried again"),
+        ([f"{each}: {', '.join(paths)}" for each, paths in doubled_ids(connection)],
+         "give an id that is given twice", "give one of each another id"),
+        ([f"{path} -> {target}" for path, target in missing_successors(connection)],
+         "are superseded by one that is not there", "name another, or remove superseded_by"),
+        ([f"{one} and {other}" for one, other in contradictions(connection)],
+         "supersede each other", "remove one of the two `supersedes`"),
+    )  # fmt: skip
+    found = False
+    for faulty, what, hint in faults:
+        if faulty:
+            found = True
+            text = f"{len(faulty):,} {what}: {_some(faulty)}"
+            yield Check(check, False, text, hint, agent=agent.name)
+    if not found:
+        yield Check(check, True, "all are sound", agent=agent.name)
+
+
+def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
+    now = system_clock()
+    doubts = (
+        (faded(connection, now=now), "stale, hardly any strength left"),
+        (cold(connection, now=now), "cold, two weeks old and never read"),
+        (challenged(connection), "contradicted, their status is challenged"),
+    )
+    for paths, what in doubts:
+        if paths:
+            yield Check(
+                f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_some(paths)}",
+                "update, pin or remove them, or see "
+                f"`memory-sidecar prune --dry-run --agent {agent.name}`",
+                agent=agent.name,
+            )  # fmt: skip
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = "; ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown}; and {len(names) - SHOWN:,} more"

@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 
-from memory_sidecar.agents.doctor_index import Check
+from memory_sidecar.agents.doctor import Check
 from memory_sidecar.core.children import find_program, run_child
 from memory_sidecar.core.errors import one_line
 
