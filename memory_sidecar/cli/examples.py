@@ -17,6 +17,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "refs": ("refs parse_frontmatter", "refs src/cart.py:42 --path 'src/**'"),
     "callers": ("callers Cart.total_price", "callers parse_frontmatter --depth 3"),
     "callees": ("callees Cart.total_price", "callees src/cart.py:42"),
+    "map": ("map --max-tokens 2000", 'map --around "how are retries decided"'),
     "outline": ("outline src/cart.py", "outline src/cart.py --json"),
     "store": (
         'store "Totals are cents, not euros" --category pitfall --tag area:cart',

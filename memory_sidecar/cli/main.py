@@ -46,6 +46,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("Show what calls a function, and what calls that", "names:callers"),
         "callees": ("Show what a function calls", "names:callees"),
         "outline": ("List what a file defines", "names:outline"),
+        "map": ("Show what is central in a project", "names:show_map"),
     },
     "Memories": {
         "store": ("Remember a text", ""),

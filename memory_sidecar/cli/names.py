@@ -1,4 +1,4 @@
-"""`memory-sidecar def`, `refs`, `callers`, `callees`, `outline`: from a name to its places."""
+"""`memory-sidecar def`, `refs`, `callers`, `callees`, `outline`, `map`: names and their places."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, counted, file_address, path_from, title
-from memory_sidecar.cli.options import known_language, with_call
+from memory_sidecar.cli.options import AT_LEAST_ONE, known_language, with_call
 from memory_sidecar.code import navigation
+from memory_sidecar.code.central import Uses, file_ids, read_entries
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, Line, NameQuery
-from memory_sidecar.code.results import DefinitionHit, ReferenceHit
+from memory_sidecar.code.results import DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.model import CodeFilter, CodeQuery
 
 MAX_TOP_K = 10_000
 TOP_K = 50
+MAP_TOKENS = 1000
+AROUND_HITS = 20
 DIM = {"dim": True}
 T = TypeVar("T")
 
@@ -137,6 +140,64 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
     return call.show(call.masked(found), _print_outline)
 
 
+@click.command("map")
+@click.option(
+    "--max-tokens",
+    type=AT_LEAST_ONE,
+    default=MAP_TOKENS,
+    show_default=True,
+    metavar="N",
+    help="As long as that, about four characters each.",
+)
+@click.option("--around", metavar="FILE|QUERY", help="What leads away from there, not from all.")
+@click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
+@with_call
+def show_map(
+    call: Call, *, max_tokens: int, around: str | None, sources: tuple[str, ...]
+) -> list[MapEntry]:
+    """Show what is central in the project: the signatures that most of it leads to.
+
+    With --around, what a file, or the files that answer a question, lead to.
+    """
+    codebase = call.codebase
+    if not (sources or call.db):
+        sources = (codebase.require_source_around(call.cwd).name,)
+    within = CodeFilter(sources=sources)
+    weights = _weights(call, around, within) if around else {}
+
+    def ask(graph: Graph) -> list[MapEntry]:
+        uses = Uses.read(graph.connection, sources)
+        ranks = uses.ranks(file_ids(graph.connection, weights))
+        return read_entries(graph.connection, ranks, max_tokens=max_tokens)
+
+    found = call.masked(codebase.navigate(within, ask, reporter=call.reporter))
+    return call.show(found, _print_map)
+
+
+def _weights(call: Call, around: str, within: CodeFilter) -> dict[tuple[str, str], float]:
+    """How much each file has to do with `around`: a file, or a question."""
+    if call.path(around).is_file():
+        return {_located(call, around): 1.0}
+    query = CodeQuery(text=call.text(around), top_k=AROUND_HITS, filter=within)
+    weights: dict[tuple[str, str], float] = {}
+    for hit in call.codebase.search(query, reporter=call.reporter):
+        key = hit.source, hit.filename
+        weights[key] = max(weights.get(key, 0.0), hit.score)
+    return weights
+
+
+def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:
+    filename = ""
+    for entry in entries:
+        if entry.filename != filename:
+            filename = entry.filename
+            call.print(_where(call, entry.source, filename, ""))
+        depth = "  " if entry.enclosing else ""
+        call.print(Styled(f"{entry.start_line:>6}  ", DIM), depth + entry.signature)
+    if not entries:
+        call.reporter.notice("nothing here uses what another file defines")
+
+
 def _asked(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
     at_line = _AT_LINE.fullmatch(name)
     if not at_line or not ("/" in name or call.path(at_line[1]).exists()):
@@ -195,7 +256,8 @@ def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:
 def _where(call: Call, source: str, filename: str, lines: str) -> Styled:
     """The place as it opens from where the call was made."""
     root = next((s.root for s in call.codebase.registry.all() if s.name == source), None)
+    suffix = f":{lines}" if lines else ""
     if root is None:  # forgotten a moment ago
-        return title(f"{filename}:{lines}")
+        return title(f"{filename}{suffix}")
     path = root / filename
-    return title(f"{path_from(path, call.cwd)}:{lines}", link=file_address(path))
+    return title(f"{path_from(path, call.cwd)}{suffix}", link=file_address(path))

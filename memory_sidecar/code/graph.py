@@ -81,17 +81,17 @@ class Graph:
     """The names in a snapshot."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._defined: dict[str, list[Defined]] = {}
         self._users: dict[str, frozenset[int]] = {}
         self._importers: dict[str, frozenset[int]] = {}
-        self._in_file: dict[int, list[Defined]] = {}
-        self._used_in_file: dict[int, list[Used]] = {}
+        self._numbered: dict[tuple[int, int], Defined] = {}
+        self._lineages: dict[tuple[int, str], list[str]] = {}
 
     @cached_property
     def has_names(self) -> bool:
         """Whether there is a definition at all."""
-        return bool(self._connection.execute("SELECT 1 FROM code_definitions LIMIT 1").fetchone())
+        return bool(self.connection.execute("SELECT 1 FROM code_definitions LIMIT 1").fetchone())
 
     def defined(self, name: str) -> list[Defined]:
         """What defines `name`, whatever encloses it; by source, path and line."""
@@ -102,17 +102,20 @@ class Graph:
 
     def in_file(self, at: NamedFile) -> list[Defined]:
         """The definitions of a file, in order."""
-        if at.id not in self._in_file:
-            self._in_file[at.id] = list(self._definitions("d.file = ?", (at.id,)))
-        return self._in_file[at.id]
+        return list(self._definitions("d.file = ?", (at.id,)))
 
     def enclosing(self, at: NamedFile, place: Place) -> Defined | None:
         """The definition that encloses a place."""
-        return None if place.within is None else self.in_file(at)[place.within]
+        if place.within is None:
+            return None
+        key = at.id, place.within
+        if key not in self._numbered:
+            (self._numbered[key],) = self._definitions("d.file = ? AND d.number = ?", key)
+        return self._numbered[key]
 
     def file(self, source: str, path: str) -> NamedFile | None:
         """The file at `path`, if it defines or uses any name."""
-        row: Any = self._connection.execute(
+        row: Any = self.connection.execute(
             "SELECT id, language FROM code_files WHERE source = ? AND filename = ?", (source, path)
         ).fetchone()
         return NamedFile(row[0], ChunkFile(source, path, row[1])) if row else None
@@ -121,16 +124,14 @@ class Graph:
         """The files that use `name`."""
         yield from self._uses("r.name = ?", (name,))
 
-    def uses_in(self, at: NamedFile) -> list[Used]:
+    def uses_in(self, at: NamedFile) -> Iterator[Used]:
         """What a file uses."""
-        if at.id not in self._used_in_file:
-            self._used_in_file[at.id] = list(self._uses("r.file = ?", (at.id,)))
-        return self._used_in_file[at.id]
+        yield from self._uses("r.file = ?", (at.id,))
 
     def mentions(self, at: NamedFile, name: str) -> bool:
         """Whether a file uses `name` in any way."""
         if name not in self._users:
-            rows = self._connection.execute(
+            rows = self.connection.execute(
                 "SELECT file FROM code_references WHERE name = ?", (name,)
             )
             self._users[name] = frozenset(integers(rows))
@@ -144,11 +145,20 @@ class Graph:
         """What kind of definition encloses it; empty at the top, and in a mere namespace."""
         if not defined.scope:
             return ""
-        around = (d for d in self.in_file(defined.at) if d.row.path == defined.scope)
-        return next((d.row.kind for d in around), "")
+        row: Any = self.connection.execute(
+            "SELECT kind FROM code_definitions WHERE file = ? AND number < ? AND path = ?",
+            (defined.at.id, defined.number, defined.scope),
+        ).fetchone()
+        return row[0] if row else ""
 
     def lineage(self, at: NamedFile, class_name: str) -> list[str]:
         """The class that a file knows by that name, and what it inherits from, nearest first."""
+        key = at.id, class_name
+        if key not in self._lineages:
+            self._lineages[key] = self._lineage(at, class_name)
+        return self._lineages[key]
+
+    def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
         line = [class_name] if class_name else []
         for name in line:  # which grows
             classes = [d for d in self.defined(name) if d.is_type and d.at.family == at.family]
@@ -160,20 +170,16 @@ class Graph:
         return line
 
     def _bases(self, defined: Defined) -> list[str]:
-        return [
-            used.name
-            for used in self.uses_in(defined.at)
-            if any(
-                place.how == "type"
-                and place.line == defined.row.start_line
-                and place.within == defined.number
-                for place in used.places
-            )
-        ]
+        """The types that are named where a class begins."""
+        rows: Any = self.connection.execute(
+            "SELECT name FROM code_references WHERE file = ? AND ' ' || places || ' ' GLOB ?",
+            (defined.at.id, f"* t{defined.row.start_line}:{defined.number}[ .]*"),
+        )
+        return [name for (name,) in rows]
 
     def code_at(self, at: NamedFile, line: int) -> str:
         """That line of the file, as it was indexed."""
-        row: Any = self._connection.execute(
+        row: Any = self.connection.execute(
             "SELECT start_line, code FROM code_chunks WHERE source = ? AND filename = ?"
             " AND start_line <= ? AND end_line >= ?",
             (at.file.source, at.file.path, line, line),
@@ -182,15 +188,13 @@ class Graph:
 
     def select(self, is_wanted: Callable[[ChunkFile], bool]) -> list[NamedFile]:
         """The files that are wanted."""
-        rows: Any = self._connection.execute(
-            "SELECT id, source, filename, language FROM code_files"
-        )
+        rows: Any = self.connection.execute("SELECT id, source, filename, language FROM code_files")
         files = (NamedFile(file_id, ChunkFile(*rest)) for file_id, *rest in rows)
         return [each for each in files if is_wanted(each.file)]
 
     def _imported(self, name: str) -> frozenset[int]:
         if name not in self._importers:
-            rows = self._connection.execute(
+            rows = self.connection.execute(
                 "SELECT file FROM code_references WHERE name = ?"
                 " AND (places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')",
                 (name,),
@@ -199,7 +203,7 @@ class Graph:
         return self._importers[name]
 
     def _definitions(self, condition: str, values: Sequence[object]) -> Iterator[Defined]:
-        rows: Any = self._connection.execute(
+        rows: Any = self.connection.execute(
             "SELECT f.id, f.source, f.filename, f.language, d.number, d.name, d.path, d.kind,"
             " d.signature, d.start_line, d.end_line"
             f" FROM code_definitions d JOIN code_files f ON f.id = d.file WHERE {condition}"
@@ -211,7 +215,7 @@ class Graph:
             yield Defined(at, number, DefinitionRow(*row))
 
     def _uses(self, condition: str, values: Sequence[object]) -> Iterator[Used]:
-        rows: Any = self._connection.execute(
+        rows: Any = self.connection.execute(
             "SELECT f.id, f.source, f.filename, f.language, r.name, r.places"
             f" FROM code_references r JOIN code_files f ON f.id = r.file WHERE {condition}",
             values,

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
-from memory_sidecar.code.resolve import CONFIDENCES, Meaning, meaning_of
+from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
 
 MAX_DEPTH = 10
-MAX_FOLLOWED = 500  # callers whose own callers are looked for
+MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
 
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
 _SEPARATOR = re.compile(r"\.|::|->|#")
@@ -55,19 +55,21 @@ def definitions(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
 
 def references(graph: Graph, asked: NameQuery) -> list[ReferenceHit]:
     """Where the name is used, the surest first, then by path and line."""
-    found = _uses_of(graph, _targets(graph, asked))
+    found = _uses_of(graph, Resolver(graph), _targets(graph, asked))
     return _best(graph, found, asked)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[ReferenceHit]:
     """What calls the name, and up to `depth` steps away what calls that; the nearest first."""
+    resolver = Resolver(graph)
     targets = _targets(graph, asked)
     known = {_key(each) for each in targets}
     found: list[_Use] = []
     for step in range(1, depth + 1):
-        calls = [use for use in _uses_of(graph, targets) if use.is_call]
+        calls = [use for use in _uses_of(graph, resolver, targets) if use.is_call]
         found += [replace(use, depth=step) for use in calls]
-        around = [use.around for use in calls if use.around and use.confidence != "by name"]
+        sure = sorted((use for use in calls if use.confidence != "by name"), key=_Use.order)
+        around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
         targets = [each for each in _distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
         known |= {_key(each) for each in targets}
     return _best(graph, found, asked)
@@ -76,10 +78,11 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[Reference
 def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
     """What the name calls, of what is defined in its source; the surest first, as called."""
     is_wanted = file_filter(asked.filter)
+    resolver = Resolver(graph)
     hits: dict[tuple[int, int], DefinitionHit] = {}
     for target in _targets(graph, asked):
         for name, place in _calls_in(graph, target):
-            meaning = meaning_of(graph, name, target.at, place)
+            meaning = resolver.meaning_of(name, target.at, place)
             for each in meaning.definitions[:1]:
                 if is_wanted(each.at.file) and _key(each) != _key(target):
                     others = len(meaning.definitions) - 1
@@ -107,7 +110,6 @@ class _Use:
     at: NamedFile
     name: str
     place: Place
-    around: Defined | None
     meaning: Meaning
     depth: int = 1
 
@@ -166,7 +168,7 @@ def _at_line(graph: Graph, line: Line) -> Defined:
     return begun[0] if begun else max(around, key=lambda each: each.row.start_line)
 
 
-def _uses_of(graph: Graph, targets: Iterable[Defined]) -> Iterator[_Use]:
+def _uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[_Use]:
     """The places that may mean one of `targets`, each once."""
     by_name: dict[str, set[tuple[int, int]]] = {}
     for each in targets:
@@ -174,10 +176,9 @@ def _uses_of(graph: Graph, targets: Iterable[Defined]) -> Iterator[_Use]:
     for name, wanted in by_name.items():
         for used in graph.uses(name):
             for place in used.places:
-                meaning = meaning_of(graph, name, used.at, place)
+                meaning = resolver.meaning_of(name, used.at, place)
                 if any(_key(each) in wanted for each in meaning.definitions):
-                    around = graph.enclosing(used.at, place)
-                    yield _Use(used.at, name, place, around, meaning)
+                    yield _Use(used.at, name, place, meaning)
 
 
 def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
@@ -230,13 +231,14 @@ def _definition_hit(defined: Defined, confidence: Confidence, *, others: int) ->
 
 
 def _reference_hit(graph: Graph, use: _Use) -> ReferenceHit:
+    around = graph.enclosing(use.at, use.place)
     return ReferenceHit(
         filename=use.at.file.path,
         start_line=use.place.line,
         end_line=use.place.line,
         name=use.name,
         how=use.place.how,
-        enclosing=use.around.row.path if use.around else "",
+        enclosing=around.row.path if around else "",
         code=graph.code_at(use.at, use.place.line),
         confidence=use.confidence,
         others=len(use.meaning.definitions) - 1,

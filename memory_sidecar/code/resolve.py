@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
@@ -39,36 +40,74 @@ class Meaning:
     confidence: Confidence = "by name"
 
 
-def meaning_of(graph: Graph, name: str, at: NamedFile, place: Place) -> Meaning:
-    """What `name` means at a place of a file. Nothing where no definition can be meant."""
-    candidates = [
-        each
-        for each in graph.defined(name)
-        if each.at.file.source == at.file.source and each.at.family == at.family
-    ]
-    if not candidates or len(candidates) > MAX_CANDIDATES:
-        return Meaning(tuple(candidates))
-    return _Resolver(graph, name, at, place, candidates).meaning()
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What defines a name in a source, in languages that share names."""
+
+    every: tuple[Defined, ...]
+    members: tuple[Defined, ...]  # of classes
+    tops: tuple[Defined, ...]  # of files and namespaces
+    files: frozenset[int]  # that define it
 
 
-class _Resolver:
+class Resolver:
+    """Says what references mean. Keeps what it found out, for one answer."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._candidates: dict[tuple[str, str, str], _Candidates] = {}
+        self._meanings: dict[tuple[object, ...], Meaning] = {}
+
+    def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
+        """What `name` means at a place of a file. Nothing where no definition can be meant."""
+        candidates = self._candidates_of(name, at)
+        if not candidates.every or len(candidates.every) > MAX_CANDIDATES:
+            return Meaning(candidates.every)
+        needs_around = place.receiver in _SELVES or (
+            not place.receiver and at.id in candidates.files
+        )
+        within = place.within if needs_around else None
+        key = (name, at.id, place.receiver, place.how == "import", within)
+        if key not in self._meanings:
+            resolving = _Resolving(self._graph, name, at, place, candidates)
+            self._meanings[key] = resolving.meaning()
+        return self._meanings[key]
+
+    def _candidates_of(self, name: str, at: NamedFile) -> _Candidates:
+        key = (name, at.file.source, at.family)
+        if key not in self._candidates:
+            found = tuple(
+                each
+                for each in self._graph.defined(name)
+                if each.at.file.source == at.file.source and each.at.family == at.family
+            )
+            around = [(d, self._graph.kind_around(d)) for d in found[: MAX_CANDIDATES + 1]]
+            self._candidates[key] = _Candidates(
+                found,
+                tuple(d for d, kind in around if kind in _MEMBERS or _is_member(d, kind)),
+                tuple(d for d, kind in around if not kind and not _is_member(d, kind)),
+                frozenset(d.at.id for d in found),
+            )
+        return self._candidates[key]
+
+
+class _Resolving:
+    """One reference."""
+
     def __init__(
-        self,
-        graph: Graph,
-        name: str,
-        at: NamedFile,
-        place: Place,
-        candidates: Sequence[Defined],
+        self, graph: Graph, name: str, at: NamedFile, place: Place, candidates: _Candidates
     ) -> None:
         self._graph = graph
         self._name = name
         self._at = at
         self._place = place
-        self._around = graph.enclosing(at, place)
-        self._candidates = candidates
-        kinds = [(each, graph.kind_around(each)) for each in candidates]
-        self._members = [d for d, around in kinds if around in _MEMBERS or _is_member(d, around)]
-        self._tops = [d for d, around in kinds if not around and not _is_member(d, around)]
+        self._candidates = candidates.every
+        self._members = candidates.members
+        self._tops = candidates.tops
+
+    @cached_property
+    def _around(self) -> Defined | None:
+        return self._graph.enclosing(self._at, self._place)
 
     def meaning(self) -> Meaning:
         receiver = self._place.receiver

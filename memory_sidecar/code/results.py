@@ -84,6 +84,22 @@ class DefinitionHit:
 
 
 @dataclass(frozen=True, slots=True)
+class MapEntry:
+    """A definition that much of its source leads to."""
+
+    filename: Annotated[str, about("relative to its source")]
+    start_line: Annotated[int, about("of the name, from 1")]
+    end_line: Annotated[int, about("inclusive")]
+    name: str
+    kind: Annotated[str, about("class, function, method and the like")]
+    enclosing: Annotated[str, about("what it lies in, dotted, or empty")]
+    signature: str
+    score: Annotated[float, about("its share of all that leads to definitions: PageRank")]
+    source: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceHit:
     """A place where a name is used."""
 

@@ -228,6 +228,26 @@ def test_an_outline_lists_what_a_file_defines(call, ask):
     assert shown[:2] == ["        3-5  class Base", "        4-5    def total(self)"]
 
 
+def test_a_map_shows_what_most_leads_to(call, ask):
+    entries = ask("map")
+    assert max(entries, key=lambda each: each["score"])["name"] in ("Cart", "rounded")
+    names = {(each["filename"], each["name"]) for each in entries}
+    assert ("c/cart.c", "cart_add") in names
+    assert ("shop/checkout.py", "check_out") not in names  # nothing else uses it
+    assert 0.9 < sum(each["score"] for each in entries) <= 1.0
+    shown = call("map", "--max-tokens", "40").out.splitlines()
+    assert shown[:2] == ["shop/money.py", "     1  def rounded(value)"]
+    assert len(shown) < len(entries)
+
+
+def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
+    assert {each["filename"] for each in ask("map", "--around", "c/main.c")} == {
+        *("c/cart.c", "c/cart.h"),
+    }
+    found = ask("map", "--around", "check out a cart of items and pay")
+    assert {"Cart", "rounded"} <= {each["name"] for each in found}
+
+
 def test_places_open_from_where_the_call_was_made(run, shop, call):
     done = run("def", "pay", cwd=shop / "web")
     assert done.out.splitlines() == ["../shop/checkout.py:12-13  function", "  def pay(amount)"]

@@ -116,6 +116,7 @@ def about_code(call: Recorder, project: Path) -> None:
     for command in ("def", "refs", "callers"):
         call(command, "charge_card", "--all")
     call("callees", "ring", "--all")
+    call("map", "--source", "project")
     call("outline", project / "shop" / "cart.py")
     call("status", "--skipped", "--failed")
     call("source add", project / "docs")

@@ -133,6 +133,7 @@ ELSEWHERE = MappingProxyType(
         "help": "prints a page",
         "why": "tests/cli/test_sources.py",
         "outline": "reads as `def` does",
+        "map": "the same",
         "completion show": "prints a script",
         "completion install": "tests/cli/test_help.py",
         "source move": "tests/cli/test_sources.py",

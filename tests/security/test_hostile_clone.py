@@ -43,6 +43,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("callers", ("total", "--depth", "3"), ""),
     ("callees", ("../../outside/profile:1",), ""),
     ("outline", ("shop/cart.py",), ""),
+    ("map", ("--around", "../../outside/profile"), ""),
     ("embed", ("a text",), ""),
     ("store", ("Prices are in cents", "--category", "pitfall", *A), ""),
     ("query", ("old cents", *A), ""),
