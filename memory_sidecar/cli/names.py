@@ -15,7 +15,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, counted, file_address, path_from, title
 from memory_sidecar.cli.options import AT_LEAST_ONE, known_language, with_call
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import Uses, file_ids, read_entries
+from memory_sidecar.code.central import UseGraph, file_ids, read_entries
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, Line, NameQuery
 from memory_sidecar.code.results import DefinitionHit, MapEntry, ReferenceHit
@@ -166,7 +166,7 @@ def show_map(
     weights = _weights(call, around, within) if around else {}
 
     def ask(graph: Graph) -> list[MapEntry]:
-        uses = Uses.read(graph.connection, sources)
+        uses = UseGraph.read(graph.connection, sources)
         ranks = uses.ranks(file_ids(graph.connection, weights))
         return read_entries(graph.connection, ranks, max_tokens=max_tokens)
 

@@ -34,7 +34,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class UseGraph:
     """Which files use which definitions, each pair once. Arrays of one length."""
 
     users: _Numbers  # ids of files
@@ -43,7 +43,7 @@ class Uses:
     weights: _Floats
 
     @classmethod
-    def read(cls, connection: Connection, sources: Sequence[str]) -> Uses:
+    def read(cls, connection: Connection, sources: Sequence[str]) -> UseGraph:
         """Those inside of each of `sources`, of all without them."""
         rows: Any = connection.execute(
             "WITH named AS (SELECT d.name, d.file, d.number, d.kind, f.source, f.language,"
