@@ -1,7 +1,8 @@
 """How much a chunk answers a question: one number from both arms and what its path tells.
 
     relevance = cosine + w · s / (s + 20) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
-                + 0.01 · ln(c) - 0.2 for each kind of aside + 0.2 or 0.3 for a guide
+                - 0.2 for each kind of aside + 0.2 or 0.3 for a guide
+                + 0.2 · static cosine + what commits lend to the file: see `history`
     s   BM25 of the chunk                          w   0.2, or 0.4 if the question quotes code
     p   share of the question's words, by idf, that stand in the path
     n   share of its words that the name of the file or of its folder begins with, or that begin it
@@ -30,7 +31,6 @@ PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 DEFINED_WEIGHT = 0.1
 ASIDE_PENALTY = 0.2
-SIZE_WEIGHT = 0.01
 GUIDE_BOOST = 0.2
 FIRST_READ_BOOST = 0.3  # of a README and the like at the root
 PREFIX_LETTERS = 3  # that a word of the question and one of a name must have in common
@@ -95,12 +95,16 @@ _GUIDE = re.compile(
     r"|release|start|launch|get|use)\b"
     r"|\b(?:get(?:ting)? started|quick ?start|hello world|install(?:ation|ing)|contribut(?:e|ing)"
     r"|(?:what|system) (?:are the )?requirements|supported versions?|simple example"
-    r"|versions? (?:is|are) (?:supported|required|needed))\b",
+    r"|versions? (?:is|are) (?:supported|required|needed)"
+    r"|(?:which|what) [\w ]*versions? [\w ]*support\w*"
+    r"|how is [\w .-]+ licensed|(?:which|what) licen[cs]e"
+    r"|report (?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability))\b",
     re.IGNORECASE,
 )
 _PROSE = re.compile(r"\.(?:md|mdx|rst|txt|adoc)$", re.IGNORECASE)
 _FIRST_READ = re.compile(
-    r"^(?:readme|contributing|install(?:ing|ation)?|hacking|develop\w*|getting.?started)[^/]*$",
+    r"^(?:readme|contributing|install(?:ing|ation)?|hacking|develop\w*|getting.?started)[^/]*$"
+    r"|^(?:\.github/|docs?/)?(?:security|contributing)[^/]*$",
     re.IGNORECASE,
 )
 _LISTS = re.compile(r"(^|/)(?:change|history|news|release|licen[cs]e)[^/]*$", re.IGNORECASE)

@@ -17,7 +17,7 @@ from memory_sidecar.code.directory import ChunkFile, Directory
 from memory_sidecar.code.store import CHUNKS, chunk_from_row
 from memory_sidecar.core.model import Chunk
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.index.keyword import index_words, match_expression
+from memory_sidecar.index.keyword import index_words, match_expression, plain_words
 from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
 
 
@@ -55,6 +55,23 @@ def chunks_in_files(connection: Connection, files: Iterable[ChunkFile], *, limit
             )
         )
     return ids
+
+
+def chunks_saying(connection: Connection, text: str) -> list[int]:
+    """Ids of chunks that hold the words of `text` in a row, as of an error message.
+
+    None for a text of few words, or where so many hold it that it tells none of them.
+    """
+    words = [word for word in plain_words(text) if word.isascii()]
+    if not MIN_SAID <= len(words) <= MAX_SAID:
+        return []
+    ids = integers(
+        connection.execute(
+            "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
+            (f"body : ({match_expression([' '.join(words)])})", MAX_CHUNKS_SAYING + 1),
+        )
+    )
+    return ids if len(ids) <= MAX_CHUNKS_SAYING else []
 
 
 def count_chunk_vectors(connection: Connection, sources: Sequence[str]) -> VectorCounts:
@@ -117,6 +134,8 @@ def read_around(connection: Connection, stored: StoredChunk, *, lines: int) -> t
 
 
 MAX_CHUNKS_PER_NAME = 50
+MIN_SAID, MAX_SAID = 3, 40  # words in a row that tell where they stand
+MAX_CHUNKS_SAYING = 10
 MAX_NAMES = 32
 
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\))?")

@@ -18,7 +18,6 @@ from memory_sidecar.code.directory import ChunkFile, FileNumbers, Mask
 from memory_sidecar.code.fusion import (
     DEFINED_WEIGHT,
     NAME_WEIGHT,
-    SIZE_WEIGHT,
     Question,
     telling_words,
 )
@@ -117,15 +116,15 @@ def rank_hybrid(
     symbols: Sequence[str],
     defines: Mask,
     locates: Callable[[str], bool],
+    says: Mask,
     lent: Mapping[File, Lent],
 ) -> Ranked:
     """Score `candidates` by what both arms and their paths say, and by what `question` names.
 
-    `lent` is what commits lend to files.
-
     `coverage` is the share of its words, by idf, that stand in a path, `locates` whether it names
     that path; `symbols` are the names that each chunk defines, separated by spaces, and `defines`
-    which chunks define one that it names.
+    which chunks define one that it names, `says` which hold its words in a row. `lent` is what
+    commits lend to files.
     """
     known = ~np.isnan(candidates.cosine)
     static = np.nan_to_num(candidates.static)
@@ -149,6 +148,7 @@ def rank_hybrid(
     at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
     located = at_path[candidates.file_numbers]
     boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
+    boosts["exact_text"] = says.astype(float)
     meaning = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)
     full = meaning + question.keyword_weight + NAME_WEIGHT
     share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
@@ -156,6 +156,7 @@ def rank_hybrid(
     steps = {
         "exact_symbol": np.where(defines, lifted, 0.0),
         "exact_path": np.where(located & ~defines, lifted, 0.0),
+        "exact_text": np.where(says & ~(located | defines), lifted, 0.0),
     }
     scores: Scores = NAMED_FROM * share + sum(steps.values())
     rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
@@ -173,7 +174,6 @@ def _boosts_of_files(
     kinds = (*question.asides, "path", "guide", "history")
     by_file = {name: np.zeros(len(candidates.files)) for name in kinds}
     count = np.bincount(candidates.file_numbers)
-    by_file["size"] = SIZE_WEIGHT * np.log(count)
     defined: list[set[str]] = [set() for _ in candidates.files]
     for number, each in zip(candidates.file_numbers.tolist(), symbols, strict=True):
         defined[number].update(telling_words(each))

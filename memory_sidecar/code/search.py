@@ -25,6 +25,7 @@ from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, Lent, lent_by_history
 from memory_sidecar.code.lookup import (
     StoredChunk,
+    chunks_saying,
     named_chunks,
     names_in,
     read_around,
@@ -91,13 +92,14 @@ def search_code(
     if embeddings:
         view = store.vectors[CHUNKS].view(connection)
         scanning = BESIDE.submit(_scan, view, embeddings, allowed, depth)
-    named = np.empty(0, np.int64)
+    named, said = np.empty(0, np.int64), list[int]()
     keywords, keyword_arm = Keywords.none(), Arm.silent()
     vector_arm: Arm | VectorArm = Arm.silent()
     static_arm: Arm | VectorArm = Arm.silent()
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
-        named = np.array(named_chunks(connection, names, directory), np.int64)
+        said = chunks_saying(connection, text)
+        named = np.array([*named_chunks(connection, names, directory), *said], np.int64)
         if embed_static is not None:
             view = store.static[CHUNKS].view(connection)
             static_arm = VectorArm(view, embed_static(question.subject), allowed, depth)
@@ -129,6 +131,7 @@ def search_code(
             symbols=[" ".join(symbols) for symbols, _ in described],
             defines=np.array([names.defined_by(*each) for each in described], np.bool_),
             locates=names.locate,
+            says=np.isin(wanted, said),
             lent=lent,
         )
     else:

@@ -32,6 +32,7 @@ def ranked(paths, cosine, text="what happens", symbols=None, lent=None):
         symbols=symbols or [""] * len(paths),
         defines=np.zeros(len(paths), np.bool_),
         locates=lambda path: False,
+        says=np.zeros(len(paths), np.bool_),
         lent=lent or {},
     )
 
