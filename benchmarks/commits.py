@@ -33,6 +33,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Silent
 
+SET = Path(__file__).parent / "sets" / "commits.json"
 CUTS = (1, 5, 10)
 TOP_CHUNKS = 60  # so that the first ten files are among them
 MAX_QUESTIONS = 150

@@ -1,0 +1,215 @@
+"""Measures questions whose answer is known: python benchmarks/known_items.py [--build]
+
+A name that one file defines, alone and within a sentence, with a typo and by its half; a message
+that stands in one file; a path. And how-to questions, which a README or the docs answer. The sets
+are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of `sets/repositories.json`;
+`--build` draws them anew: names from the index, how-to questions from what people ask of any
+project, with the prose that answers them found by its headings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from judged_sets import read_lines
+from machine import describe_machine
+from repositories import checkout
+from retrieval import write_report
+from trees import cache_folder
+
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Silent
+
+SETS = Path(__file__).parent / "sets"
+CUTS = (1, 5)
+OF_EACH = 6  # items of a kind in a repository
+
+_NAME = re.compile(r"[A-Za-z]\w{6,}")
+_WRITTEN = re.compile(r"[a-z]_[a-z]|[a-z][A-Z]")
+_MESSAGE = re.compile(r"[\"']([A-Z][a-z]+ [^\"'\\{}%$#<>\n]{20,80})[\"']")
+_ASIDE = re.compile(r"(?i)(^|[/_.])(tests?|specs?|docs?|examples?|bench\w*|change\w*|vendor)")
+_PROSE = re.compile(r"(?i)\.(md|mdx|rst|txt|adoc|livemd)$")
+_LISTS = re.compile(r"(?i)(^|/)(change|history|news|todo|issue_template)")
+_FIRST_READ = re.compile(r"(?i)readme|licen|contribut|security")
+_HEADING = r"(?im)^(?:#+\s*|=+\s*)?.*\b(?:{words})\b"
+
+# What is asked of any project, and the words of a heading or a line that answers it.
+HOW_TO = {
+    "how do I install {name}": "install(?:ation|ing)?|getting started",
+    "how do I get started with {name}": "getting started|quick ?start|usage|installation",
+    "how can I contribute to {name}": "contribut(?:e|ing|ions?)",
+    "how do I run the tests": "(?:run(?:ning)? (?:the )?tests?|test suite|tests)",
+    "show me a simple example of how to use {name}": "example|usage|quick ?start",
+    "which language versions does {name} support": "requirements?|support(?:ed|s)?|versions?",
+    "where do I report a security problem": "security|vulnerabilit(?:y|ies)",
+    "how is {name} licensed": "licen[cs]e",
+}
+
+Item = dict[str, Any]
+"""`repository`, `kind`, `text`, `files` that answer it."""
+
+
+def main() -> None:
+    options = _options()
+    checkouts = options.checkouts or options.cache / "checkouts"
+    if options.build:
+        build(checkouts)
+        return
+    report = measure(checkouts, options.cache)
+    print(json.dumps(report, indent=1))
+    if not options.no_results:
+        write_report({"set": "known-items"} | report | {"machine": describe_machine()})
+
+
+def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
+    """hit@k over files by kind of question, and the number of those."""
+    items = [*read_lines(SETS / "known-items.jsonl"), *read_lines(SETS / "how-to.jsonl")]
+    found: dict[str, list[tuple[Item, list[str]]]] = defaultdict(list)
+    models = Models(Settings(), cache=cache / "embeddings.sqlite")
+    for name, codebase in indexed(checkouts, models):
+        for item in items:
+            if item["repository"] == name:
+                hits = codebase.search(CodeQuery(item["text"], top_k=20), reporter=Silent())
+                files = list(dict.fromkeys(hit.filename for hit in hits))
+                found[item["kind"]].append((item, files))
+    models.close()
+    for item, files in found["how-to"]:
+        if not set(item["files"]).intersection(files[:1]):
+            print(f"{item['repository']}: {item['text']}: {files[:2]}")
+    return {
+        kind: {"questions": len(asked)}
+        | {
+            f"hit@{cut}": round(
+                fmean(not set(item["files"]).isdisjoint(files[:cut]) for item, files in asked), 4
+            )
+            for cut in CUTS
+        }
+        for kind, asked in found.items()
+    }
+
+
+def indexed(checkouts: Path, models: Models | None) -> Iterator[tuple[str, Codebase]]:
+    """Each tree in turn, whole; without `models` by words alone."""
+    for repository in json.loads((SETS / "repositories.json").read_text(encoding="utf-8")):
+        tree = checkout(repository, checkouts)
+        with tempfile.TemporaryDirectory(prefix="memory-sidecar-known-") as scratch:
+            codebase = Codebase(
+                StorePaths(Path(scratch, "codebase.sqlite")),
+                settings=Settings(),
+                models=models or Models(Settings(), cache=Path(scratch, "vectors.sqlite")),
+                clock=system_clock,
+            )
+            codebase.index([tree], reporter=Silent(), embed=models is not None)
+            yield repository["name"], codebase
+            codebase.close()
+
+
+def build(checkouts: Path) -> None:
+    known: list[Item] = []
+    how_to: list[Item] = []
+    for name, codebase in indexed(checkouts, None):
+        with codebase.data.open().reading() as connection:
+            rows: list[Any] = connection.execute(
+                "SELECT filename, symbols, code FROM code_chunks ORDER BY filename, start_line"
+            ).fetchall()
+        known += drawn(name, rows)
+        how_to += asked_of(name, rows)
+    _write("known-items", known)
+    _write("how-to", how_to)
+
+
+def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Item]:
+    """A few of each kind, the same every time."""
+    chance = random.Random(repository)
+    names, messages = unique(rows)
+    paths = {f: f for f, _, _ in rows if "/" in f and not _ASIDE.search(f) and not _PROSE.search(f)}
+
+    def some(of: dict[str, str]) -> list[tuple[str, str]]:
+        return sorted(chance.sample(sorted(of.items()), min(OF_EACH, len(of))))
+
+    def item(kind: str, text: str, file: str) -> Item:
+        return {"repository": repository, "kind": kind, "text": text, "files": [file]}
+
+    for name, file in some(names):
+        yield item("name", name, file)
+    for name, file in some(names):
+        yield item("name in a sentence", f"what does {name} do and who calls it", file)
+    for name, file in some(names):
+        at = len(name) // 2
+        typo = name[: at - 1] + name[at] + name[at - 1] + name[at + 1 :]
+        yield item("name with a typo", typo, file)
+    for message, file in some(messages):
+        yield item("message", message, file)
+    for path, file in some(paths):
+        yield item("path", path, file)
+
+
+def unique(rows: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Names that one file alone defines, and messages that stand in one alone; its path by each."""
+    defined: dict[str, set[str]] = defaultdict(set)
+    said: dict[str, set[str]] = defaultdict(set)
+    text: dict[str, str] = defaultdict(str)
+    for file, symbols, code in rows:
+        text[file] += f"{code}\n"
+        for name in symbols.split():
+            if _NAME.fullmatch(name) and _WRITTEN.search(name) and not _PROSE.search(file):
+                defined[name].add(file)
+        for message in _MESSAGE.findall(code):
+            said[message].add(file)
+    names = {name: min(files) for name, files in defined.items() if len(files) == 1}
+    messages = {
+        message: min(files)
+        for message, files in said.items()
+        if len(files) == 1 and sum(message in each for each in text.values()) == 1
+    }
+    return (
+        {name: file for name, file in names.items() if not _ASIDE.search(file)},
+        {message: file for message, file in messages.items() if not _ASIDE.search(file)},
+    )
+
+
+def asked_of(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Item]:
+    """Questions that prose of the repository answers, as far as some does."""
+    text: dict[str, str] = defaultdict(str)
+    for file, _, code in rows:
+        if (_PROSE.search(file) or _FIRST_READ.match(file)) and not _LISTS.search(file):
+            text[file] += f"{code}\n"
+    for question, words in HOW_TO.items():
+        heading = re.compile(_HEADING.format(words=words))
+        files = sorted(file for file, prose in text.items() if heading.search(prose))
+        if files:
+            asked = question.format(name=repository)
+            yield {"repository": repository, "kind": "how-to", "text": asked, "files": files}
+
+
+def _write(name: str, items: Sequence[Item]) -> None:
+    lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+    (SETS / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    print(f"{name}: {len(items)}")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--build", action="store_true", help="draw the sets anew")
+    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
+    parser.add_argument("--no-results", action="store_true", help="print only")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Measures ranking on every set: ./task bench -- --ranking SETS
+
+SETS is a folder with code-dev, cosqa-dev and locomo-dev; the sets in `sets/` come besides. Prints
+one table: the arms, hybrid with each step left out, and what others published. `--check` compares
+with `golden.json` instead, and fails where a figure fell by more than its noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import fmean
+
+import commits
+import known_items
+from judged_sets import read_lines
+from machine import RESULTS, describe_machine
+from repositories import checkout, ndcg, ranking, relevant
+from retrieval import measure, read_set, report_conversations
+from steps import STEPS, left_out
+from trees import cache_folder
+
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Silent
+
+GOLDEN = Path(__file__).parent / "golden.json"
+# How far a figure may fall: a question more or less of a small set, other vectors on other chips.
+NOISE = 0.01
+
+Figures = dict[str, float]
+"""By set and metric, `code-dev ndcg@10`, and by what ranked where that is not hybrid."""
+
+
+def main() -> None:
+    options = _options()
+    checkouts = options.checkouts or options.cache / "checkouts"
+    figures: Figures = {}
+    for name, value in measured(
+        options.sets, checkouts, options.cache, steps=not (options.check or options.golden)
+    ):
+        figures[name] = round(value, 4)
+        print(f"{name:78} {value:8.4f}", flush=True)
+    if options.check:
+        sys.exit(check(figures))
+    report = json.dumps({"figures": figures, "machine": describe_machine()}, indent=1) + "\n"
+    (RESULTS / "ranking.json").write_text(report, encoding="utf-8")
+    if options.golden:
+        kept = {name: value for name, value in figures.items() if ", " not in name}
+        GOLDEN.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def check(figures: Figures) -> int:
+    """The exit status: 1 where a figure fell. A set that is not there is said, and no failure."""
+    golden: Figures = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    fallen = {
+        name: (value, figures[name])
+        for name, value in golden.items()
+        if name in figures and figures[name] < value - NOISE
+    }
+    for name in golden.keys() - figures.keys():
+        print(f"not measured: {name}")
+    for name, (before, now) in fallen.items():
+        print(f"fell: {name} from {before} to {now}")
+    return 1 if fallen else 0
+
+
+def measured(
+    sets: Path, checkouts: Path, cache: Path, *, steps: bool
+) -> Iterator[tuple[str, float]]:
+    """Each figure as soon as it is known; without `steps` of the arms alone."""
+    cache.mkdir(parents=True, exist_ok=True)
+    if (sets / "code-dev").is_dir():
+        yield from of_repositories(sets / "code-dev", checkouts, cache, steps=steps)
+    if (sets / "cosqa-dev").is_dir():
+        for mode, metrics in measure(read_set(sets / "cosqa-dev"), cache=cache).items():
+            yield _name("cosqa-dev", "ndcg@10", mode), metrics["ndcg@10"]
+    if (sets / "locomo-dev").is_dir():
+        yield from of_conversations(sets / "locomo-dev", cache)
+    yield from of_own_sets(checkouts, cache)
+
+
+def of_conversations(folder: Path, cache: Path) -> Iterator[tuple[str, float]]:
+    for way, by_category in report_conversations(folder, cache=cache)["modes"].items():
+        for metric in ("hit@5", "hit@10") if way == "sessions" else ("recall@5", "recall@10"):
+            yield _name("locomo-dev", metric, way), by_category["all"][metric]
+
+
+def of_own_sets(checkouts: Path, cache: Path) -> Iterator[tuple[str, float]]:
+    for way, metrics in commits.measure(commits.SET, checkouts, cache)["macro"].items():
+        for metric, value in metrics.items():
+            yield _name("commits", metric, "" if way == "with history" else way), value
+    for kind, metrics in known_items.measure(checkouts, cache).items():
+        for metric in ("hit@1", "hit@5"):
+            yield _name(f"known items: {kind}", metric, ""), metrics[metric]
+
+
+def of_repositories(
+    folder: Path, checkouts: Path, cache: Path, *, steps: bool
+) -> Iterator[tuple[str, float]]:
+    """NDCG@10 by chunks: the mean over repositories, of the arms, without a step, of others."""
+    models = Models(Settings(), cache=cache / "embeddings.sqlite")
+    questions = list(read_lines(folder / "queries.jsonl"))
+    means: dict[str, list[float]] = defaultdict(list)
+    for repository in json.loads((folder / "repositories.json").read_text(encoding="utf-8")):
+        asked = [each for each in questions if each["repository"] == repository["name"]]
+        tree = checkout(repository, checkouts) / repository["root"]
+        with tempfile.TemporaryDirectory(prefix="memory-sidecar-ranking-") as scratch:
+            paths = StorePaths(Path(scratch, "codebase.sqlite"))
+            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
+            codebase.index([tree], reporter=Silent())
+            ways: list[tuple[str, SearchMode, str]] = [(str(mode), mode, "") for mode in SearchMode]
+            if steps:
+                ways += [(f"without: {step}", SearchMode.HYBRID, step) for step in STEPS]
+            for way, mode, step in ways:
+                with left_out(step) if step else nullcontext():
+                    scores = [
+                        ndcg(relevant(each), ranking(codebase, each["text"], mode))
+                        for each in asked
+                    ]
+                means[way].append(fmean(scores))
+            codebase.close()
+        for system, value in repository["published_ndcg10"].items():
+            means[f"published: {system}"].append(value)
+    models.close()
+    for way, values in means.items():
+        yield _name("code-dev", "ndcg@10", way), fmean(values)
+
+
+def _name(of: str, metric: str, way: str) -> str:
+    return f"{of} {metric}" + (f", {way}" if way not in ("", "hybrid") else "")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("sets", type=Path, metavar="SETS")
+    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
+    parser.add_argument("--check", action="store_true", help="compare with the golden figures")
+    parser.add_argument("--golden", action="store_true", help="write the golden figures anew")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
