@@ -93,7 +93,9 @@ def _goes_on(call: Call, report: IndexReport) -> str:
     if call.host is None:
         return f"{waiting} have no vector yet: `memory-sidecar index --wait dense` makes them"
     codebase = call.codebase
-    left_s = codebase.seconds_to_embed(wait_s=PACE_WAIT_S, cancelled=call.cancelled)
+    left_s = codebase.seconds_to_embed(
+        report.vectors_pending, wait_s=PACE_WAIT_S, cancelled=call.cancelled
+    )
     about = f", about {duration(left_s)}" if left_s else ""
     return (
         f"it can be searched now; the daemon makes vectors of {waiting} behind it{about}: "

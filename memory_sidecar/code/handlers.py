@@ -288,18 +288,18 @@ class Codebase:
 
     # Report
 
-    def seconds_to_embed(self, *, wait_s: float, cancelled: threading.Event) -> float | None:
-        """How long what waits for a vector will take; None where nothing is known of it.
+    def seconds_to_embed(
+        self, chunks: int, *, wait_s: float, cancelled: threading.Event
+    ) -> float | None:
+        """How long the vectors of so many chunks will take; None where that is not known.
 
         Waits up to `wait_s` for the first that is embedded, unless `cancelled`.
         """
-        until_s = time.monotonic() + wait_s
-        pace = self.data.owner.activity.vectors
+        until_s, pace = time.monotonic() + wait_s, self.data.owner.activity.vectors
         while not (per_second := pace.per_second) and time.monotonic() < until_s:
             if cancelled.wait(POLL_S):
                 return None
-        with self.data.open().reading() as connection:
-            return seconds_left(count_pending(connection, [CHUNKS]), per_second)
+        return seconds_left(chunks, per_second)
 
     def status(self) -> CodebaseStatus:
         """Raises NoIndex where nothing was indexed."""

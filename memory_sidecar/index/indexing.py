@@ -18,7 +18,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import ListedFile, count_pending, count_rows, list_files
+from memory_sidecar.index.report import ListedFile, count_pending_of, count_rows, list_files
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.source import Look, Refreshed
 
@@ -42,7 +42,7 @@ class IndexReport:
     chunks_deleted: int
     chunks_total: Annotated[int, about("of the whole database")]
     vectors_embedded: int
-    vectors_pending: Annotated[int, about("chunks that wait for their vector")]
+    vectors_pending: Annotated[int, about("chunks of these sources that wait for their vector")]
     seconds: float
     agents: Annotated[tuple[IndexReport, ...], about("with --all: of each")] | UnsetType = UNSET
 
@@ -124,7 +124,7 @@ def _report_of(
             chunks_deleted=sum(p.chunks_deleted for p in passes),
             chunks_total=count_rows(connection, store.SCHEMA.corpora),
             vectors_embedded=embedded,
-            vectors_pending=count_pending(connection, store.SCHEMA.corpora),
+            vectors_pending=count_pending_of(connection, store.SCHEMA.corpora, names),
             files_skipped=tuple(f for f in skipped if f.source in names),
             files_failed=tuple(f for f in failed if f.source in names),
             folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -85,6 +85,24 @@ def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
 def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Rows that wait for their vector."""
     return sum(_count(connection, corpus.pending) for corpus in corpora)
+
+
+def count_pending_of(
+    connection: Connection, corpora: Iterable[Corpus], sources: Collection[str]
+) -> int:
+    """Rows of `sources` that wait for their vector."""
+    if set(sources) >= set(source_names(connection)):
+        return count_pending(connection, corpora)
+    of_sources = f"IN ({', '.join('?' * len(sources))})"
+    counted: list[Any] = [
+        connection.execute(
+            f"SELECT count(*) FROM {corpus.pending} JOIN {corpus.rows} USING (id)"
+            f" WHERE {corpus.source} {of_sources}",
+            tuple(sources),
+        ).get
+        for corpus in corpora
+    ]
+    return sum(counted)
 
 
 def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCounts:

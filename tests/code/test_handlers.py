@@ -318,6 +318,18 @@ def test_vectors_are_said_to_be_under_way(codebase, project, notices, static, ra
     assert notices.has(f"% done: ranking the others {ranking}")
 
 
+def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_path, notices):
+    for name, count in (("second", 3), ("third", 5)):
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            (tmp_path / name / f"{number}.py").write_text(f"def {name}_{number}(): pass\n")
+        report = codebase.index([tmp_path / name], reporter=notices, embed=False)
+        assert report.vectors_pending == count
+    assert codebase.status().vectors_pending == 8
+    assert codebase.index([tmp_path / "second"], reporter=notices).vectors_pending == 0
+    assert codebase.status().vectors_pending == 5  # nobody waited for those of the other one
+
+
 # Sources
 
 
