@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.model import Document, FileStatus, SourceFile
@@ -30,8 +31,10 @@ from memory_sidecar.index.document import (
     skipped_document,
 )
 from memory_sidecar.index.embed import VectorsAtHand
-from memory_sidecar.index.engine import Change, Engine
 from memory_sidecar.index.engine_state import EngineState
+
+if TYPE_CHECKING:
+    from memory_sidecar.index.engine import Change, Engine
 
 FEW_FILES = 20  # a save, or what a caller waits for: those give way to no query
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # some of them wait for other processes
@@ -204,6 +207,9 @@ class Applier:
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:
+            # CocoIndex takes 150 ms to import, which a pass that finds no change does without.
+            from memory_sidecar.index.engine import Engine
+
             self._is_ending = threading.Event()
             self._state.begin()
             engine = Engine(

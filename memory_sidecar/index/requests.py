@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+BEAT_S = 0.1  # between two looks at whether the caller still waits
+
 
 class Urgency(IntEnum):
     """What is done first."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -101,3 +103,9 @@ def test_a_repository_that_begins_inside_has_rules_of_its_own(codebase, root):
     (root / "deep" / ".git" / "info").mkdir(parents=True)
     (root / "deep" / ".git" / "info" / "exclude").write_text("other.py\n")
     assert "deep/other.py" not in indexed(codebase)
+
+
+def test_what_may_find_no_change_is_imported_without_cocoindex():
+    loaded = "import sys; import memory_sidecar.cli.index, memory_sidecar.agents.services"
+    asked = f"{loaded}; sys.exit('cocoindex' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
