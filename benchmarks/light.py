@@ -1,0 +1,192 @@
+"""Measures how light it is: python benchmarks/light.py [--only PART]… [--files N]… [--rows N]…
+
+Times of whole processes stand beside those of a Python that does nothing, and scans of vectors
+beside numpy's exact scan of the same vectors, both in turns: on a busy machine ratios hold and
+seconds do not. CPU time is user and system of all processes. Some minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from command import Run, run_command
+from curve import draw_curve
+from figures import Results
+from machine import RESULTS, describe_machine
+from trees import add_tree_options, chosen_tree, copy_part, copy_until
+
+from memory_sidecar.index.codes import CodedQuery, Codes
+from memory_sidecar.index.process_memory import resident_bytes
+from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
+
+NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
+NO_CHANGE_RUNS = 5
+QUESTIONS = 20
+NEAREST = 10
+DEPTH = 200  # as a search in code asks for
+CLUSTERS = 20_000
+BLOCK_ROWS = 10_000
+NOISE = 0.5
+
+Floats = npt.NDArray[np.float32]
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    tree = chosen_tree(options)
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-light-") as scratch:
+        for part in options.only or PARTS:
+            PARTS[part](results, tree, Path(scratch, part), options)
+            results.write("light", machine, also=options.json)
+
+
+def measure_first(results: Results, tree: Path, folder: Path, _options: argparse.Namespace) -> None:
+    """A first index until words and static vectors of every chunk are there."""
+    small = folder / "small"
+    copy_part(tree, small, every=14)
+    for root, wanted in ((small, "≤ 2"), (tree, "≤ 25")):
+        run = run_command("index", root, "--wait", "keyword", data_dir=folder / root.name, cwd=root)
+        chunks = run.output["chunks_total"]
+        _add_run(results, f"hybrid complete, {chunks:,} chunks", run, wanted)
+        results.add(f"peak memory, {chunks:,} chunks", run.peak_mb, "MB")
+
+
+def measure_no_change(
+    results: Results, tree: Path, folder: Path, _options: argparse.Namespace
+) -> None:
+    """`index` without a daemon over files that are as they were."""
+    root = folder / "tree"
+    copy_until(tree, root, files=NO_CHANGE_FILES)
+
+    def index() -> Run:
+        return run_command("index", root, "--wait", "keyword", data_dir=folder / "data", cwd=root)
+
+    index()
+    runs = sorted((index() for _ in range(NO_CHANGE_RUNS)), key=lambda run: run.cpu_seconds)
+    assert not any(run.output["files_processed"] for run in runs)
+    name = f"no change, {runs[0].output['files_total']:,} files"
+    _add_run(results, name, runs[NO_CHANGE_RUNS // 2], "≤ 0.8")
+
+
+def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.Namespace) -> None:
+    """Milliseconds a file until all are found by words and static vectors."""
+    points = []
+    for files in options.files:
+        root = folder / f"{files}"
+        copy_until(tree, root, files=files)
+        run = run_command("index", root, "--wait", "keyword", data_dir=folder / "data", cwd=root)
+        per_file = 1000 * run.cpu_seconds / files
+        results.add(f"first index, {files:,} files", run.seconds, "s")
+        results.add(f"first index, {files:,} files, CPU a file", per_file, "ms")
+        points.append((files, per_file))
+        run_command("source", "remove", root.name, data_dir=folder / "data", cwd=folder)
+    draw_curve(
+        points,
+        title="CPU time a file until it is found by words and static vectors",
+        x="files",
+        y="ms",
+        file=RESULTS / "light-files.svg",
+    )
+
+
+def measure_vectors(
+    results: Results, _tree: Path, folder: Path, options: argparse.Namespace
+) -> None:
+    """Both vector arms over so many rows, against numpy's exact scan."""
+    folder.mkdir(parents=True)
+    for rows in options.rows:
+        before = resident_bytes() or 0
+        held = []
+        for arm, dimension in (("model", DIMENSION), ("static", STATIC_DIMENSION)):
+            codes = Codes(dimension, rows, folder=str(folder))
+            held.append(codes)
+            _measure_arm(results, f"{arm} arm, {rows:,} rows", codes, dimension, rows)
+        taken = ((resident_bytes() or 0) - before) / 2**20
+        results.add(f"both arms, {rows:,} rows, memory", taken, "MB", note="resident, difference")
+
+
+def _measure_arm(results: Results, name: str, codes: Codes, dimension: int, rows: int) -> None:
+    """Vectors in clusters, as texts have them; questions are like some of them."""
+    random = np.random.default_rng(1)
+    centers = _unit(random.standard_normal((CLUSTERS, dimension), np.float32))
+    questions = _clustered(random, centers, QUESTIONS)
+    exact: list[Floats] = []
+    exact_s = np.zeros(QUESTIONS)
+    for start in range(0, rows, BLOCK_ROWS):
+        vectors = _clustered(random, centers, min(BLOCK_ROWS, rows - start))
+        codes.append(np.arange(start, start + len(vectors)), vectors)
+        scores = np.empty((QUESTIONS, len(vectors)), np.float32)
+        for number, question in enumerate(questions):
+            started = time.perf_counter()
+            scores[number] = vectors @ question
+            exact_s[number] += time.perf_counter() - started
+        exact.append(scores)
+    cosines = np.concatenate(exact, axis=1)
+    wall, cpu, right = [], [], 0
+    for question, truth in zip(questions, cosines, strict=True):
+        started, cpu_started = time.perf_counter(), time.thread_time()
+        found, scores_found = codes.nearest(CodedQuery(question), DEPTH, None)
+        wall.append(1000 * (time.perf_counter() - started))
+        cpu.append(1000 * (time.thread_time() - cpu_started))
+        best = codes.ids[found[np.argsort(-scores_found)[:NEAREST]]]
+        right += len(set(best.tolist()) & set(np.argsort(-truth)[:NEAREST].tolist()))
+    results.add(f"{name}, p50", statistics.median(wall), "ms")
+    results.add(f"{name}, p95", statistics.quantiles(wall, n=20)[18], "ms")
+    results.add(f"{name}, CPU", statistics.median(cpu), "ms")
+    numpy_ms = 1000 * float(np.median(exact_s))
+    results.add(f"{name}, numpy's exact scan", numpy_ms, "ms", note="32-bit floats")
+    recall = right / (NEAREST * QUESTIONS)
+    results.add(f"{name}, recall@10", recall, "", wanted="≥ 0.99")
+
+
+def _clustered(random: np.random.Generator, centers: Floats, count: int) -> Floats:
+    dimension = centers.shape[1]
+    noise = random.standard_normal((count, dimension), np.float32) * NOISE / dimension**0.5
+    return _unit(centers[random.integers(0, len(centers), count)] + noise)
+
+
+def _unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
+
+
+def _add_run(results: Results, name: str, run: Run, wanted: str) -> None:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    bare = 1000 * (time.perf_counter() - started)
+    note = f"whole process; `python -c pass` takes {bare:.0f} ms beside it"
+    results.add(name, run.seconds, "s", wanted=wanted, note=note)
+    results.add(f"{name}, CPU", run.cpu_seconds, "s")
+
+
+PARTS: dict[str, Callable[[Results, Path, Path, argparse.Namespace], None]] = {
+    "no-change": measure_no_change,
+    "vectors": measure_vectors,
+    "first": measure_first,
+    "curve": measure_curve,
+}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    add_tree_options(parser)
+    parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    parser.add_argument("--files", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000, 1_000_000])
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
