@@ -56,7 +56,9 @@ def measure_first(results: Results, tree: Path, folder: Path, _options: argparse
     small = folder / "small"
     copy_part(tree, small, every=14)
     for root, wanted in ((small, "≤ 2"), (tree, "≤ 25")):
-        run = run_command("index", root, "--wait", "keyword", data_dir=folder / root.name, cwd=root)
+        run = run_command(
+            "index", root, "--wait", "keyword", data_dir=folder / f"data-{root.name}", cwd=root
+        )
         chunks = run.output["chunks_total"]
         _add_run(results, f"hybrid complete, {chunks:,} chunks", run, wanted)
         results.add(f"peak memory, {chunks:,} chunks", run.peak_mb, "MB")
