@@ -23,7 +23,7 @@ from memory_sidecar.index.schema import Corpus
 
 HISTORY_WEIGHT = 0.2
 HISTORY_HALF = 0.2  # what is lent that gives half of that
-FEW_COMMITS = 100  # so many count half
+FEW_COMMITS = 500  # so many count half
 DEPTH = 100  # commits that lend
 MAX_ROWS = 2_000  # scored at most
 
