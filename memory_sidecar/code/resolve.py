@@ -119,13 +119,11 @@ class _Resolving:
 
     def _bare(self) -> Meaning:
         if self._place.how == "import":
-            from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-            return _one(from_there, "exact") or self._any(self._tops or self._candidates)
+            return self._imported()
         if found := _one(self._visible_here(), "exact"):
             return found
         if self._graph.imports(self._at, [self._name]):
-            from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-            return _one(from_there or self._tops, "exact") or self._any(from_there or self._tops)
+            return self._imported()
         if self._at.family in _SHARES_FOLDER:
             beside = [d for d in self._tops if d.at.folder == self._at.folder]
             if found := _one(beside, "exact"):
@@ -134,6 +132,14 @@ class _Resolving:
             return found
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         return _one(opened, "likely") or self._any(self._tops or self._candidates)
+
+    def _imported(self) -> Meaning:
+        """By the file that is imported, or by a package around it, which may hand the name on."""
+        from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
+        if found := _one(from_there, "exact"):
+            return found
+        around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
+        return _one(around, "likely") or Meaning(tuple(from_there or around or self._candidates))
 
     def _visible_here(self) -> list[Defined]:
         """What the file defines around the place, the innermost that has the name."""

@@ -1,0 +1,234 @@
+"""Measures what is known of names: python benchmarks/names.py TREE... [--json FILE]
+
+Each TREE is a folder with the sources of a project. Definitions are compared with those of `ctags`
+(Universal Ctags, has to be on the PATH), by file and line. References in Python are compared with
+what `jedi` resolves (`pip install jedi`), over a seeded sample of the names that Python's parser
+finds. Times are of one question in this process, with the database open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from figures import Results
+from machine import describe_machine
+
+from memory_sidecar.code import navigation
+from memory_sidecar.code.central import UseGraph, read_entries
+from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.navigation import NameQuery
+from memory_sidecar.code.resolve import Resolver
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.sqlite import Connection, connect
+
+SAMPLE = 400  # references of each tree in Python
+TIMED = 300  # names
+SEED = 7
+
+# Of ctags, what every reader would call a definition.
+KINDS = frozenset(
+    "class function method struct interface trait enum module singletonMethod"
+    " func type record union macro".split()
+)
+OURS = frozenset("class function method struct interface trait enum union macro".split())
+LANGUAGES = {
+    "C#": "csharp",
+    "C++": "cpp",
+    "C": "c",
+    "Go": "go",
+    "Java": "java",
+    "JavaScript": "javascript",
+    "PHP": "php",
+    "Python": "python",
+    "Ruby": "ruby",
+    "Rust": "rust",
+    "TypeScript": "typescript",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
+    parser.add_argument("--json", metavar="FILE", help="also write the figures there")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", SyntaxWarning)
+    machine, results = describe_machine(), Results()
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    references: Counter[str] = Counter()
+    times: dict[str, list[float]] = defaultdict(list)
+    for tree in options.trees:
+        with tempfile.TemporaryDirectory() as folder:
+            connection = index(tree.resolve(), Path(folder))
+            compare_definitions(tree.resolve(), connection, found)
+            if any(tree.rglob("*.py")):
+                compare_references(tree.resolve(), connection, references)
+            measure(connection, times)
+            connection.close()
+    for language, counted in sorted(found.items()):
+        tell(results, f"definitions, {language}", counted)
+    if references["resolved"]:
+        exact = references["exact and right"] / max(references["exact"], 1)
+        recall = references["found"] / references["resolved"]
+        note = f"{references['exact']} of {references['asked']} places"
+        results.add("exact references, Python: precision", exact, "", wanted=">= .95", note=note)
+        note = f"{references['resolved']} that jedi resolves"
+        results.add("references, Python: recall", recall, "", wanted=">= .9", note=note)
+    for what, seconds in times.items():
+        wanted = "<= 15" if what != "map" else "<= 300"
+        results.add(f"{what}, p50", statistics.median(seconds) * 1000, "ms")
+        p95 = sorted(seconds)[int(len(seconds) * 0.95)]
+        results.add(f"{what}, p95", p95 * 1000, "ms", wanted=wanted, note=f"{len(seconds)} asked")
+    results.write("names", machine, also=options.json)
+
+
+def index(tree: Path, folder: Path) -> Connection:
+    """The database of `tree`, made in `folder`."""
+    db = folder / "codebase.sqlite"
+    program = Path(sys.executable).with_name("memory-sidecar")
+    command = [program, "index", tree, "--wait", "keyword", "--db", db, "--no-daemon"]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return connect(db, read_only=True)
+
+
+def compare_definitions(tree: Path, connection: Connection, found: dict[str, Counter[str]]) -> None:
+    """Count, by language, what ctags and we have, and what both have."""
+    theirs: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    every: set[tuple[str, int]] = set()
+    for tag in ctags(tree):
+        place = tag["path"].removeprefix("./"), int(tag["line"])
+        every.add(place)
+        is_named = not tag["name"].startswith("Anonymous")
+        if is_named and tag.get("kind") in KINDS and tag.get("language") in LANGUAGES:
+            theirs[LANGUAGES[tag["language"]]].add(place)
+    rows: Any = connection.execute(
+        "SELECT f.language, f.filename, d.start_line, d.kind FROM code_definitions d"
+        " JOIN code_files f ON f.id = d.file"
+    )
+    ours: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    told: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for language, path, line, kind in rows:
+        ours[language].add((path, line))
+        if kind in OURS:
+            told[language].add((path, line))
+    files = {path for places in ours.values() for path, _ in places}
+    for language, places in theirs.items():
+        if language not in ours:
+            continue
+        known = {place for place in places if place[0] in files}  # the rest is ignored, or skipped
+        found[language]["theirs"] += len(known)
+        found[language]["theirs, ours too"] += len(known & ours[language])
+        found[language]["ours"] += len(told[language])
+        found[language]["ours, theirs too"] += len(told[language] & every)
+
+
+def ctags(tree: Path) -> Iterator[dict[str, Any]]:
+    command = ["ctags", "-R", "--output-format=json", "--fields=+nlK", "-f", "-", "."]
+    done = subprocess.run(command, check=True, capture_output=True, cwd=tree)
+    for line in done.stdout.decode(errors="replace").splitlines():
+        yield json.loads(line)
+
+
+def tell(results: Results, what: str, counted: Counter[str]) -> None:
+    recall = counted["theirs, ours too"] / max(counted["theirs"], 1)
+    precision = counted["ours, theirs too"] / max(counted["ours"], 1)
+    note = f"{counted['theirs']} of ctags"
+    results.add(f"{what}: recall", recall, "", wanted=">= .97", note=note)
+    note = f"{counted['ours']} of ours"
+    results.add(f"{what}: precision", precision, "", wanted=">= .98", note=note)
+
+
+def compare_references(tree: Path, connection: Connection, counted: Counter[str]) -> None:
+    """Count what jedi resolves, and what we say of the same places."""
+    import jedi  # type: ignore[import-not-found, unused-ignore]
+
+    roots = [str(tree), str(tree / "src")]  # and nothing that is installed here
+    project = jedi.Project(tree, sys_path=roots, smart_sys_path=False)
+    graph = Graph(connection)
+    resolver = Resolver(graph)
+    places = [place for file in sorted(tree.rglob("*.py")) for place in names_in(tree, file)]
+    random.Random(SEED).shuffle(places)
+    for path, line, column, name in places[:SAMPLE]:
+        script = jedi.Script(path=tree / path, project=project)
+        try:
+            answers = script.goto(line, column, follow_imports=True)
+        except Exception:
+            continue
+        if not answers:
+            continue
+        here = [a for a in answers if a.module_path and a.module_path.is_relative_to(tree)]
+        targets = {(a.module_path.relative_to(tree).as_posix(), a.line) for a in here}
+        right = targets if all(a.type in ("function", "class") for a in answers) else set()
+        counted["asked"] += 1
+        counted["resolved"] += bool(right)
+        meant, confidence = meaning(graph, resolver, path, line, name)
+        counted["found"] += bool(right & meant)
+        if confidence == "exact":
+            counted["exact"] += 1
+            counted["exact and right"] += bool(meant & targets)
+
+
+def names_in(tree: Path, file: Path) -> Iterator[tuple[str, int, int, str]]:
+    """Where a file uses a name: path, line from 1, column from 0."""
+    try:
+        module = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError, ValueError):
+        return
+    path = file.relative_to(tree).as_posix()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield path, node.lineno, node.col_offset, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            column = (node.end_col_offset or 0) - len(node.attr)
+            yield path, node.end_lineno or 0, column, node.attr
+
+
+def meaning(
+    graph: Graph, resolver: Resolver, path: str, line: int, name: str
+) -> tuple[set[tuple[str, int]], str]:
+    """The definitions that we take a place to mean, and how sure we are."""
+    for used in graph.uses(name):
+        if used.at.file.path == path:
+            for place in used.places:
+                if place.line == line:
+                    meant = resolver.meaning_of(name, used.at, place)
+                    defined = {(d.at.file.path, d.row.start_line) for d in meant.definitions}
+                    return defined, meant.confidence if defined else ""
+    return set(), ""
+
+
+def measure(connection: Connection, times: dict[str, list[float]]) -> None:
+    rows: Any = connection.execute("SELECT DISTINCT name FROM code_definitions ORDER BY name")
+    names = [name for (name,) in rows if name.isidentifier()]
+    random.Random(SEED).shuffle(names)
+    for name in names[:TIMED]:
+        for what, ask in (("refs", navigation.references), ("callers --depth 2", two_steps)):
+            began = time.perf_counter()
+            try:
+                ask(Graph(connection), NameQuery(name))
+            except SidecarError:
+                continue
+            times[what].append(time.perf_counter() - began)
+    began = time.perf_counter()
+    read_entries(connection, UseGraph.read(connection, ()).ranks({}), max_tokens=1000)
+    times["map"].append(time.perf_counter() - began)
+
+
+def two_steps(graph: Graph, asked: NameQuery) -> object:
+    return navigation.callers(graph, asked, depth=2)
+
+
+if __name__ == "__main__":
+    main()
