@@ -98,7 +98,16 @@ def index(tree: Path, folder: Path) -> Connection:
     """The database of `tree`, made in `folder`."""
     db = folder / "codebase.sqlite"
     program = Path(sys.executable).with_name("memory-sidecar")
-    command = [program, "index", tree, "--wait", "keyword", "--db", db, "--no-daemon"]
+    command = [
+        str(program),
+        "index",
+        str(tree),
+        "--wait",
+        "keyword",
+        "--db",
+        str(db),
+        "--no-daemon",
+    ]
     subprocess.run(command, check=True, capture_output=True, cwd=folder)
     return connect(db, read_only=True)
 
