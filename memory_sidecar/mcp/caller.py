@@ -24,6 +24,7 @@ class Toolset(StrEnum):
     MEMORIES = "memories"
     SESSIONS = "sessions"
     CONTEXT = "context"
+    NAMES = "names"
 
 
 USUAL = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})

@@ -92,8 +92,8 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         mode=SearchMode(asked.mode),
         min_score=asked.min_score,
         filter=CodeFilter(
-            sources=_chosen(caller, asked.source),
-            languages=tuple(map(_language, asked.languages)),
+            sources=chosen_sources(caller, asked.source),
+            languages=tuple(map(language_of, asked.languages)),
             path_globs=tuple(asked.paths),
         ),
     )
@@ -182,7 +182,7 @@ class FileLines(Answer):
 
 def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now."""
-    sources = _searched(caller, asked.source)
+    sources = searched_sources(caller, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, asked.path, max_file_bytes=limit_bytes)
     text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
@@ -273,7 +273,7 @@ def _state(source: SourceStatus) -> str:
     return "up to date" if source.live.is_current else "indexing changes"
 
 
-def _chosen(caller: Caller, name: str) -> tuple[str, ...]:
+def chosen_sources(caller: Caller, name: str) -> tuple[str, ...]:
     """The sources to search; none stands for all of them. Raises NoIndex where none is meant."""
     if not caller.codebase.registry.all():
         raise nothing_here(caller)
@@ -286,7 +286,7 @@ def _chosen(caller: Caller, name: str) -> tuple[str, ...]:
     return tuple(source.name for source in sources)
 
 
-def _searched(caller: Caller, name: str) -> list[Source]:
+def searched_sources(caller: Caller, name: str) -> list[Source]:
     """The sources to look for a file in, the likeliest first. Raises NotFound, NoIndex."""
     registry = caller.codebase.registry
     if name and name != EVERY_SOURCE:
@@ -298,7 +298,8 @@ def _searched(caller: Caller, name: str) -> list[Source]:
     return sorted(sources, key=lambda source: source not in yours)
 
 
-def _language(name: str) -> str:
+def language_of(name: str) -> str:
+    """A language as it is stored. Raises UsageError."""
     known = canonical_language(name)
     if known is None:
         raise UsageError(

@@ -71,10 +71,11 @@ class Tool:
     run: Callable[[Caller, Any, Reporter], Answer]
     effect: Effect
     toolset: Toolset | None = None  # None: offered whatever is chosen
+    title: str = ""  # its name, where that is a word of Python
 
     @property
     def name(self) -> str:
-        return self.run.__name__
+        return self.title or self.run.__name__
 
     def is_offered(self, caller: Caller) -> bool:
         if caller.is_read_only and self.effect is not Effect.READS:

@@ -26,6 +26,7 @@ from memory_sidecar.mcp.memory_changes import (
     store_memory,
     update_memory,
 )
+from memory_sidecar.mcp.names import callees, callers, define, outline, refs, show_map
 from memory_sidecar.mcp.project import index_project
 from memory_sidecar.mcp.sessions import (
     get_session,
@@ -63,6 +64,12 @@ TOOLS = {
         Tool(regenerate_context, Effect.CHANGES, Toolset.CONTEXT),
         Tool(list_tasks, Effect.READS, Toolset.CONTEXT),
         Tool(count_reads, Effect.APPENDS, Toolset.CONTEXT),
+        Tool(define, Effect.READS, Toolset.NAMES, "def"),
+        Tool(refs, Effect.READS, Toolset.NAMES),
+        Tool(callers, Effect.READS, Toolset.NAMES),
+        Tool(callees, Effect.READS, Toolset.NAMES),
+        Tool(outline, Effect.READS, Toolset.NAMES),
+        Tool(show_map, Effect.READS, Toolset.NAMES, "map"),
         Tool(status, Effect.READS),
     )
 }

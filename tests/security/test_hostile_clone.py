@@ -155,6 +155,17 @@ CONTEXT_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
 ]
 
 
+NAME_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
+    ("def", {"name": "total"}),
+    ("refs", {"name": "link.py:1"}),
+    ("callers", {"name": "total", "depth": 3}),
+    ("callees", {"name": "../../outside/profile:1"}),
+    ("outline", {"path": "../../outside/profile"}),
+    ("map", {"around": "shop/cart.py"}),
+    ("status", {}),
+]
+
+
 def leaves(command: click.Command, above: str = "") -> list[str]:
     if not isinstance(command, click.Group):
         return [above.strip()]
@@ -223,13 +234,20 @@ def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_no_tool_about_its_context_is_either(scene: Scene) -> None:
-    host = Host(scene.user, *A, "--tools", "context", cwd=scene.clone / "context")
+@pytest.mark.parametrize(
+    ("toolset", "calls", "folder"),
+    [("context", CONTEXT_TOOL_CALLS, "context"), ("names", NAME_TOOL_CALLS, ".")],
+)
+def test_no_tool_that_is_asked_for_is_either(
+    scene: Scene, toolset: str, calls: list[tuple[str, dict[str, object]]], folder: str
+) -> None:
+    scene.call("index", ".", "--wait", "keyword")
+    host = Host(scene.user, *A, "--tools", toolset, cwd=scene.clone / folder)
     host.open()
     tools = {tool["name"] for tool in host.ask("tools/list")["result"]["tools"]}
-    assert tools == {name for name, _ in CONTEXT_TOOL_CALLS}
+    assert tools == {name for name, _ in calls}
     said = ""
-    for name, arguments in CONTEXT_TOOL_CALLS:
+    for name, arguments in calls:
         said += json.dumps(host.call(name, **arguments))
         scene.look(name)
     host.end()

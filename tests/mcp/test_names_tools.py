@@ -1,0 +1,53 @@
+"""The tools about names, which a host has to ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.mcp.caller import Caller, Toolset
+from tests.mcp.talk import given, refused
+from tests.mcp.test_server import NAMES, listed
+
+TILL = "from shop.payment import charge_card\n\n\ndef ring(card):\n    charge_card(card, 1)\n"
+
+
+@pytest.fixture
+def reader(caller: Caller, project: Path) -> Caller:
+    """Somebody who is offered the tools about names, in a project where one file uses another."""
+    (project / "shop" / "till.py").write_text(TILL)
+    caller.codebase.index([project], reporter=Silent())
+    return replace(caller, toolsets=frozenset({Toolset.NAMES}))
+
+
+def test_they_are_offered_to_who_asks_for_them_alone(newcomer: Caller, reader: Caller) -> None:
+    assert set(listed(newcomer)) == NAMES
+    offered = {"def", "refs", "callers", "callees", "outline", "map", "status"}
+    assert set(listed(reader)) == offered
+    assert set(listed(replace(reader, is_read_only=True))) == offered
+
+
+def test_a_name_is_followed_to_its_places(reader: Caller) -> None:
+    (found,) = given(reader, "def", name="charge_card")["definitions"]
+    assert (found["filename"], found["confidence"]) == ("shop/payment.py", "exact")
+    places = given(reader, "refs", name="shop/payment.py:2")["references"]
+    assert [(each["start_line"], each["how"]) for each in places] == [(1, "import"), (5, "call")]
+    (call,) = given(reader, "callers", name="charge_card", depth=2)["references"]
+    assert call["enclosing"] == "ring"
+    (callee,) = given(reader, "callees", name="ring")["definitions"]
+    assert callee["name"] == "charge_card"
+    outlined = given(reader, "outline", path="shop/till.py")["definitions"]
+    assert [each["name"] for each in outlined] == ["ring"]
+    for asked in ({}, {"around": "shop/till.py"}):
+        assert "charge_card" in [
+            each["name"] for each in given(reader, "map", **asked)["definitions"]
+        ]
+
+
+def test_what_is_not_there_is_told(reader: Caller) -> None:
+    assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
+    assert "no definition is known" in refused(reader, "outline", path="../outside.py")
+    assert "no definition is known" in refused(reader, "refs", name="/etc/passwd:1")
