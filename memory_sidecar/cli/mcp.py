@@ -11,7 +11,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.memories.names import check_agent
 
 USUAL = ("code", "memories", "sessions")
-TOOLSETS = (*USUAL, "context")
+TOOLSETS = (*USUAL, "context", "names")
 
 
 @click.command()
