@@ -2,9 +2,8 @@
 
 Up to `SIGNS_FROM` rows a question is compared with the codes of all of them. Beyond, the signs
 (one bit a dimension, around the mean) choose candidates, and the codes decide among these: a
-million rows take 14 ms so, and a quarter of a second without. From `FILE_FROM` rows on the codes
-lie in a file without a name beside the database, of which a question reads its candidates: memory
-holds the signs, an eighth.
+question reads an eighth of the bytes. From `FILE_FROM` rows on the codes lie in a file without a
+name beside the database, of which a question reads its candidates: memory holds the signs.
 
 The rounding to eight bits moves a cosine by less than 0.004.
 """
