@@ -17,6 +17,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "refs": ("refs parse_frontmatter", "refs src/cart.py:42 --path 'src/**'"),
     "callers": ("callers Cart.total_price", "callers parse_frontmatter --depth 3"),
     "callees": ("callees Cart.total_price", "callees src/cart.py:42"),
+    "related": ("related src/cart.py:42", "related src/cart.py:42 --path 'tests/**' -n 5"),
+    "impact": ("git diff | memory-sidecar impact --diff", "impact src/cart.py -n 20"),
     "map": ("map --max-tokens 2000", 'map --around "how are retries decided"'),
     "outline": ("outline src/cart.py", "outline src/cart.py --json"),
     "store": (

@@ -46,6 +46,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("Show what calls a function, and what calls that", "names:callers"),
         "callees": ("Show what a function calls", "names:callees"),
         "outline": ("List what a file defines", "names:outline"),
+        "related": ("Show the code that is like that at a place", "names:related"),
+        "impact": ("Show what uses what a file or a diff changed", "names:impact"),
         "map": ("Show what is central in a project", "names:show_map"),
     },
     "Memories": {

@@ -1,4 +1,4 @@
-"""`memory-sidecar def`, `refs`, `callers`, `callees`, `outline`, `map`: names and their places."""
+"""`memory-sidecar def`, `refs`, `callers`, `map` and the others about names and their places."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from memory_sidecar.cli.options import AT_LEAST_ONE, known_language, with_call
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import UseGraph, file_ids, read_entries
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, Line, NameQuery
-from memory_sidecar.code.results import DefinitionHit, MapEntry, ReferenceHit
-from memory_sidecar.core.errors import NotFound
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, changed_lines
+from memory_sidecar.code.places import Line
+from memory_sidecar.code.related import related_chunks
+from memory_sidecar.code.results import CodeHit, DefinitionHit, MapEntry, ReferenceHit
+from memory_sidecar.code.snapshot import Snapshot
+from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 
 MAX_TOP_K = 10_000
 TOP_K = 50
 MAP_TOKENS = 1000
 AROUND_HITS = 20
+MAX_LINES = 1 << 30
 DIM = {"dim": True}
 T = TypeVar("T")
 
@@ -135,9 +139,58 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
     source, path = _located(call, file)
     within = CodeFilter(sources=(source,))
     found = call.codebase.navigate(
-        within, lambda graph: navigation.outline(graph, source, path), reporter=call.reporter
+        within, lambda here: navigation.outline(here.graph, source, path), reporter=call.reporter
     )
     return call.show(call.masked(found), _print_outline)
+
+
+@click.command()
+@click.argument("place", metavar="FILE:LINE")
+@_with_filter
+def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[CodeHit]:
+    """Show the code that is most like what stands at FILE:LINE, the likest first."""
+    at = _at(call, place)
+    if at is None:
+        raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
+    found = call.codebase.navigate(
+        within,
+        lambda here: related_chunks(here.connection, here.store, at, top_k=top_k, wanted=within),
+        reporter=call.reporter,
+    )
+    return call.show(call.masked(found), _print_related)
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--diff", is_flag=True, help="Read a diff from standard input: only what it changed.")
+@_with_filter
+def impact(
+    call: Call, *, files: tuple[str, ...], diff: bool, within: CodeFilter, top_k: int
+) -> list[ReferenceHit]:
+    """Show what uses what FILE defines, or with --diff what a diff changed.
+
+    `git diff | memory-sidecar impact --diff` tells what a change may break.
+    """
+    if diff == bool(files):
+        raise UsageError(
+            "name files, or say --diff", hint="git diff | memory-sidecar impact --diff"
+        )
+    changed = [(*_located(call, name), range(1, MAX_LINES)) for name in files]
+    for path, lines in changed_lines(call.text("-")) if diff else ():
+        if (file := _found_above(call.cwd, path)) is not None:
+            changed.append((*_located(call, str(file)), lines))
+    found = call.codebase.navigate(
+        within,
+        lambda here: navigation.impact(here.graph, changed, NameQuery("", top_k, within)),
+        reporter=call.reporter,
+    )
+    return call.show(call.masked(found), _print_references)
+
+
+def _found_above(folder: Path, path: str) -> Path | None:
+    """A path of a diff, which begins at the top of its repository."""
+    found = (each / path for each in (folder, *folder.parents))
+    return next((each for each in found if each.is_file()), None)
 
 
 @click.command("map")
@@ -165,10 +218,10 @@ def show_map(
     within = CodeFilter(sources=sources)
     weights = _weights(call, around, within) if around else {}
 
-    def ask(graph: Graph) -> list[MapEntry]:
-        uses = UseGraph.read(graph.connection, sources)
-        ranks = uses.ranks(file_ids(graph.connection, weights))
-        return read_entries(graph.connection, ranks, max_tokens=max_tokens)
+    def ask(here: Snapshot) -> list[MapEntry]:
+        uses = UseGraph.read(here.connection, sources)
+        ranks = uses.ranks(file_ids(here.connection, weights))
+        return read_entries(here.connection, ranks, max_tokens=max_tokens)
 
     found = call.masked(codebase.navigate(within, ask, reporter=call.reporter))
     return call.show(found, _print_map)
@@ -199,11 +252,16 @@ def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:
 
 
 def _asked(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
-    at_line = _AT_LINE.fullmatch(name)
-    if not at_line or not ("/" in name or call.path(at_line[1]).exists()):
-        return NameQuery(call.text(name), top_k, within)
+    return NameQuery(_at(call, name) or call.text(name), top_k, within)
+
+
+def _at(call: Call, text: str) -> Line | None:
+    """The place that FILE:LINE means."""
+    at_line = _AT_LINE.fullmatch(text)
+    if not at_line or not ("/" in text or call.path(at_line[1]).exists()):
+        return None
     source, path = _located(call, at_line[1])
-    return NameQuery(Line(source, path, int(at_line[2])), top_k, within)
+    return Line(source, path, int(at_line[2]))
 
 
 def _located(call: Call, file: str) -> tuple[str, str]:
@@ -218,7 +276,7 @@ def _located(call: Call, file: str) -> tuple[str, str]:
 
 def _answer(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], T]) -> T:
     found = call.codebase.navigate(
-        asked.filter, lambda graph: ask(graph, asked), reporter=call.reporter
+        asked.filter, lambda here: ask(here.graph, asked), reporter=call.reporter
     )
     return call.masked(found)
 
@@ -244,6 +302,15 @@ def _print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
         call.print(f"  {hit.code}")
     if not hits:
         call.reporter.notice("nothing that is indexed uses it")
+
+
+def _print_related(call: Call, hits: Sequence[CodeHit]) -> None:
+    for hit in hits:
+        where = _where(call, hit.source, hit.filename, hit.location)
+        what = hit.signature or hit.scope
+        call.print(where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM))
+    if not hits:
+        call.reporter.notice("nothing is like it")
 
 
 def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:

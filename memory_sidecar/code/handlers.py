@@ -14,7 +14,6 @@ from shlex import quote
 from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
-from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.lookup import count_chunk_vectors
 from memory_sidecar.code.results import (
     CodebaseStatus,
@@ -233,8 +232,10 @@ class Codebase:
                 for hit in hits
             ]
 
-    def navigate(self, wanted: CodeFilter, ask: Callable[[Graph], T], *, reporter: Reporter) -> T:
-        """What `ask` finds out from the names in the sources `wanted`.
+    def navigate(
+        self, wanted: CodeFilter, ask: Callable[[Snapshot], T], *, reporter: Reporter
+    ) -> T:
+        """What `ask` finds out in a snapshot of the sources `wanted`.
 
         Raises NoIndex where nothing was indexed, NotFound for an unknown source.
         """
@@ -242,7 +243,7 @@ class Codebase:
         def answer() -> T:
             with self._answering(wanted.sources, reporter) as here:
                 try:
-                    return ask(Graph(here.connection))
+                    return ask(here)
                 except NotFound:
                     here.require_scanned()
                     raise

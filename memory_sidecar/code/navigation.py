@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
+from memory_sidecar.code.places import Line
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -18,17 +19,9 @@ MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
 
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _SEPARATOR = re.compile(r"\.|::|->|#")
 _TESTS = re.compile(r"(^|/)(tests?|specs?|__tests__)/|(^|/)test_|[._]test\.|_spec\.")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a file of a source, from 1."""
-
-    source: str
-    path: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +66,36 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[Reference
         targets = [each for each in _distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
         known |= {_key(each) for each in targets}
     return _best(graph, found, asked)
+
+
+def impact(
+    graph: Graph, changed: Iterable[tuple[str, str, range]], asked: NameQuery
+) -> list[ReferenceHit]:
+    """What surely or likely uses what lines of files define; `changed` has source and path, too."""
+    targets: list[Defined] = []
+    for source, path, lines in changed:
+        at = graph.file(source, path)
+        targets += [d for d in (graph.in_file(at) if at else ()) if _touches(d, lines)]
+    uses = _uses_of(graph, Resolver(graph), _distinct(targets))
+    return _best(graph, (use for use in uses if use.confidence != "by name"), asked)
+
+
+def _touches(defined: Defined, lines: range) -> bool:
+    return defined.row.start_line < lines.stop and lines.start <= defined.row.end_line
+
+
+def changed_lines(diff: str) -> Iterator[tuple[str, range]]:
+    """The path, from the top of its repository, and the lines of each hunk of a unified diff.
+
+    Lines are those after the change, from 1. What else stands in the text is passed over.
+    """
+    path = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = line[4:].split("\t")[0].removeprefix("b/")
+        elif path and (hunk := _HUNK.match(line)):
+            start, count = int(hunk[1]), int(hunk[2] or 1)
+            yield path, range(start, start + max(count, 1))
 
 
 def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:

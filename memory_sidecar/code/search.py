@@ -180,8 +180,9 @@ def _read_hits(
     ids = candidates.ids[rows].tolist()
     stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, ids)}
     return [
-        _hit(
-            _without_cut_keys(connection, stored[chunk_id]),
+        hit_of(
+            connection,
+            stored[chunk_id],
             ranked.scores[row],
             is_weak=bool(is_weak[row]),
             why=_explained(candidates, ranked, row, lent) if query.explain else UNSET,
@@ -211,9 +212,16 @@ def _without_cut_keys(connection: Connection, stored: StoredChunk) -> StoredChun
     return replace(stored, chunk=replace(chunk, code=mask_part(before, chunk.code, after)))
 
 
-def _hit(
-    stored: StoredChunk, score: float, *, is_weak: bool, why: Explanation | UnsetType
+def hit_of(
+    connection: Connection,
+    stored: StoredChunk,
+    score: float,
+    *,
+    is_weak: bool = False,
+    why: Explanation | UnsetType = UNSET,
 ) -> CodeHit:
+    """A chunk as it is told, without parts of keys."""
+    stored = _without_cut_keys(connection, stored)
     chunk = stored.chunk
     return CodeHit(
         filename=stored.filename,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.sqlite import Connection
@@ -25,6 +26,11 @@ class Snapshot:
     asked: Sequence[str]  # sources
     scanned: Mapping[str, int | None]  # the end of each one's last complete scan, epoch ms
     live: Mapping[str, LiveState]
+
+    @property
+    def graph(self) -> Graph:
+        """The names in it, for one answer."""
+        return Graph(self.connection)
 
     def require_scanned(self) -> None:
         """Raises NoIndex where none of the sources was scanned yet."""

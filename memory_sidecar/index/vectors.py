@@ -281,6 +281,14 @@ def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[I
     return ids, codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1)
 
 
+def stored_vector(connection: apsw.Connection, table: VectorTable, row_id: int) -> Floats | None:
+    """The unit vector of a row, (dimension,), if it has one in `table`."""
+    row = connection.execute(
+        f"SELECT id, embedding FROM {table.name} WHERE id = ?", (row_id,)
+    ).fetchone()
+    return _arrays_of([row], table)[1][0] if row else None
+
+
 def blob_of(vector: Floats, table: VectorTable) -> bytes:
     """How `table` keeps a unit vector."""
     if not table.is_coded:

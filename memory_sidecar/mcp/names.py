@@ -12,8 +12,10 @@ from pydantic import Field
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import UseGraph, file_ids, read_entries
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, Line, NameQuery
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery
+from memory_sidecar.code.places import Line
 from memory_sidecar.code.results import DefinitionHit, MapEntry, ReferenceHit
+from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.index.reporter import Reporter
@@ -105,9 +107,9 @@ def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
 def outline(caller: Caller, asked: OfFile, report: Reporter) -> Definitions:
     """What a file defines."""
 
-    def ask(graph: Graph) -> list[DefinitionHit]:
-        source = _source_of(caller, graph, asked.path, asked.source)
-        return navigation.outline(graph, source, asked.path)
+    def ask(here: Snapshot) -> list[DefinitionHit]:
+        source = _source_of(caller, here.graph, asked.path, asked.source)
+        return navigation.outline(here.graph, source, asked.path)
 
     found = caller.codebase.navigate(_within(caller, asked.source), ask, reporter=report)
     return Definitions(definitions=tuple(found))
@@ -117,13 +119,15 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project leads to: what to know of it first."""
     within = _within(caller, asked.source)
 
-    def ask(graph: Graph) -> list[MapEntry]:
+    def ask(here: Snapshot) -> list[MapEntry]:
         start: dict[tuple[str, str], float] = {}
         if asked.around:
-            start = {(_source_of(caller, graph, asked.around, asked.source), asked.around): 1.0}
-        uses = UseGraph.read(graph.connection, within.sources)
-        ranks = uses.ranks(file_ids(graph.connection, start))
-        return read_entries(graph.connection, ranks, max_tokens=asked.max_tokens)
+            start = {
+                (_source_of(caller, here.graph, asked.around, asked.source), asked.around): 1.0
+            }
+        uses = UseGraph.read(here.connection, within.sources)
+        ranks = uses.ranks(file_ids(here.connection, start))
+        return read_entries(here.connection, ranks, max_tokens=asked.max_tokens)
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
 
@@ -140,7 +144,8 @@ def _ask(
         path_globs=tuple(asked.paths),
     )
 
-    def answer(graph: Graph) -> Sequence[T]:
+    def answer(here: Snapshot) -> Sequence[T]:
+        graph = here.graph
         path, _, line = asked.name.rpartition(":")
         what: str | Line = asked.name
         if path and line.isdecimal():

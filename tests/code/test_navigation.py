@@ -248,6 +248,36 @@ def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
     assert {"Cart", "rounded"} <= {each["name"] for each in found}
 
 
+DIFF = """
+diff --git a/shop/money.py b/shop/money.py
+--- a/shop/money.py
++++ b/shop/money.py
+@@ -2 +2 @@ def rounded(value):
+-    return round(value, 2)
++    return round(value, 3)
+"""
+
+
+def test_an_impact_is_what_uses_what_a_diff_changed(run, shop, ask):
+    done = run("impact", "--diff", "--json", stdin=DIFF.encode(), cwd=shop / "web")
+    assert places(done.json) == [
+        *("shop/cart.py:1  exact", "shop/cart.py:15 Cart.price exact"),
+        "shop/checkout.py:10 check_out exact",
+    ]
+    assert places(ask("impact", "c/cart.c")) == ["c/main.c:2 main exact"]
+    assert run("impact", "--diff", "--json", stdin=b"no diff", cwd=shop).json == []
+    assert run("impact", cwd=shop).status == 2
+
+
+def test_what_is_related_is_the_likest_code(ask, call):
+    found = ask("related", "shop/cart.py:10", "-n", "3")
+    assert found[0]["filename"] in ("other/basket.py", "shop/checkout.py", "tests/test_cart.py")
+    assert [hit["score"] for hit in found] == sorted((h["score"] for h in found), reverse=True)
+    assert "shop/cart.py:10" not in [f"{hit['filename']}:{hit['start_line']}" for hit in found]
+    assert call("related", "shop/cart.py").status == 2
+    assert call("related", "shop/cart.py:9999").status == 3
+
+
 def test_places_open_from_where_the_call_was_made(run, shop, call):
     done = run("def", "pay", cwd=shop / "web")
     assert done.out.splitlines() == ["../shop/checkout.py:12-13  function", "  def pay(amount)"]

@@ -117,6 +117,8 @@ def about_code(call: Recorder, project: Path) -> None:
         call(command, "charge_card", "--all")
     call("callees", "ring", "--all")
     call("map", "--source", "project")
+    call("related", project / "shop" / "cart.py:3", "--all")
+    call("impact", project / "shop" / "payment.py", "--all")
     call("outline", project / "shop" / "cart.py")
     call("status", "--skipped", "--failed")
     call("source add", project / "docs")

@@ -134,6 +134,8 @@ ELSEWHERE = MappingProxyType(
         "why": "tests/cli/test_sources.py",
         "outline": "reads as `def` does",
         "map": "the same",
+        "related": "the same",
+        "impact": "the same",
         "completion show": "prints a script",
         "completion install": "tests/cli/test_help.py",
         "source move": "tests/cli/test_sources.py",

@@ -44,6 +44,8 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("callees", ("../../outside/profile:1",), ""),
     ("outline", ("shop/cart.py",), ""),
     ("map", ("--around", "../../outside/profile"), ""),
+    ("related", ("link.py:1",), ""),
+    ("impact", ("--diff",), "+++ b/../../outside/profile\n@@ -1 +1 @@\n"),
     ("embed", ("a text",), ""),
     ("store", ("Prices are in cents", "--category", "pitfall", *A), ""),
     ("query", ("old cents", *A), ""),
