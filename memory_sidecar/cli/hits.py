@@ -21,6 +21,7 @@ from memory_sidecar.cli.form import Styled, file_address, path_from, title
 from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.visible import visible
+from memory_sidecar.index.reporter import Judged, tell_weak
 
 DIM = {"dim": True}
 GUTTER = "{:>6}  "
@@ -37,6 +38,13 @@ class HitView:
     names_source: bool  # as several were searched
     full: bool  # whole chunks
     only_files: bool
+
+
+def note_quality(call: Call, hits: Sequence[Judged]) -> None:
+    """Tell who reads `hits` that there are none, or none worth the name."""
+    if not hits:
+        call.reporter.notice("no hits")
+    tell_weak(hits, call.reporter)
 
 
 def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:

@@ -6,6 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_line
+from memory_sidecar.cli.hits import note_quality
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
@@ -104,5 +105,4 @@ def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
         if len(lines) > SHOWN_LINES:
             call.print(f"  … {len(lines) - SHOWN_LINES} more lines")
         call.print()
-    if not hits:
-        call.reporter.notice("no hits")
+    note_quality(call, hits)

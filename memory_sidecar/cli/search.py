@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hits import HitView, hit_lines
+from memory_sidecar.cli.hits import HitView, hit_lines, note_quality
 from memory_sidecar.cli.memory_form import project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
@@ -133,8 +133,7 @@ def search(
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
             call.reporter.notice(f"{name}: {_told(freshness)}")
-        if not hits:
-            call.reporter.notice("no hits")
+        note_quality(call, hits)
 
     return call.show(hits, print_hits)
 

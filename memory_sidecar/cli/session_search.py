@@ -10,6 +10,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_line
 from memory_sidecar.cli.form import title
+from memory_sidecar.cli.hits import note_quality
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -162,8 +163,7 @@ def _print_hits(call: Call, hits: list[SessionHit]) -> None:
         for line in shown.split("\n"):
             call.print(f"  {line}".rstrip())
         call.print()
-    if not hits:
-        call.reporter.notice("no hits")
+    note_quality(call, hits)
 
 
 def _print_heads(call: Call, heads: list[Head]) -> None:

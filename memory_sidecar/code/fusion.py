@@ -89,6 +89,7 @@ _ASIDES = (
 
 
 # A question of somebody who uses or builds the project, which its README and docs answer.
+_ASKS = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
     r"|\bhow to (?:install|run|build|compile|configure|set ?up|contribute|upgrade|migrate|deploy"
@@ -117,6 +118,7 @@ class Question:
     text: str
     subject: str  # without the name of a programming language
     keyword_weight: float
+    may_stand_so: bool  # as a message does; what begins like a question is about the code
     asks_for_guide: bool  # how to install, run, configure, contribute …
     asides: frozenset[str]  # kinds of files that it does not ask for
     by_prefix: Mapping[str, Sequence[str]]  # its words that tell something, by their first letters
@@ -128,6 +130,7 @@ class Question:
             text=text,
             subject=_LANGUAGE.sub("", text).strip() or text,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
+            may_stand_so=not _ASKS.match(text),
             asks_for_guide=asks_for_guide,
             asides=_unasked(text, asks_for_guide=asks_for_guide),
             by_prefix=_by_prefix(plain_words(text)),

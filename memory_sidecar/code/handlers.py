@@ -31,7 +31,6 @@ from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
-from memory_sidecar.core.results import WEAK_ALONE
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.disk.registry import Registry, Source
@@ -193,10 +192,7 @@ class Codebase:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        hits = self.data.recovering(lambda: self._search(query, reporter), reporter)
-        if hits and hits[0].is_weak:
-            reporter.notice(WEAK_ALONE)
-        return hits
+        return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         with self._answering(query.filter.sources, reporter) as here:

@@ -98,7 +98,7 @@ def search_code(
     static_arm: Arm | VectorArm = Arm.silent()
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
-        said = chunks_saying(connection, text)
+        said = chunks_saying(connection, text) if question.may_stand_so else []
         named = np.array([*named_chunks(connection, names, directory), *said], np.int64)
         if embed_static is not None:
             view = store.static[CHUNKS].view(connection)

@@ -42,6 +42,7 @@ Score = Annotated[float, about("0 to 1, falls with rank")]
 IsWeak = Annotated[bool, about("a weak match, as questions have that nothing here answers")]
 
 WEAK_ALONE = "only weak matches: what you ask for may not be here"
+"""For who reads, where even the first hit is weak; in JSON each hit says so."""
 """What is told where even the best hit is weak."""
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from memory_sidecar.core.results import Time
+from memory_sidecar.core.results import WEAK_ALONE, Time
 
 
 class Reporter(Protocol):
@@ -29,6 +29,19 @@ class Silent:
     def notice(self, text: str) -> None: ...
 
     def progress(self, stage: str, done: int, total: int) -> None: ...
+
+
+class Judged(Protocol):
+    """A hit that says whether it is weak."""
+
+    @property
+    def is_weak(self) -> bool: ...
+
+
+def tell_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
+    """Say to who reads `hits`, best first, that not even the first is a good one."""
+    if hits and hits[0].is_weak:
+        reporter.notice(WEAK_ALONE)
 
 
 class Relay:

@@ -17,7 +17,7 @@ from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import Score, Time, about
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     CHARACTERS_PER_TOKEN,
@@ -100,6 +100,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     if asked.wait_fresh_ms:
         codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
     found = codebase.search(query, reporter=report)[offset:]
+    tell_weak(found, report)
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(
         hits=shown,

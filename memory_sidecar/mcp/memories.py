@@ -14,7 +14,7 @@ from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Score, about
 from memory_sidecar.core.times import past_moment
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_after, lines_within, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line, told
@@ -98,6 +98,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
     )
     try:
         hits = caller.memories(report).query(query, with_shared=asked.shared)[offset:]
+        tell_weak(hits, report)
     except NoIndex as nothing:
         return FoundMemories(memories=(), notices=(nothing.message,))
     shown = _within(hits[: asked.top_k], asked.max_tokens)

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import WEAK_ALONE
 from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -64,8 +63,6 @@ class Recall:
             return search_memories(query, scopes, now=agent.clock(), judge=judge)
 
         ranked = self._ask(ask, with_shared=with_shared)
-        if ranked and ranked[0].is_weak:
-            self._reporter.notice(WEAK_ALONE)
         return [each.told(explain=query.explain) for each in ranked]
 
     def _scope(

@@ -22,7 +22,6 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
-from memory_sidecar.core.results import WEAK_ALONE
 from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -139,10 +138,7 @@ class Sessions:
                 judge=judge_with(self.agent.data.models, self._reporter) if query.rerank else None,
             )
 
-        hits = self._read(answer)
-        if hits and hits[0].is_weak:
-            self._reporter.notice(WEAK_ALONE)
-        return hits
+        return self._read(answer)
 
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0

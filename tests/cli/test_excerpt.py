@@ -70,6 +70,7 @@ def hit(code: str, **properties: object) -> CodeHit:
         "symbols": ("total",),
         "scope": "Cart.total",
         "signature": "",
+        "is_weak": False,
     }
     return CodeHit(**(known | properties))  # type: ignore[arg-type]
 

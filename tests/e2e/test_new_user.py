@@ -20,7 +20,7 @@ PARTS = ("README.md", "docs", "memory_sidecar/daemon", "memory_sidecar/disk", "m
 
 # A question, and where its answer is, among the first three.
 QUESTIONS = {
-    "how is a secret masked before it is shown": "memory_sidecar/core/credentials.py",
+    "what masks a secret when results are printed": "memory_sidecar/core/credentials.py",
     "which paths does git ignore": "memory_sidecar/disk/ignores.py",
     "two clients start a daemon at the same time": "memory_sidecar/daemon/start.py",
     "a lock that the system takes back when its holder dies": "memory_sidecar/daemon/lock.py",
