@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,6 +37,17 @@ def indexed(home: Home) -> Home:
     return home
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """The same for all tests that leave it as it is."""
+    runtime_dir = Path(tempfile.mkdtemp(dir="/tmp"))
+    home = Home(tmp_path_factory.mktemp("shared"), runtime_dir)
+    home.call("index", home.add_source(), "--wait", "keyword")
+    yield home
+    home.end()
+    shutil.rmtree(runtime_dir)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -49,23 +63,23 @@ def indexed(home: Home) -> Home:
     ids=" ".join,
 )
 def test_output_and_status_are_those_of_a_command_of_ones_own(
-    indexed: Home, arguments: list[str]
+    shared: Home, arguments: list[str]
 ) -> None:
-    through, alone = both_ways(indexed, *arguments)
+    through, alone = both_ways(shared, *arguments)
     assert through.stdout == alone.stdout
     assert through.stderr == alone.stderr
     assert through.returncode == alone.returncode
 
 
-def test_standard_input_is_read_when_asked_for(indexed: Home) -> None:
-    done = indexed.call("search", "--all", "-", "--mode", "keyword", "--json", stdin="total\n")
+def test_standard_input_is_read_when_asked_for(shared: Home) -> None:
+    done = shared.call("search", "--all", "-", "--mode", "keyword", "--json", stdin="total\n")
     assert [hit["filename"] for hit in json.loads(done.stdout)] == ["cart.py"]
 
 
-def test_standard_input_that_is_not_utf8_is_named(indexed: Home) -> None:
+def test_standard_input_that_is_not_utf8_is_named(shared: Home) -> None:
     done = subprocess.run(
         [str(PROGRAM), "search", "--all", "-"],
-        env=indexed.environ,
+        env=shared.environ,
         input=b"caf\xe9",
         capture_output=True,
         check=False,
@@ -248,26 +262,26 @@ def test_interrupt_that_is_not_heeded_says_what_goes_on(indexed: Home) -> None:
     ],
     ids=lambda sent: repr(sent[:40]),
 )
-def test_garbage_is_refused_without_harm(indexed: Home, sent: bytes) -> None:
-    pid = indexed.pid
-    with indexed.connect() as client:
+def test_garbage_is_refused_without_harm(shared: Home, sent: bytes) -> None:
+    pid = shared.pid
+    with shared.connect() as client:
         try:
             client.sendall(sent)
             while client.recv(1 << 16):
                 pass
         except ConnectionError:
             pass
-    assert indexed.sources() == ["shop"]
-    assert indexed.pid == pid
+    assert shared.sources() == ["shop"]
+    assert shared.pid == pid
 
 
-def test_half_open_connection_is_dropped(indexed: Home) -> None:
-    with indexed.connect() as client:
+def test_half_open_connection_is_dropped(shared: Home) -> None:
+    with shared.connect() as client:
         client.sendall(HELLO)
         client.shutdown(socket.SHUT_WR)
         while client.recv(1 << 16):
             pass
-    assert indexed.sources() == ["shop"]
+    assert shared.sources() == ["shop"]
 
 
 def test_nobody_else_can_reach_the_socket(indexed: Home) -> None:
