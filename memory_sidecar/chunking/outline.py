@@ -211,12 +211,17 @@ def _nest(
 
 
 def _kind(match: _Found, outer: _Found | None) -> str:
-    kind = next((k for word, k in _KINDS.items() if word in match.node.type), "variable")
+    kind = _kind_of(match.node.type)
     if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
         kind = "function"
     if kind == "function" and (match.owner or (outer and _kind(outer, None) in _TYPES)):
         return "method"
     return kind
+
+
+@cache
+def _kind_of(node_type: str) -> str:
+    return next((kind for word, kind in _KINDS.items() if word in node_type), "variable")
 
 
 def _is_prototype(node: tree_sitter.Node) -> bool:

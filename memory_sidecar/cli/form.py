@@ -52,6 +52,14 @@ def path_from(path: Path, folder: Path) -> str:
     return relative if len(relative) <= len(absolute) else absolute
 
 
+def place_in(root: Path | None, filename: str, suffix: str, *, folder: Path) -> Styled:
+    """A file of a source at `root` as it opens from `folder`; `None` where that is forgotten."""
+    if root is None:
+        return title(f"{filename}{suffix}")
+    path = root / filename
+    return title(f"{path_from(path, folder)}{suffix}", link=file_address(path))
+
+
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
     """Known from the arguments alone, so that even a usage error has the right form."""
     end = arguments.index("--") if "--" in arguments else len(arguments)

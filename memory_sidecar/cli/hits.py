@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.explain import explanation_line
-from memory_sidecar.cli.form import Styled, file_address, path_from, title
+from memory_sidecar.cli.form import Styled, place_in
 from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.visible import visible
@@ -72,12 +72,7 @@ def _path(
 ) -> list[str | Styled]:
     """`filename` as it opens from where the call was made, behind its source's name if need be."""
     named: list[str | Styled] = [Styled(f"{source}  ", DIM)] if shown.names_source else []
-    root = shown.roots.get(source)
-    if root is None:  # forgotten a moment ago
-        return [*named, title(f"{filename}{location}")]
-    path = root / filename
-    text = f"{path_from(path, call.cwd)}{location}"
-    return [*named, title(text, link=file_address(path))]
+    return [*named, place_in(shown.roots.get(source), filename, location, folder=call.cwd)]
 
 
 def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:

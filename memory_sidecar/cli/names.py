@@ -12,16 +12,15 @@ from typing import Any, TypeVar
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import Styled, counted, file_address, path_from, title
+from memory_sidecar.cli.form import Styled, counted, place_in
 from memory_sidecar.cli.options import AT_LEAST_ONE, known_language, with_call
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import UseGraph, file_ids, read_entries
+from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, changed_lines
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.results import CodeHit, DefinitionHit, MapEntry, ReferenceHit
-from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 
@@ -181,7 +180,7 @@ def impact(
             changed.append((*_located(call, str(file)), lines))
     found = call.codebase.navigate(
         within,
-        lambda here: navigation.impact(here.graph, changed, NameQuery("", top_k, within)),
+        lambda here: navigation.impact(here.graph, changed, within, top_k=top_k),
         reporter=call.reporter,
     )
     return call.show(call.masked(found), _print_references)
@@ -218,13 +217,12 @@ def show_map(
     within = CodeFilter(sources=sources)
     weights = _weights(call, around, within) if around else {}
 
-    def ask(here: Snapshot) -> list[MapEntry]:
-        uses = UseGraph.read(here.connection, sources)
-        ranks = uses.ranks(file_ids(here.connection, weights))
-        return read_entries(here.connection, ranks, max_tokens=max_tokens)
-
-    found = call.masked(codebase.navigate(within, ask, reporter=call.reporter))
-    return call.show(found, _print_map)
+    found = codebase.navigate(
+        within,
+        lambda here: draw_map(here.connection, sources, weights, max_tokens=max_tokens),
+        reporter=call.reporter,
+    )
+    return call.show(call.masked(found), _print_map)
 
 
 def _weights(call: Call, around: str, within: CodeFilter) -> dict[tuple[str, str], float]:
@@ -240,11 +238,11 @@ def _weights(call: Call, around: str, within: CodeFilter) -> dict[tuple[str, str
 
 
 def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:
-    filename = ""
+    places, filename = _OpenablePaths(call), ""
     for entry in entries:
         if entry.filename != filename:
             filename = entry.filename
-            call.print(_where(call, entry.source, filename, ""))
+            call.print(places.at(entry.source, filename))
         depth = "  " if entry.enclosing else ""
         call.print(Styled(f"{entry.start_line:>6}  ", DIM), depth + entry.signature)
     if not entries:
@@ -282,9 +280,10 @@ def _answer(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], T]) 
 
 
 def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
+    places = _OpenablePaths(call)
     for hit in hits:
         sure = "" if hit.confidence == "exact" else f"  {hit.confidence}"
-        where = _where(call, hit.source, hit.filename, f"{hit.start_line}-{hit.end_line}")
+        where = places.at(hit.source, hit.filename, f"{hit.start_line}-{hit.end_line}")
         inside = f" in {hit.enclosing}" if hit.enclosing else ""
         call.print(where, f"  {hit.kind}{inside}", Styled(sure, DIM))
         call.print(f"  {hit.signature}")
@@ -293,10 +292,11 @@ def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
 
 
 def _print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
+    places = _OpenablePaths(call)
     for hit in hits:
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {hit.others} others" if hit.others else "")
-        where = _where(call, hit.source, hit.filename, str(hit.start_line))
+        where = places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
         call.print(where, inside, Styled(f"  {hit.how}, {sure}{steps}", DIM))
         call.print(f"  {hit.code}")
@@ -305,8 +305,9 @@ def _print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
 
 
 def _print_related(call: Call, hits: Sequence[CodeHit]) -> None:
+    places = _OpenablePaths(call)
     for hit in hits:
-        where = _where(call, hit.source, hit.filename, hit.location)
+        where = places.at(hit.source, hit.filename, hit.location)
         what = hit.signature or hit.scope
         call.print(where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM))
     if not hits:
@@ -320,11 +321,13 @@ def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:
         call.print(Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature)
 
 
-def _where(call: Call, source: str, filename: str, lines: str) -> Styled:
-    """The place as it opens from where the call was made."""
-    root = next((s.root for s in call.codebase.registry.all() if s.name == source), None)
-    suffix = f":{lines}" if lines else ""
-    if root is None:  # forgotten a moment ago
-        return title(f"{filename}{suffix}")
-    path = root / filename
-    return title(f"{path_from(path, call.cwd)}{suffix}", link=file_address(path))
+class _OpenablePaths:
+    """Names places as they open from where the call was made. Reads the registry once."""
+
+    def __init__(self, call: Call) -> None:
+        self._folder = call.cwd
+        self._roots = {source.name: source.root for source in call.codebase.registry.all()}
+
+    def at(self, source: str, filename: str, lines: object = "") -> Styled:
+        suffix = f":{lines}" if lines else ""
+        return place_in(self._roots.get(source), filename, suffix, folder=self._folder)

@@ -3,8 +3,7 @@
     file ──uses a name──▶ file that defines it      PageRank over the files
     a definition's share of what its users hand on  is its rank
 
-A name that is defined in many files says little of any one of them, and one in a hundred files
-that are alike would drown the rest: both count less.
+A name that is defined in many files says little of any one of them, and counts less.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ import numpy.typing as npt
 
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.results import MapEntry
+from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 
 MAX_DEFINED = 8  # files or overloads: of more, which one is meant cannot be told
-CHARACTERS_PER_TOKEN = 4
 _DAMPING = 0.85
 _STEPS = 40
 _PRIVATE = 0.2  # of the weight of a public name
@@ -31,6 +30,22 @@ _SHOWN = "('class', 'interface', 'trait', 'struct', 'enum', 'union', 'function',
 
 _Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
+
+
+def draw_map(
+    connection: Connection,
+    sources: Sequence[str],
+    start: Mapping[tuple[str, str], float],
+    *,
+    max_tokens: int,
+) -> list[MapEntry]:
+    """What is most central in `sources`, in all without them; those of one file stand together.
+
+    `start` has the weights of the files, by source and path, that it is asked from; empty for all
+    alike.
+    """
+    ranks = UseGraph.read(connection, sources).ranks(file_ids(connection, start))
+    return read_entries(connection, ranks, max_tokens=max_tokens)
 
 
 @dataclass(frozen=True, slots=True)

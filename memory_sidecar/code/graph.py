@@ -5,9 +5,8 @@ Whatever is read is kept for the rest of the answer, which asks for the same aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from memory_sidecar.code.directory import ChunkFile
@@ -16,7 +15,7 @@ from memory_sidecar.core.sqlite import Connection, integers
 
 MAX_LINEAGE = 50  # classes
 
-_TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
+TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 _FAMILIES = {
     **dict.fromkeys(("c", "cpp"), "c"),
@@ -65,7 +64,7 @@ class Defined:
 
     @property
     def is_type(self) -> bool:
-        return self.row.kind in _TYPES
+        return self.row.kind in TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +86,6 @@ class Graph:
         self._importers: dict[str, frozenset[int]] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lineages: dict[tuple[int, str], list[str]] = {}
-
-    @cached_property
-    def has_names(self) -> bool:
-        """Whether there is a definition at all."""
-        return bool(self.connection.execute("SELECT 1 FROM code_definitions LIMIT 1").fetchone())
 
     def defined(self, name: str) -> list[Defined]:
         """What defines `name`, whatever encloses it; by source, path and line."""
@@ -185,12 +179,6 @@ class Graph:
             (at.file.source, at.file.path, line, line),
         ).fetchone()
         return row[1].split("\n")[line - row[0]].strip() if row else ""
-
-    def select(self, is_wanted: Callable[[ChunkFile], bool]) -> list[NamedFile]:
-        """The files that are wanted."""
-        rows: Any = self.connection.execute("SELECT id, source, filename, language FROM code_files")
-        files = (NamedFile(file_id, ChunkFile(*rest)) for file_id, *rest in rows)
-        return [each for each in files if is_wanted(each.file)]
 
     def _imported(self, name: str) -> frozenset[int]:
         if name not in self._importers:

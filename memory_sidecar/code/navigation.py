@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
@@ -49,7 +49,7 @@ def definitions(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
 def references(graph: Graph, asked: NameQuery) -> list[ReferenceHit]:
     """Where the name is used, the surest first, then by path and line."""
     found = _uses_of(graph, Resolver(graph), _targets(graph, asked))
-    return _best(graph, found, asked)
+    return _best(graph, found, asked.filter, asked.top_k)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[ReferenceHit]:
@@ -65,11 +65,11 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[Reference
         around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
         targets = [each for each in _distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
         known |= {_key(each) for each in targets}
-    return _best(graph, found, asked)
+    return _best(graph, found, asked.filter, asked.top_k)
 
 
 def impact(
-    graph: Graph, changed: Iterable[tuple[str, str, range]], asked: NameQuery
+    graph: Graph, changed: Iterable[tuple[str, str, range]], wanted: CodeFilter, *, top_k: int
 ) -> list[ReferenceHit]:
     """What surely or likely uses what lines of files define; `changed` has source and path, too."""
     targets: list[Defined] = []
@@ -77,7 +77,7 @@ def impact(
         at = graph.file(source, path)
         targets += [d for d in (graph.in_file(at) if at else ()) if _touches(d, lines)]
     uses = _uses_of(graph, Resolver(graph), _distinct(targets))
-    return _best(graph, (use for use in uses if use.confidence != "by name"), asked)
+    return _best(graph, (use for use in uses if use.confidence != "by name"), wanted, top_k)
 
 
 def _touches(defined: Defined, lines: range) -> bool:
@@ -216,10 +216,12 @@ def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
     return sorted(calls, key=lambda call: call[1].line)
 
 
-def _best(graph: Graph, found: Iterable[_Use], asked: NameQuery) -> list[ReferenceHit]:
-    is_wanted: Callable[[ChunkFile], bool] = file_filter(asked.filter)
+def _best(
+    graph: Graph, found: Iterable[_Use], wanted: CodeFilter, top_k: int
+) -> list[ReferenceHit]:
+    is_wanted = file_filter(wanted)
     uses = sorted((use for use in found if is_wanted(use.at.file)), key=_Use.order)
-    return [_reference_hit(graph, use) for use in uses[: asked.top_k]]
+    return [_reference_hit(graph, use) for use in uses[:top_k]]
 
 
 def _distinct(found: Iterable[Defined]) -> list[Defined]:

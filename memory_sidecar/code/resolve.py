@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
 from memory_sidecar.code.results import Confidence
 
@@ -195,7 +195,7 @@ class _Resolving:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
 
 
-_MEMBERS = frozenset({"class", "interface", "trait", "struct", "enum", "union", "impl", "type"})
+_MEMBERS = TYPES | {"impl"}
 
 
 def _is_member(defined: Defined, around: str) -> bool:

@@ -36,7 +36,7 @@ from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by,
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.credentials import mask_part, may_be_cut
-from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
+from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import BESIDE, Arm, VectorArm, among
@@ -56,7 +56,6 @@ KEYWORD_DEPTH = 1000  # of which the keyword share is known
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
 # rarest words of 2,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
-CHARACTERS_PER_TOKEN = 4
 PATHS_KEPT = 1 << 14
 KEY_LINES = 120  # of a private key, the longest that is cut
 

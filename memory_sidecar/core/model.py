@@ -18,6 +18,8 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.results import about, rounded
 
+CHARACTERS_PER_TOKEN = 4  # about, of code and of prose
+
 
 class FileStatus(StrEnum):
     """What became of a file; every file of a source has exactly one."""

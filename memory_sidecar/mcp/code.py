@@ -14,13 +14,12 @@ from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import Score, Time, about
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
-    CHARACTERS_PER_TOKEN,
     cursor_after,
     lines_within,
     offset_of,

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import Field
 
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import UseGraph, file_ids, read_entries
+from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery
 from memory_sidecar.code.places import Line
@@ -125,9 +125,7 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
             start = {
                 (_source_of(caller, here.graph, asked.around, asked.source), asked.around): 1.0
             }
-        uses = UseGraph.read(here.connection, within.sources)
-        ranks = uses.ranks(file_ids(here.connection, start))
-        return read_entries(here.connection, ranks, max_tokens=asked.max_tokens)
+        return draw_map(here.connection, within.sources, start, max_tokens=asked.max_tokens)
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
 

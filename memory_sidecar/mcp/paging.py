@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
-
-CHARACTERS_PER_TOKEN = 4
+from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 
 T = TypeVar("T")
 
