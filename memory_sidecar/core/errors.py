@@ -12,6 +12,9 @@
     ├── MemvidFailed               1  the memvid command did not do what it was asked
     ├── PageBroken                 1  a memory's frontmatter cannot be edited as it is
     ├── DaemonUnreachable          5  no daemon, and none could be started
+    ├── DatabaseError              1
+    │   ├── DatabaseUnreachable    1  the team's server does not answer
+    │   └── DatabaseRefused        1  it does, and refuses: password, right, extension
     ├── ModelError                 1
     │   ├── ModelMissing           1  no embedding model on this machine
     │   └── ModelCorrupt           1  its files are not the ones that were published
@@ -111,6 +114,18 @@ class PageBroken(SidecarError):
 class DaemonUnreachable(SidecarError):
     code = "daemon_unreachable"
     exit_status = 5
+
+
+class DatabaseError(SidecarError):
+    code = "database"
+
+
+class DatabaseUnreachable(DatabaseError):
+    code = "database_unreachable"
+
+
+class DatabaseRefused(DatabaseError):
+    code = "database_refused"
 
 
 class ModelError(SidecarError):

@@ -47,6 +47,8 @@ class Settings:
     session_summarizer: str = ""  # a command that makes a summary: the session as JSON in and out
     session_summarizer_timeout_s: int = 60
     session_promotion: bool = False  # whether saving a session that ended in success promotes it
+    database: str = ""  # of a team, as postgresql://user@host/name; "" keeps all in SQLite
+    database_password_command: str = ""  # prints that user's password on its first line
     log_level: str = "info"  # of the daemon: debug, info, warning or error
 
 

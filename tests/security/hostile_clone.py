@@ -123,6 +123,8 @@ model_dir = "{clone}/model"
 max_file_bytes = 100000000
 idle_unload_minutes = 0
 log_level = "debug"
+database = "postgresql:///x?host={clone}"
+database_password_command = "{clone}/program"
 excludes = ["nothing/"]
 """
     (clone / "memory-sidecar.toml").write_text(text)

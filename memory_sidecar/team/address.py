@@ -1,0 +1,91 @@
+"""Where a team's database is and how it is reached: the setting as parameters of libpq.
+
+A password never stands in a setting: it comes from `PGPASSWORD`, from a passfile, which libpq reads
+itself, or from the first line that a command of the user's prints.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from memory_sidecar.core.children import child_environment, find_program, run_child
+from memory_sidecar.core.errors import DatabaseRefused, UsageError
+from memory_sidecar.core.settings import Settings
+
+CONNECT_S = 5
+PASSWORD_S = 10.0
+_HERE = ("", "localhost", "127.0.0.1", "::1")
+_EXAMPLE = "for example postgresql://me@db.example/team?sslmode=verify-full"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A database, without a password."""
+
+    parameters: Mapping[str, str]
+    password_command: str
+    passed_on: tuple[str, ...]  # variables that the command is given besides the usual ones
+
+    @classmethod
+    def of(cls, settings: Settings) -> Address:
+        """Raises UsageError for what is no address, and for one that holds a password."""
+        try:
+            found = conninfo_to_dict(settings.database)
+        except psycopg.ProgrammingError as error:
+            # What libpq says may repeat a password.
+            raise UsageError("database is not an address of PostgreSQL", hint=_EXAMPLE) from error
+        if "password" in found:
+            raise UsageError(
+                "database must not hold a password",
+                hint="put it into PGPASSWORD or a passfile, or set database_password_command",
+            )
+        parameters = {name: str(value) for name, value in found.items()}
+        host = parameters.get("host", parameters.get("hostaddr", os.environ.get("PGHOST", "")))
+        is_here = all(each in _HERE or each.startswith(("/", "@")) for each in host.split(","))
+        if not is_here and "PGSSLMODE" not in os.environ:
+            parameters.setdefault("sslmode", "require")
+        parameters.setdefault("connect_timeout", str(CONNECT_S))
+        return cls(parameters, settings.database_password_command, settings.child_environment)
+
+    @property
+    def shown(self) -> str:
+        """For people: database, user and host, and nothing else."""
+        named = self.parameters
+        user = f"{named['user']}@" if "user" in named else ""
+        host = named.get("host", named.get("hostaddr", ""))
+        port = f":{named['port']}" if "port" in named else ""
+        return f"{named.get('dbname', named.get('user', ''))} ({user}{host or 'local'}{port})"
+
+    def password(self) -> dict[str, str]:
+        """The password as a parameter, where a command prints it. Raises DatabaseRefused."""
+        if not self.password_command:
+            return {}
+        words = shlex.split(self.password_command) or [""]
+        environ = child_environment(os.environ, self.passed_on)
+        program = find_program(words[0], environ)
+        if program is None:
+            raise DatabaseRefused(
+                f"database_password_command: no program {words[0]!r}",
+                hint="name it by its absolute path",
+            )
+        try:
+            done = run_child([program, *words[1:]], environ=environ, timeout_s=PASSWORD_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DatabaseRefused(
+                f"database_password_command did not end well: {type(error).__name__}",
+                hint="run it by hand",
+            ) from error
+        first, _, _ = done.stdout.decode("utf-8", "replace").partition("\n")
+        if done.returncode or not first:
+            raise DatabaseRefused(
+                f"database_password_command printed no password (exit status {done.returncode})",
+                hint="run it by hand",
+            )
+        return {"password": first}

@@ -1,0 +1,174 @@
+"""Connections to a team's database: one transaction each, errors with a next step.
+
+Idle connections are kept for the next question. There is no pool of threads: a command that takes
+50 ms opens what it needs in its own. What fails for a lost connection, `retrying` does again on a
+new one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import make_conninfo
+
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseRefused,
+    DatabaseUnreachable,
+    DiskFull,
+    SidecarError,
+)
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.team.address import Address
+
+MAX_IDLE = 4
+TRIES = 3
+PAUSE_S = 0.2  # before the second try, twice as long before the third
+AWAY_S = 15.0  # for so long a server that did not answer is not asked again by a reader
+SCHEMA_NAME = "memory_sidecar"
+
+_OURS = {
+    "application_name": "memory-sidecar",
+    "options": f"-c search_path={SCHEMA_NAME},public -c jit=off"
+    " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s",
+    "keepalives_idle": "20",
+}
+
+Connected = psycopg.Connection[tuple[Any, ...]]
+T = TypeVar("T")
+
+
+class TeamLink:
+    """A team's database. Thread-safe."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._idle: deque[Connected] = deque()  # the one used last comes first again
+        self._away_until_s = 0.0
+
+    @property
+    def shown(self) -> str:
+        """For people."""
+        return self.address.shown
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the server did not answer a moment ago."""
+        return time.monotonic() < self._away_until_s
+
+    @contextmanager
+    def reading(self) -> Iterator[Connected]:
+        """A transaction whose every query sees the same commit; it waits for no writer."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connected]:
+        """A transaction: all of the block is committed, or none."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    def retrying(self, work: Callable[[], T]) -> T:
+        """Do `work`, which changes nothing when it is done twice; again if a connection is lost."""
+        for tried in range(1, TRIES):
+            try:
+                return work()
+            except DatabaseUnreachable:
+                self.close()
+                time.sleep(PAUSE_S * tried)
+        return work()
+
+    def delay_ms(self) -> float:
+        """How long the server takes to answer, in ms. Raises DatabaseError."""
+        with self.reading() as connection:
+            started = time.perf_counter()
+            connection.execute("SELECT 1")
+            return 1000 * (time.perf_counter() - started)
+
+    def connect(self) -> Connected:
+        """A connection of its own, which the caller closes. Raises DatabaseError."""
+        password = self.address.password()
+        try:
+            connection = psycopg.connect(
+                make_conninfo("", **self.address.parameters, **password, **_OURS), autocommit=True
+            )
+        except psycopg.Error as error:
+            named = self._named(error)
+            if isinstance(named, DatabaseUnreachable):
+                self._away_until_s = time.monotonic() + AWAY_S
+            raise named from error
+        self._away_until_s = 0.0
+        return connection
+
+    def close(self) -> None:
+        """Give back every idle connection; the next use opens what it needs."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connected]:
+        connection = self._taken()
+        try:
+            connection.execute(begin)
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException as error:
+            connection.close()  # which rolls back
+            if isinstance(error, psycopg.Error):
+                raise self._named(error) from error
+            raise
+        if len(self._idle) < MAX_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _taken(self) -> Connected:
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                with suppress(psycopg.Error):
+                    connection.execute("")  # a server that was restarted is noticed here
+                    return connection
+                connection.close()
+        return self.connect()
+
+    def _named(self, error: psycopg.Error) -> SidecarError:
+        # One line of it: what the server says, without the address, which we have.
+        said = str(error).strip().rpartition("\n")[2].rpartition("FATAL:")[2].strip()
+        match error:
+            case errors.InsufficientPrivilege():
+                return DatabaseRefused(
+                    f"{self.shown}: {said}", hint="its owner grants the role: see docs/team.md"
+                )
+            case errors.DiskFull():
+                return DiskFull(f"{self.shown}: the server's disk is full", hint="free some space")
+            case errors.UndefinedFile() | errors.FeatureNotSupported() if "vector" in str(error):
+                return DatabaseRefused(
+                    f"{self.shown}: its server lacks the extension pgvector",
+                    hint="install it there, 0.8 or later: see docs/team.md",
+                )
+            case psycopg.OperationalError() if "FATAL:" in str(error) and not error.sqlstate:
+                return DatabaseRefused(
+                    f"{self.shown} refused: {said}",
+                    hint="check user, password (PGPASSWORD, passfile, database_password_command)"
+                    " and pg_hba.conf",
+                )
+            case psycopg.OperationalError() | psycopg.InterfaceError():
+                return DatabaseUnreachable(
+                    f"{self.shown} does not answer: {said}",
+                    hint="what is on this machine goes on answering",
+                )
+            case _:
+                return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
+
+
+def link_of(settings: Settings) -> TeamLink | None:
+    """The team's database, if there is one. Raises UsageError; connects to nothing."""
+    return TeamLink(Address.of(settings)) if settings.database else None

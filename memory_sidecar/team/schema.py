@@ -1,0 +1,78 @@
+"""Makes the schema of a team's database, brings an older one forward, and refuses a newer one.
+
+All of it is one transaction under a lock, so that of several machines that start at once one does
+it and the others find it done.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Final
+
+from memory_sidecar.core.errors import NoIndex, StoreNewer
+from memory_sidecar.team.link import SCHEMA_NAME, Connected, TeamLink
+
+SCRIPTS: Final = ("team.sql",)
+"""What makes a new schema, in order."""
+
+MIGRATIONS: Final[tuple[str, ...]] = ()
+"""What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
+
+VERSION: Final = 1 + len(MIGRATIONS)
+_LOCK = 0x6D656D73  # "mems"
+
+
+def require_schema(connection: Connected, link: TeamLink) -> None:
+    """Raise NoIndex where there is no schema yet, or an older one, and StoreNewer for a newer."""
+    found = _version(connection)
+    if found == VERSION:
+        return
+    _refuse_newer(found, link)
+    raise NoIndex(
+        f"{link.shown} holds nothing yet"
+        if not found
+        else f"{link.shown} is of version {found}, older than this one",
+        hint="`memory-sidecar source publish` by a role that may write makes it",
+    )
+
+
+def make_schema(link: TeamLink) -> None:
+    """Make the schema, or bring it forward. Raises StoreNewer, and DatabaseRefused without right.
+
+    Nothing is asked of the server but the version where it is current.
+    """
+    with link.reading() as connection:
+        if _version(connection) == VERSION:
+            return
+    with link.writing() as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        found = _version(connection)
+        _refuse_newer(found, link)
+        if not found:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}")
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        for script in SCRIPTS if not found else MIGRATIONS[found - 1 :]:
+            sql = resources.files("memory_sidecar").joinpath("team", script)
+            connection.execute(sql.read_text("utf-8"))
+        connection.execute(
+            "INSERT INTO identity VALUES ('version', %s)"
+            " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (str(VERSION),),
+        )
+
+
+def _version(connection: Connected) -> int:
+    """0 where there is none."""
+    held = connection.execute("SELECT to_regclass('identity') IS NOT NULL").fetchone()
+    if held is None or not held[0]:
+        return 0
+    row = connection.execute("SELECT value FROM identity WHERE key = 'version'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _refuse_newer(found: int, link: TeamLink) -> None:
+    if found > VERSION:
+        raise StoreNewer(
+            f"{link.shown} has schema {found}, this version knows {VERSION}",
+            hint="update memory-sidecar on this machine",
+        )

@@ -1,0 +1,138 @@
+"""Reaching a team's database: addresses, passwords, what goes wrong, what is done again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseRefused,
+    DatabaseUnreachable,
+    NoIndex,
+    StoreNewer,
+    UsageError,
+)
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.team.address import Address
+from memory_sidecar.team.link import TeamLink
+from memory_sidecar.team.schema import VERSION, make_schema, require_schema
+from tests.team.conftest import GUARDED
+
+
+def test_without_a_database_nothing_of_it_is_imported():
+    """A clean process that has all a search needs: the extra may not even be installed."""
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "import memory_sidecar.cli.main, memory_sidecar.cli.search\n"
+        "import memory_sidecar.agents.services, memory_sidecar.agents.agent"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("postgresql://me:secret@db/team", "must not hold a password"),
+        ("host=db password=secret", "must not hold a password"),
+        ("postgresql://[broken", "is not an address"),
+        ("mysql://db/team", "is not an address"),
+    ],
+)
+def test_what_is_no_address_is_told_without_a_password(text, told):
+    with pytest.raises(UsageError, match=told) as raised:
+        Address.of(Settings(database=text))
+    assert "secret" not in f"{raised.value} {raised.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("postgresql://db.example/team", "require"),
+        ("postgresql://db.example/team?sslmode=verify-full", "verify-full"),
+        ("postgresql://localhost/team", None),
+        ("postgresql:///team?host=/run/postgresql", None),
+        ("postgresql://localhost,db.example/team", "require"),
+    ],
+)
+def test_another_machine_is_spoken_to_by_tls(text, mode, monkeypatch):
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    assert Address.of(Settings(database=text)).parameters.get("sslmode") == mode
+
+
+def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_is_taken(
+    database, link_to, monkeypatch
+):
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {GUARDED} LOGIN PASSWORD 'right'")
+    address = database.replace("postgres:@", f"{GUARDED}@")
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    with pytest.raises(DatabaseRefused, match="password authentication failed") as raised:
+        link_to(address).delay_ms()
+    assert "wrong" not in f"{raised.value} {raised.value.hint}"
+    monkeypatch.setenv("PGPASSWORD", "right")
+    assert link_to(address).delay_ms() > 0
+    monkeypatch.delenv("PGPASSWORD")
+    prints = f"{sys.executable} -c \"print('right')\""
+    assert link_to(address, database_password_command=prints).delay_ms() > 0
+    with pytest.raises(DatabaseRefused, match="printed no password"):
+        link_to(address, database_password_command=f"{sys.executable} -c pass").delay_ms()
+
+
+def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
+    link = link_to(f"postgresql:///team?host={tmp_path}")
+    with pytest.raises(DatabaseUnreachable, match="does not answer"):
+        link.delay_ms()
+    assert link.is_away
+
+
+def test_work_is_done_again_when_its_connection_is_lost(link, database):
+    done = []
+
+    def work():
+        with link.writing() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS kept (n int)")
+            connection.execute("INSERT INTO kept VALUES (1)")
+            done.append(1)
+            if len(done) == 1:
+                with psycopg.connect(database, autocommit=True) as other:
+                    pid = connection.info.backend_pid
+                    other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+        return len(done)
+
+    assert link.retrying(work) == 2
+    with link.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM kept").fetchone() == (1,)
+
+
+def test_a_reader_writes_nothing_and_sees_one_commit(link):
+    with link.writing() as connection:
+        connection.execute("CREATE TABLE kept (n int)")
+    with pytest.raises(DatabaseError, match="read-only"), link.reading() as connection:
+        connection.execute("INSERT INTO kept VALUES (1)")
+    with link.reading() as reader:
+        assert reader.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+        with link.writing() as writer:
+            writer.execute("INSERT INTO kept VALUES (1)")
+        assert reader.execute("SELECT count(*) FROM kept").fetchone() == (0,)
+
+
+def test_the_schema_is_made_once_and_a_newer_one_refused(link):
+    with link.reading() as connection, pytest.raises(NoIndex, match="holds nothing yet"):
+        require_schema(connection, link)
+    make_schema(link)
+    make_schema(link)
+    with link.writing() as connection:
+        require_schema(connection, link)
+        connection.execute("UPDATE identity SET value = %s", (str(VERSION + 1),))
+    for asked in (lambda: make_schema(link), lambda: _require(link)):
+        with pytest.raises(StoreNewer, match="this version knows"):
+            asked()
+
+
+def _require(link: TeamLink) -> None:
+    with link.reading() as connection:
+        require_schema(connection, link)
