@@ -45,7 +45,7 @@ CREATE TABLE chunk_static (
 -- The durable queue of chunks that wait for their vector.
 CREATE TABLE chunk_pending (
     id        INTEGER PRIMARY KEY REFERENCES code_chunks (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL
+    queued_at INTEGER NOT NULL          -- the latest come first; 0: can wait
 );
 
 -- The history arm: the newest commits of a source that lies in a repository, by what they say.

@@ -192,6 +192,11 @@ def _asides_of(path: str) -> frozenset[str]:
     return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
+def is_data(path: str) -> bool:
+    """Whether that file holds data, or what was generated or vendored."""
+    return "data" in _asides_of(path)
+
+
 def _name_words(path: str) -> tuple[str, ...]:
     """The words of the file's name without its ending, and of its folder's."""
     folder, _, name = path.rpartition("/")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
+from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.history import follow_history, forget_history
 from memory_sidecar.code.names import FileNames
 from memory_sidecar.core.clock import Clock
@@ -93,6 +94,7 @@ class CodeStore(DerivedStore):
                 write.connection.last_insert_rowid(),
                 (words.body, words.symbols, path_words),
                 head,
+                can_wait=is_data(path),
             )
         file = ChunkFile(document.source, path, document.language)
         document.names.insert(write.connection, file)

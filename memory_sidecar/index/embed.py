@@ -152,7 +152,10 @@ def _texts_of_all(connection: Connection, corpus: Corpus) -> list[tuple[int, str
 
 
 def next_pending(store: DerivedStore, limit: int) -> list[PendingText]:
-    """The next rows to embed: by corpus, the latest pass first, then as they were written."""
+    """The next rows to embed: by corpus, the latest pass first, then as they were written.
+
+    What can wait (see `Write.index_row`) comes after all passes.
+    """
     found: list[PendingText] = []
     with store.reading() as connection:
         for corpus in store.SCHEMA.corpora:

@@ -28,6 +28,7 @@ class AtHand:
 
 
 NONE_AT_HAND: Final = AtHand()
+LAST: Final = 0  # in the queue, which begins with what came latest
 
 
 class Write:
@@ -58,10 +59,18 @@ class Write:
             table: [] for table in self._indexes
         }
 
-    def index_row(self, corpus: Corpus, row_id: int, words: Sequence[str], text: str) -> None:
+    def index_row(
+        self,
+        corpus: Corpus,
+        row_id: int,
+        words: Sequence[str],
+        text: str,
+        *,
+        can_wait: bool = False,
+    ) -> None:
         """Have a row found by `words`, one text for each column, and by the vectors of `text`.
 
-        Where the model's is not known, the row joins the queue.
+        Where the model's is not known, the row joins the queue, at its end if it `can_wait`.
         """
         values = ", ".join("?" * (1 + len(words)))
         self.connection.execute(
@@ -74,7 +83,8 @@ class Write:
         vector = self._at_hand.known.get(text)
         if vector is None:
             self.connection.execute(
-                f"INSERT INTO {corpus.pending} VALUES (?, ?)", (row_id, self._queued_at)
+                f"INSERT INTO {corpus.pending} VALUES (?, ?)",
+                (row_id, LAST if can_wait else self._queued_at),
             )
         else:
             self.put_vector(corpus.vector_table, row_id, vector)

@@ -72,3 +72,16 @@ def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(
     store = codebase.data.open()
     waiting = [each.row_id for each in next_pending(store, 100_000)]
     assert waiting == sorted(waiting)
+
+
+def test_data_is_embedded_after_sources(codebase, tmp_path, notices) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "fixture.json").write_text('{"name": "cart"}\n')
+    codebase.index([root], reporter=notices, embed=False)
+    write(root, "module")
+    codebase.index([root], reporter=notices, embed=False)
+    (root / "schema.json").write_text('{"title": "cart"}\n')
+    codebase.index([root], reporter=notices, embed=False)
+    waiting = [each.text for each in next_pending(codebase.data.open(), 1000)]
+    assert ["json" in text for text in waiting] == [False] * (len(waiting) - 2) + [True] * 2
