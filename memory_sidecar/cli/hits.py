@@ -56,6 +56,8 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     lines: list[str] = []
     for hit in hits:
         lines.append(_heading(call, hit, shown))
+        if hit.copies:
+            lines.append(_copies(call, hit, shown))
         if hit.explain:
             lines.append(call.line(f"  {explanation_line(hit.explain)}"))
         code = visible(hit.code).split("\n")
@@ -82,6 +84,14 @@ def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
         *([f"  {what}"] if what else []),
         Styled(f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}", DIM),
     )
+
+
+def _copies(call: Call, hit: CodeHit, shown: HitView) -> str:
+    """A line for the near-identical chunks that `hit` stands for."""
+    first = hit.copies[0]
+    path = _path(call, first.source, first.filename, shown, location=f":{first.location}")
+    more = f" and {len(hit.copies) - 1} more" if len(hit.copies) > 1 else ""
+    return call.line(Styled("  also in ", DIM), *path, Styled(more, DIM))
 
 
 def _coloured(

@@ -40,6 +40,15 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """Where a near-identical copy of a hit is."""
+
+    filename: Annotated[str, about("relative to its source")]
+    location: Annotated[str, about("start-end in lines")]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class CodeHit:
     """A ranked chunk of code."""
 
@@ -55,6 +64,7 @@ class CodeHit:
     scope: Annotated[str, about("what encloses its first line: Cart.add, or Setup > Linux")]
     signature: Annotated[str, about("of the definition that it lies in or begins")]
     is_weak: IsWeak
+    copies: Annotated[tuple[Copy, ...], about("near-identical ones that it stands for")] = ()
     explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
     freshness: Annotated[Freshness, about("with --explain")] | UnsetType = UNSET
     uri: (

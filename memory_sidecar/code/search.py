@@ -20,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from memory_sidecar.code.copies import Fold, folded
 from memory_sidecar.code.directory import allowed_chunks
 from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, Lent, lent_by_history
@@ -33,7 +34,7 @@ from memory_sidecar.code.lookup import (
     read_symbols,
 )
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
-from memory_sidecar.code.results import CodeHit
+from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeQuery, Explanation, SearchMode
@@ -56,6 +57,7 @@ KEYWORD_DEPTH = 1000  # of which the keyword share is known
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
 # rarest words of 2,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
+COPIES_READ = 10  # beyond the hits asked for, so that their copies are known
 PATHS_KEPT = 1 << 14
 KEY_LINES = 120  # of a private key, the longest that is cut
 
@@ -170,24 +172,38 @@ def _read_hits(
     query: CodeQuery,
     lent: Mapping[File, Lent],
 ) -> list[CodeHit]:
-    """The best of `candidates` that the snapshot of `connection` has."""
-    rows = candidates.best(ranked.scores, query.top_k)
+    """The best of `candidates`, as many as are asked for, copies folded."""
+    rows = candidates.best(ranked.scores, len(ranked.scores))
     rows = [row for row in rows if ranked.scores[row] >= query.min_score]
+    folds = _best_folds(connection, candidates.ids[rows].tolist(), query.top_k)
     # What has no vector of the model yet is on another scale.
     is_told = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)
     is_weak = is_told & (ranked.scores < WEAK_BELOW)
-    ids = candidates.ids[rows].tolist()
-    stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, ids)}
+    rows_by_id = dict(zip(candidates.ids[rows].tolist(), rows, strict=True))
     return [
         hit_of(
             connection,
-            stored[chunk_id],
-            ranked.scores[row],
+            fold.best,
+            float(ranked.scores[row]),
             is_weak=bool(is_weak[row]),
+            copies=fold.copies,
             why=_explained(candidates, ranked, row, lent) if query.explain else UNSET,
         )
-        for row, chunk_id in zip(rows, ids, strict=True)
+        for fold in folds
+        for row in [rows_by_id[fold.best.chunk_id]]
     ]
+
+
+def _best_folds(connection: Connection, ids: Sequence[int], count: int) -> list[Fold]:
+    """The first `count` of `ids` that are no copies; reads more of them until there are so many."""
+    chunks: list[StoredChunk] = []
+    folds: list[Fold] = []
+    while len(folds) < count and len(chunks) < len(ids):
+        part = ids[len(chunks) : len(chunks) + count + COPIES_READ]
+        stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, part)}
+        chunks += [stored[chunk_id] for chunk_id in part]
+        folds = folded(chunks)
+    return folds[:count]
 
 
 def _explained(
@@ -217,6 +233,7 @@ def hit_of(
     score: float,
     *,
     is_weak: bool = False,
+    copies: Sequence[StoredChunk] = (),
     why: Explanation | UnsetType = UNSET,
 ) -> CodeHit:
     """A chunk as it is told, without parts of keys."""
@@ -235,6 +252,7 @@ def hit_of(
         scope=chunk.scope,
         signature=chunk.signature,
         is_weak=is_weak,
+        copies=tuple(Copy(each.filename, each.chunk.location, each.source) for each in copies),
         explain=why,
     )
 

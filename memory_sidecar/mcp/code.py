@@ -33,6 +33,7 @@ EVERY_SOURCE = "*"
 MAX_HITS = 50
 HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
 MAX_LINE = 160
+MAX_COPIES = 3  # named with a hit
 MAX_WAIT_MS = 30_000
 
 
@@ -60,10 +61,12 @@ class CodePassage:
     code: Annotated[str, about("the lines that match best; … stands for others")]
     score: Score
     uri: str
+    copies: Annotated[tuple[str, ...], about("where near-identical ones are")] = ()
 
     @property
     def where(self) -> str:
-        return f"{self.filename}:{self.location}  {self.what}".rstrip()
+        also = f"  (also in {', '.join(self.copies)})" if self.copies else ""
+        return f"{self.filename}:{self.location}  {self.what}".rstrip() + also
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +155,7 @@ def _found(hit: CodeHit) -> CodePassage:
         code=hit.code,
         score=hit.score,
         uri=source_uri(hit.source, hit.filename),
+        copies=tuple(f"{each.filename}:{each.location}" for each in hit.copies[:MAX_COPIES]),
     )
 
 
