@@ -6,7 +6,7 @@ import click
 
 # By the words of the command; what follows the program's name.
 EXAMPLES: dict[str, tuple[str, str]] = {
-    "index": ("index .", "index ~/src/shop --exclude 'fixtures/**'"),
+    "index": ("index . --exclude 'fixtures/**'", "index https://github.com/pallets/click"),
     "search": (
         'search "where are retries decided"',
         "search parse_frontmatter --language python --path 'src/**' -n 3 --full",

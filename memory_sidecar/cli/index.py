@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -9,7 +10,9 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import counted, duration, path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
+from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
 from memory_sidecar.code.results import SourceMoved
+from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.indexing import AgentReports, IndexReport
@@ -24,9 +27,13 @@ exclude_option = click.option(
     help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
 )
 
+branch_option = click.option(
+    "--branch", default="", metavar="NAME", help="Of an address: the branch or tag wanted."
+)
+
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH|ADDRESS]...")
 @click.option("--full", is_flag=True, help="Read unchanged files too.")
 @click.option(
     "--wait",
@@ -35,6 +42,7 @@ exclude_option = click.option(
     "daemon embeds behind, and dense without one.",
 )
 @exclude_option
+@branch_option
 @force_option
 @with_call
 def index(
@@ -44,16 +52,28 @@ def index(
     full: bool,
     wait: str | None,
     excludes: tuple[str, ...],
+    branch: str,
     force: bool,
 ) -> IndexReport:
     """Register folders and index what changed in them.
 
     Without a PATH, every registered source. Files are never written to; ignored, binary,
     generated and very large ones are left out, each with its reason (`status --skipped`).
+
+    An ADDRESS of git (`https://…`, `git@…`) is cloned into the data directory, and fetched anew
+    each time, as it is where every source is indexed.
     """
     call.reporter.begin("looking")
+    _require_address(paths, branch)
+    if not paths:
+        call.codebase.clones.refresh(_git_environ(call), call.reporter)
     report = call.codebase.index(
-        [call.path(path) for path in paths],
+        [
+            _cloned(call, GitAddress(path, branch), excludes=excludes).root
+            if is_address(path)
+            else call.path(path)
+            for path in paths
+        ],
         reporter=call.reporter,
         excludes=excludes,
         full=full,
@@ -61,6 +81,26 @@ def index(
         force=force,
     )
     return call.show(report, _print_report)
+
+
+def _require_address(paths: Sequence[str], branch: str) -> None:
+    if branch and not any(map(is_address, paths)):
+        raise UsageError("--branch is of an ADDRESS", hint="a folder has the branch it has")
+
+
+def _cloned(
+    call: Call, address: GitAddress, *, excludes: tuple[str, ...], name: str | None = None
+) -> Source:
+    source = call.codebase.clones.add(
+        address, name=name, excludes=excludes, environ=_git_environ(call), reporter=call.reporter
+    )
+    call.reporter.notice(f"`memory-sidecar search QUERY --source {source.name}` searches the clone")
+    return source
+
+
+def _git_environ(call: Call) -> dict[str, str]:
+    named = call.services.settings.child_environment
+    return child_environment(call.environ, {*named, *PASSED_ON})
 
 
 def _print_report(call: Call, report: IndexReport) -> None:
@@ -142,9 +182,10 @@ def source() -> None:
 
 
 @source.command()
-@click.argument("path")
+@click.argument("path", metavar="PATH|ADDRESS")
 @click.option("--name", help="What to call it; the folder's name otherwise.")
 @exclude_option
+@branch_option
 @click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
 @force_option
 @with_call
@@ -154,15 +195,19 @@ def add(
     path: str,
     name: str | None,
     excludes: tuple[str, ...],
+    branch: str,
     agent: str | None,
     force: bool,
 ) -> Source:
-    """Register the folder PATH without indexing it yet.
+    """Register the folder PATH, or a clone of ADDRESS, without indexing it yet.
 
     With --agent, the Markdown files in PATH become memories of that agent, or of all agents where
     it is `shared`. The daemon indexes them at once, without one the next query does.
     """
-    if agent is None:
+    _require_address([path], branch)
+    if agent is None and is_address(path):
+        added = _cloned(call, GitAddress(path, branch), excludes=excludes, name=name)
+    elif agent is None:
         added = call.codebase.registry.add(
             call.path(path), name=name, excludes=excludes, force=force
         )
@@ -191,7 +236,7 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
 @click.option("--agent", metavar="A", help="A knowledge directory of this agent.")
 @with_call
 def remove(call: Call, name: str, agent: str | None) -> Source:
-    """Forget the source NAME and its index. Its files stay as they are."""
+    """Forget the source NAME and its index. Its files stay as they are, but for a clone of ours."""
     if agent is None:
         removed = call.codebase.remove(name, reporter=call.reporter)
     else:
@@ -250,7 +295,9 @@ def _print_source(call: Call, shown: Source) -> None:
 def _print_sources(call: Call, shown: list[Source]) -> None:
     for each in shown:
         excluded = f" (without {', '.join(each.excludes)})" if each.excludes else ""
-        call.print(f"{each.name}: {each.root}{excluded}")
+        branch = f" at {each.branch}" if each.branch else ""
+        cloned = f" (from {each.address}{branch})" if each.address else ""
+        call.print(f"{each.name}: {each.root}{cloned}{excluded}")
 
 
 def _print_forgotten(call: Call, removed: Source) -> None:

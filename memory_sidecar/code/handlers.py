@@ -14,6 +14,7 @@ from shlex import quote
 from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
+from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.lookup import count_chunk_vectors
 from memory_sidecar.code.results import (
     CodebaseStatus,
@@ -68,6 +69,7 @@ class Codebase:
         self.paths = paths
         self._own = (*own_folders, paths.state, *map(paths.db.with_name, _names_of(paths.db)))
         self.registry = Registry(paths.registry, data_dirs=own_folders)
+        self.clones = Clones(paths, self.registry)
         self._settings = settings
         self._models = models
         self.data = Database(
@@ -119,9 +121,10 @@ class Codebase:
         return self.data.rebuild(sources, all_of_it=not names, reporter=reporter)
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
-        """Forget a source: its registration and everything derived from it."""
+        """Forget a source: its registration, everything derived from it, and a clone of ours."""
         source = self.registry.remove(name)
         self.data.forget(source, reporter=reporter)
+        self.clones.remove(source)
         return source
 
     def move(self, old: str, root: Path, *, reporter: Reporter, force: bool = False) -> SourceMoved:
@@ -132,6 +135,7 @@ class Codebase:
         source = self._named_or_at(old)
         moved = self.registry.move(source.name, root, force=force)
         self.data.move(moved, reporter=reporter)
+        self.clones.remove(source)
         report = self.data.update([moved], reporter, embed=not self.data.is_tended)
         return SourceMoved(
             moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from memory_sidecar.core.trust import home
@@ -24,6 +25,7 @@ PASSED_ON = frozenset(
     """.split()
 )
 """Names, in capitals, whatever the case of the variable."""
+STEP_S = 2.0  # between two calls of `meanwhile`
 PASSED_ON_PREFIXES = ("LC_", "XDG_", "MEMORY_SIDECAR_")
 
 
@@ -54,18 +56,35 @@ def run_child(
     environ: Mapping[str, str],
     text: bytes = b"",
     timeout_s: float,
+    meanwhile: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run what `find_program` found on the standard input `text`; `environ` is all that it gets.
 
-    Raises OSError and subprocess.TimeoutExpired.
+    `meanwhile` is called now and then; what it raises ends the program. Raises OSError and
+    subprocess.TimeoutExpired.
     """
     folder = Path(home(environ))
-    return subprocess.run(  # noqa: S603  found by its absolute path
+    until_s = time.monotonic() + timeout_s
+    with subprocess.Popen(  # noqa: S603  found by its absolute path
         arguments,
-        input=text,
         env=dict(environ),
         cwd=folder if folder.is_dir() else folder.anchor or None,
-        capture_output=True,
-        check=False,
-        timeout=timeout_s,
-    )
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            while True:
+                left_s = until_s - time.monotonic()
+                try:
+                    out, err = process.communicate(text, min(left_s, STEP_S))
+                except subprocess.TimeoutExpired as error:
+                    if left_s <= STEP_S:
+                        raise subprocess.TimeoutExpired(arguments, timeout_s) from error
+                    if meanwhile is not None:
+                        meanwhile()
+                else:
+                    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+        except BaseException:
+            process.kill()
+            raise

@@ -10,6 +10,7 @@
     ├── Conflict                   4  the file changed since it was read
     ├── SummarizerFailed           1  the configured command made no summary
     ├── MemvidFailed               1  the memvid command did not do what it was asked
+    ├── CloneFailed                1  git did not bring what an address names
     ├── PageBroken                 1  a memory's frontmatter cannot be edited as it is
     ├── DaemonUnreachable          5  no daemon, and none could be started
     ├── DatabaseError              1
@@ -105,6 +106,10 @@ class SummarizerFailed(SidecarError):
 
 class MemvidFailed(SidecarError):
     code = "memvid_failed"
+
+
+class CloneFailed(SidecarError):
+    code = "clone_failed"
 
 
 class PageBroken(SidecarError):

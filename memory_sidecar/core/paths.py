@@ -3,6 +3,7 @@
     <data dir>
     ├── codebase.sqlite      code chunks of every registered source
     ├── embeddings.sqlite    content-addressed vector cache
+    ├── clones/<db stem>/    sources that were named by an address of git
     ├── state/<db stem>/     what belongs to one database and is not derived:
     │   ├── sources.json     the registered sources
     │   ├── writer.lock      held by the process that indexes
@@ -33,7 +34,7 @@ from memory_sidecar.core.opening import FileRefused, Tree
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """Of the files that SQLite, and setting it aside, make of a database."""
 
-OWN_FOLDERS = ("archive", "episodic", "knowledge", "state")
+OWN_FOLDERS = ("archive", "clones", "episodic", "knowledge", "state")
 """Of a data directory."""
 
 KNOWLEDGE = "knowledge"
@@ -53,6 +54,10 @@ class StorePaths:
     @property
     def state(self) -> Path:
         return self.db.parent / "state" / self.db.stem
+
+    @property
+    def clones(self) -> Path:
+        return self.db.parent / "clones" / self.db.stem
 
     @property
     def tree(self) -> Tree:

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +48,8 @@ class Source:
     name: str  # unique without regard to case; names a folder of the state
     root: Annotated[Path, about("absolute")]  # and without links
     excludes: Annotated[tuple[str, ...], about("globs as in a .gitignore")] = ()
+    address: Annotated[str, about("of git, that `root` is a clone of")] = ""
+    branch: Annotated[str, about("or tag, of that clone; its default branch otherwise")] = ""
 
 
 class Registry:
@@ -100,13 +102,16 @@ class Registry:
         name: str | None = None,
         excludes: tuple[str, ...] = (),
         force: bool = False,
+        address: str = "",
+        branch: str = "",
     ) -> Source:
         """Register the folder `root`, or return what it is registered as.
 
         Left out, the name is made from the folder's. Excludes are added to those that a
-        registered source has. Raises PathRefused when `root` is no readable folder, our own data,
-        or, without `force`, all that the user has; UsageError for an exclude that is no glob, and
-        a name that is taken, no name, or not the one that `root` has already.
+        registered source has. With an `address` it is a clone of that, of our own. Raises
+        PathRefused when `root` is no readable folder, our own data, or, without `force`, all that
+        the user has; UsageError for an exclude that is no glob, and a name that is taken, no name,
+        or not the one that `root` has already.
         """
         real = _readable_folder(root)
         check_excludes(excludes)
@@ -114,9 +119,11 @@ class Registry:
             sources = self._sources(document)
             known = next((source for source in sources if source.root == real), None)
             if known is None:
-                self._check_new_root(real, force=force)
+                if not address:
+                    self._check_new_root(real, force=force)
                 taken = self._reserved | {source.name.lower() for source in sources}
-                source = Source(_new_name(name, real, taken), real, _united(excludes))
+                name = _new_name(name, real, taken)
+                source = Source(name, real, _united(excludes), address, branch)
                 document["sources"].append({})
                 index = len(sources)
             else:
@@ -125,11 +132,9 @@ class Registry:
                         f"{real} is registered as {known.name!r} already",
                         hint=f"use that name, or `memory-sidecar source remove {known.name}` first",
                     )
-                source = Source(known.name, real, _united(known.excludes + excludes))
+                source = replace(known, excludes=_united(known.excludes + excludes))
                 index = sources.index(known)
-            document["sources"][index].update(
-                name=source.name, root=os.fspath(source.root), excludes=list(source.excludes)
-            )
+            document["sources"][index].update(_entry(source))
         return source
 
     def move(self, name: str, root: Path, *, force: bool = False) -> Source:
@@ -150,8 +155,9 @@ class Registry:
                     hint=f"`memory-sidecar source remove {there.name}` forgets that one",
                 )
             self._check_new_root(real, force=force)
-            document["sources"][index]["root"] = os.fspath(real)
-        return replace(sources[index], root=real)
+            moved = replace(sources[index], root=real, address="", branch="")
+            document["sources"][index].update(_entry(moved))
+        return moved
 
     def remove(self, name: str) -> Source:
         """Forget a source and return what it was. Its index is the caller's to remove.
@@ -223,6 +229,8 @@ class Registry:
                     name=_text(entry["name"]),
                     root=Path(_text(entry["root"])),
                     excludes=tuple(_text(glob) for glob in entry.get("excludes", [])),
+                    address=_text(entry.get("address", "")),
+                    branch=_text(entry.get("branch", "")),
                 )
                 for entry in document["sources"]
             ]
@@ -242,6 +250,10 @@ class Registry:
             f"{self._path} is not a readable list of sources ({why})",
             hint="mend it, or move it away and register the sources again with `source add`",
         )
+
+
+def _entry(source: Source) -> dict[str, Any]:
+    return asdict(source) | {"root": os.fspath(source.root)}
 
 
 def _real(path: Path) -> Path:

@@ -30,6 +30,7 @@ PARTS = (
 
 # Where what cannot run here is tried instead.
 ELSEWHERE = {
+    "memory-sidecar index https": "takes a network: tests/code/test_clones.py, from a folder",
     "./task": "tests/test_task.py, and CI, which goes through it",
     "memory-sidecar serve": "never ends by itself: tests/e2e/test_daemon_life.py",
     "memory-sidecar service install": "takes a systemd of one's own: tests/cli/test_service.py",

@@ -67,6 +67,14 @@ Other programs are
 They get the usual
     core/test_children.py::test_a_program_gets_the_usual_variables_and_those_that_are_named
     e2e/test_children.py::test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon
+Of what an address
+    code/test_clones.py::test_nothing_that_it_brings_is_run_or_followed
+    code/test_clones.py::test_a_repository_that_is_too_large_is_not_kept
+An address that holds
+    code/test_clones.py::test_a_wrong_address_gets_one_line_and_leaves_nothing
+    code/test_clones.py::test_passwords_of_rewritten_addresses_are_not_shown
+Only a folder of our own
+    code/test_clones.py::test_a_folder_that_a_list_calls_a_clone_is_not_touched
 The access log is
     context/test_commit.py::test_no_program_of_the_repository_is_run
 It is committed to

@@ -1,0 +1,249 @@
+"""Sources that are named by an address of git: a shallow clone of each, in the data directory.
+
+The user's own git fetches them, with the credentials that it knows. Of what a repository brings
+nothing is run or followed: the clone has no hooks, no filters (large files stay pointers) and no
+submodules, and begins empty, so that only we write its `.git`. An address that holds a password is
+refused, as it would be kept and shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from shlex import quote
+
+from memory_sidecar.core.children import find_program, run_child
+from memory_sidecar.core.errors import CloneFailed, StoreBusy, UsageError
+from memory_sidecar.core.locks import locked
+from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.reporter import Reporter
+
+MAX_BYTES = 2 << 30  # of a clone, with what git keeps of it
+MAX_FILES = 200_000
+FETCH_TIMEOUT_S = 1800
+LOCK_TIMEOUT_S = 1
+PASSED_ON = frozenset({"SSH_AUTH_SOCK"})
+"""Variables of the caller that git needs beyond the usual ones."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//|:)")
+_URL = re.compile(r"(?:https?|ssh|git|file)://[^\s?#]+", re.IGNORECASE)
+_SCP = re.compile(r"[A-Za-z0-9_.][\w.-]*@[A-Za-z0-9][\w.-]*:(?!-)[^\s?#]+")
+_SECRET = re.compile(r"(?<=://)[^/\s]*@")
+_BRANCH = re.compile(r"(?![-+])[^\s:*?\[\\^~]+")
+_ENVIRON = {
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",  # no redirection names a program
+    "GIT_DEFAULT_HASH": "sha1",
+    "GIT_DEFAULT_REF_FORMAT": "files",  # which `disk/repository` reads
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.logAllRefUpdates": "false",  # what was fetched before may go
+    "gc.autoDetach": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
+    "submodule.recurse": "false",
+}
+_ATTRIBUTES = "* -filter -ident -text !working-tree-encoding\n"  # win over a repository's own
+
+
+def is_address(text: str) -> bool:
+    """Whether `text` looks like a repository elsewhere, and like no folder."""
+    return bool(_SCHEME.match(text) or _SCP.fullmatch(text))
+
+
+@dataclass(frozen=True, slots=True)
+class GitAddress:
+    """Where git finds a repository, and which branch or tag of it is wanted ("": the default)."""
+
+    url: str
+    branch: str = ""
+
+    def check(self) -> None:
+        """Raise UsageError unless git may be asked for it; never shows a password."""
+        shown = re.split("[?#]", _SECRET.sub("", self.url))[0]
+        if not (_URL.fullmatch(self.url) or _SCP.fullmatch(self.url)):
+            raise UsageError(
+                f"{shown} is no address of a repository",
+                hint="https://HOST/PATH, ssh://HOST/PATH, git@HOST:PATH or file:///PATH",
+            )
+        user = _SECRET.search(self.url)
+        if user and (":" in user[0] or not self.url.lower().startswith("ssh://")):
+            raise UsageError(
+                f"an address with a user or password would be kept and shown: {shown}",
+                hint="leave it out: git asks its credential helper, or use git@HOST:PATH",
+            )
+        if self.branch and not _BRANCH.fullmatch(self.branch):
+            raise UsageError(f"{self.branch!r} is no branch", hint="name a branch or a tag")
+
+
+class Clones:
+    """The clones of one database, registered in `registry`. Git is given the `environ` of a call.
+
+    Methods raise UsageError, CloneFailed and StoreBusy; what was there stays then.
+    """
+
+    def __init__(self, paths: StorePaths, registry: Registry) -> None:
+        self._folder = paths.clones
+        self._tree = paths.tree
+        self._registry = registry
+
+    def add(
+        self,
+        address: GitAddress,
+        *,
+        name: str | None = None,
+        excludes: tuple[str, ...] = (),
+        environ: Mapping[str, str],
+        reporter: Reporter,
+    ) -> Source:
+        """Clone `address`, or fetch what is new there; see `Registry.add`."""
+        address.check()
+        root = self._root(address)
+        self._bring(address, root, environ, reporter)
+        return self._registry.add(
+            root, name=name, excludes=excludes, address=address.url, branch=address.branch
+        )
+
+    def refresh(self, environ: Mapping[str, str], reporter: Reporter) -> None:
+        """Fetch what is new of every clone; a notice says where that failed."""
+        for source in self._registry.all():
+            if not self._holds(source):
+                continue
+            address = GitAddress(source.address, source.branch)
+            try:
+                address.check()
+                self._bring(address, source.root, environ, reporter)
+            except (UsageError, CloneFailed, StoreBusy) as error:
+                reporter.notice(f"{source.name} stays as it was fetched last: {error}")
+
+    def remove(self, source: Source) -> None:
+        """Remove the clone that `source` was, if it was one."""
+        if not self._holds(source):
+            return
+        with suppress(FileNotFoundError), named_errors(source.root):
+            above, name = self._tree.enter_above(source.root.parent)
+            with above:
+                shutil.rmtree(above.at(name), ignore_errors=True, dir_fd=above.fd)
+            source.root.parent.with_suffix(".lock").unlink()
+
+    def _holds(self, source: Source) -> bool:
+        """A list of sources may say so of a folder that is none of our clones."""
+        address = GitAddress(source.address, source.branch)
+        return bool(source.address) and source.root == self._root(address)
+
+    def _root(self, address: GitAddress) -> Path:
+        """Where the clone of `address` lies, or would; called as the repository is."""
+        url = address.url.rstrip("/").removesuffix(".git")
+        key = hashlib.sha256(f"{url}\0{address.branch}".encode()).hexdigest()[:12]
+        name = re.sub(r"[^\w.-]+", "-", re.split(r"[/:]", url)[-1]).strip("-.")
+        return Path(os.path.realpath(self._folder)) / key / (name or "repository")
+
+    def _bring(
+        self, address: GitAddress, root: Path, environ: Mapping[str, str], reporter: Reporter
+    ) -> None:
+        program = find_program("git", environ)
+        if program is None:
+            raise CloneFailed("git is not on the PATH", hint="install git, or index a folder")
+        git = _Git(program, environ, reporter)
+        lock, what = root.parent.with_suffix(".lock"), f"the clone of {address.url} is"
+        with named_errors(root), locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
+            if root.exists():
+                git.fetch(address, root)
+                return
+            begun = root.with_name(".new")
+            shutil.rmtree(begun, ignore_errors=True)  # of a call that was killed
+            self._tree.make(begun)
+            try:
+                git.begin(begun)
+                git.fetch(address, begun)
+                begun.replace(root)
+            except BaseException:
+                shutil.rmtree(root.parent, ignore_errors=True)
+                raise
+
+
+class _GitError(Exception):
+    """What git said."""
+
+
+class _Git:
+    """The `program` git, within limits."""
+
+    def __init__(self, program: str, environ: Mapping[str, str], reporter: Reporter) -> None:
+        self._command = [
+            program,
+            *(w for pair in _SETTINGS.items() for w in ("-c", "=".join(pair))),
+        ]
+        self._environ = {**environ, **_ENVIRON}
+        self._reporter = reporter
+
+    def begin(self, root: Path) -> None:
+        """Make an empty repository that heeds nothing of what will come."""
+        self._run(root, "init", "--quiet", "--template=", "--", str(root))
+        info = root / ".git" / "info"
+        info.mkdir(exist_ok=True)
+        (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
+
+    def fetch(self, address: GitAddress, root: Path) -> None:
+        """Have `root` hold the newest commit of `address`."""
+        for stale in root.glob(".git/**/*.lock"):  # of a git that was killed: we hold ours
+            stale.unlink()
+        within = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
+        options = "--quiet --depth=1 --no-tags --no-recurse-submodules --force".split()
+        try:
+            self._run(root, *within, "fetch", *options, "--", address.url, address.branch or "HEAD")
+            self._run(root, *within, "reset", "--quiet", "--hard", "FETCH_HEAD")
+        except _GitError as error:
+            raise CloneFailed(
+                f"{address.url} cannot be fetched: {error}",
+                hint=f"`git ls-remote {quote(address.url)}` has to work, and to ask nothing",
+            ) from error
+
+    def _run(self, root: Path, *arguments: str) -> None:
+        try:
+            done = run_child(
+                [*self._command, *arguments],
+                environ=self._environ,
+                timeout_s=FETCH_TIMEOUT_S,
+                meanwhile=partial(self._watch, root),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise _GitError(f"not done in {FETCH_TIMEOUT_S} s") from error
+        if done.returncode:
+            raise _GitError(_reason(done.stderr))
+        self._watch(root)
+
+    def _watch(self, root: Path) -> None:
+        """Raises CloneFailed for more than a source may be."""
+        count = size = 0
+        for folder, _, names in os.walk(root):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    size += os.lstat(Path(folder, name)).st_size
+                count += 1
+            if size > MAX_BYTES or count > MAX_FILES:
+                raise CloneFailed(
+                    f"the repository has more than {MAX_BYTES >> 30} GiB or {MAX_FILES:,} files",
+                    hint="clone what you need of it yourself, and index that folder",
+                )
+        self._reporter.progress("fetching, MiB", size >> 20, MAX_BYTES >> 20)
+
+
+def _reason(said: bytes) -> str:
+    """The line that tells why git failed, without the passwords of rewritten addresses."""
+    lines = said.decode("utf-8", "replace").splitlines() or ["it did not say why"]
+    told = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))] or lines
+    return _SECRET.sub("", told[0].partition(": ")[2] or told[0])
