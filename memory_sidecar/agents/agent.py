@@ -18,7 +18,7 @@ from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.paths import AgentPaths
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
@@ -224,6 +224,19 @@ class Agent:
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection
         self.on_use()
+
+    @contextmanager
+    def glimpse(self) -> Iterator[Connection]:
+        """Its database as it is, which must be there, by a connection of its own.
+
+        Very many agents shall not stay open for having been counted.
+        """
+        connection = connect(self.paths.db, read_only=True)
+        try:
+            with snapshot(connection):
+                yield connection
+        finally:
+            connection.close()
 
     def _removed(self) -> Iterator[Source]:
         """Its own folder of memories, where that was deleted and the database does not know yet."""

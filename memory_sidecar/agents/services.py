@@ -23,6 +23,7 @@ from memory_sidecar.core.paths import (
     find_data_dir,
 )
 from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.disk.questions import QuestionLog
 from memory_sidecar.index.indexing import AgentReports, IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
@@ -47,6 +48,7 @@ class Services:
         self.data_dir = data_dir
         self.settings = settings
         self.models = Models(settings, cache=data_dir.embeddings_db)
+        self.questions = QuestionLog(data_dir.tree, clock=clock, is_kept=settings.keep_questions)
         self._clock = clock
         self._codebases: dict[Path, Codebase] = {}
         self._agents: dict[AgentPaths, Agent] = {}
@@ -205,6 +207,7 @@ class Services:
         self._codebases.clear()
         self._agents.clear()
         self.models.close()
+        self.questions.close()
 
 
 def _require_name_of(paths: AgentPaths) -> None:

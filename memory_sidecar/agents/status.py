@@ -19,7 +19,6 @@ from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Problem, Time, about
-from memory_sidecar.core.sqlite import connect, snapshot
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows
 from memory_sidecar.index.reporter import Failure, seconds_left
 
@@ -147,14 +146,9 @@ def _state_of(agent: Agent) -> AgentStatus:
 
 
 def _count(agent: Agent) -> tuple[int, int, int, int]:
-    """By a connection of its own: very many agents shall not stay open for having been counted."""
-    connection = connect(agent.paths.db, read_only=True)
-    try:
-        with snapshot(connection):
-            return (
-                *count_contents(connection),
-                count_rows(connection, AgentStore.SCHEMA.corpora),
-                count_pending(connection, AgentStore.SCHEMA.corpora),
-            )
-    finally:
-        connection.close()
+    with agent.glimpse() as connection:
+        return (
+            *count_contents(connection),
+            count_rows(connection, AgentStore.SCHEMA.corpora),
+            count_pending(connection, AgentStore.SCHEMA.corpora),
+        )

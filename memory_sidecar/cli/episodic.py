@@ -17,6 +17,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
@@ -73,7 +74,11 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
     journal = _journal_at(call, path)
     if asked.text.strip():
         journal.take_over(path, call.child_environ)
-    hits = call.masked(journal.search(asked))
+    hits = call.masked(
+        call.services.questions.asking(
+            Asked.SESSIONS, path.stem, asked.text, lambda: journal.search(asked)
+        )
+    )
     return call.show(JournalHits(tuple(map(_in_journal, hits))), _print_hits)
 
 

@@ -13,6 +13,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "grep": ("grep 'raise NotFound($$$)'", "grep 'retry($A, $B)' src --language python"),
     "why": ("why src/generated.py", "why build/"),
+    "growth": ("growth", "growth --agent architect --weeks 4"),
     "def": ("def Cart.total_price", "def main --language go"),
     "refs": ("refs parse_frontmatter", "refs src/cart.py:42 --path 'src/**'"),
     "callers": ("callers Cart.total_price", "callers parse_frontmatter --depth 3"),

@@ -73,6 +73,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Sources": {
         "source": ("Indexed folders: add, list, move, remove, prune", "index:source"),
         "status": ("Show what is indexed, how fresh, and what is missing", ""),
+        "growth": ("Show what comes in, what is read, and how questions fare", ""),
         "reindex": ("Derive the index again from the files", "index:reindex"),
         "trust": ("Have a folder's own data and settings count", "upkeep:trust"),
     },

@@ -23,6 +23,7 @@ from memory_sidecar.cli.options import (
     with_min_score,
 )
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
@@ -89,7 +90,12 @@ def show_memories(
     call: Call, agent: str, asked: MemoryQuery, *, with_shared: bool = True
 ) -> list[MemoryHit]:
     """Print what `agent` remembers of what is asked, and return it."""
-    hits = memories_of(call, agent).query(asked, with_shared=with_shared)
+    hits = call.services.questions.asking(
+        Asked.MEMORIES,
+        agent,
+        asked.text,
+        lambda: memories_of(call, agent).query(asked, with_shared=with_shared),
+    )
     return call.show(call.masked(hits), _print_hits)
 
 

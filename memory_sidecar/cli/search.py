@@ -20,6 +20,7 @@ from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
@@ -118,7 +119,14 @@ def search(
     )
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
-    hits = call.masked(codebase.search(asked, reporter=call.reporter))
+    hits = call.masked(
+        call.services.questions.asking(
+            Asked.CODE,
+            call.environ.get("MEMORY_SIDECAR_AGENT") or call.services.settings.agent,
+            text,
+            lambda: codebase.search(asked, reporter=call.reporter),
+        )
+    )
 
     def print_hits(call: Call, hits: list[CodeHit]) -> None:
         roots = {source.name: source.root for source in codebase.registry.all()}

@@ -23,6 +23,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.times import past_moment
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -108,7 +109,10 @@ def search(
         explain=explain,
         rerank=rerank,
     )
-    return call.show(call.masked(sessions_of(call, agent).search(asked)), _print_hits)
+    hits = call.services.questions.asking(
+        Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
+    )
+    return call.show(call.masked(hits), _print_hits)
 
 
 @click.command(name="list")

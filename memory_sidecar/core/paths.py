@@ -13,7 +13,8 @@
     │   ├── <agent>.sqlite   derived from them and from the sessions
     │   └── .state/<agent>/  as above
     ├── episodic/<agent>/    sessions, the truth
-    └── archive/<agent>/     what pruning took away
+    ├── archive/<agent>/     what pruning took away
+    └── questions/           what was asked lately, and which answers the user judged right
 
 The state of a database named with `--db` lies beside it in the same way, so that two databases
 never share one.
@@ -34,13 +35,15 @@ from memory_sidecar.core.opening import FileRefused, Tree
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """Of the files that SQLite, and setting it aside, make of a database."""
 
-OWN_FOLDERS = ("archive", "clones", "episodic", "knowledge", "state")
+OWN_FOLDERS = ("archive", "clones", "episodic", "knowledge", "questions", "state")
 """Of a data directory."""
 
 KNOWLEDGE = "knowledge"
 """The folder of the data directory that holds the agents' databases."""
 EPISODIC = "episodic"
 """The folder of the data directory that holds the agents' sessions."""
+QUESTIONS = "questions"
+"""The folder of the data directory that holds what was asked."""
 SHARED = "shared"
 """The agent whose memories all others may read."""
 
@@ -146,12 +149,16 @@ class DataDir:
     def knowledge(self) -> Path:
         return self.root / KNOWLEDGE
 
+    @property
+    def tree(self) -> Tree:
+        return Tree(self.root, is_own=True)
+
     def keep_private(self) -> None:
         """Take from other users what an earlier version, or a copy, left them in here.
 
         A folder that they cannot enter keeps all that lies in it.
         """
-        tree = Tree(self.root, is_own=True)
+        tree = self.tree
         databases = (self.codebase.db.name, self.embeddings_db.name)
         files = (name + suffix for name in databases for suffix in DATABASE_SUFFIXES)
         for name in (*OWN_FOLDERS, *files):

@@ -32,6 +32,23 @@ _YEAR_1_MS = -62_135_596_800_000
 _YEAR_10000_MS = 253_402_300_800_000
 
 
+_MONDAY_MS, _WEEK_MS = 4 * _UNIT_MS["d"], _UNIT_MS["w"]  # 1970 began on a Thursday
+
+WEEK_SQL = f"created_at - (created_at - {_MONDAY_MS}) % {_WEEK_MS}"
+"""What `week_of` says of the column `created_at`."""
+
+
+def week_of(moment: int) -> int:
+    """When its week began: a Monday at midnight, UTC."""
+    return moment - (moment - _MONDAY_MS) % _WEEK_MS
+
+
+def last_weeks(count: int, *, now: int) -> list[int]:
+    """When each of the last weeks began, in order, the one that holds `now` as the last."""
+    this = week_of(now)
+    return [this - back * _WEEK_MS for back in reversed(range(count))]
+
+
 def parse_time(value: object) -> int | None:
     """Epoch milliseconds of a date or moment in the years 1 to 9999, rounded down; else `None`.
 

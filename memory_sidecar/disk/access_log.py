@@ -82,6 +82,18 @@ def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
     return LogPart(uses, moves, start + len(whole))
 
 
+def times_of_reads(tree: Tree, log: Path, *, since: int) -> list[int]:
+    """When memories were read, in epoch ms, `since` then; of a very long log, of its last part."""
+    try:
+        with os.fdopen(tree.open(log), "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - PART_BYTES, 0))
+            lines = [_line(raw) for raw in file.read(PART_BYTES).split(b"\n")]
+    except FileNotFoundError:
+        return []
+    times = [parse_time(line.get("ts")) for line in lines if line.get("tool") not in (MOVED, None)]
+    return [at for at in times if at is not None and at >= since]
+
+
 def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:
     """Each as one line of JSON, all in one write, which no other writer can come between."""
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

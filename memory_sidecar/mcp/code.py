@@ -16,6 +16,7 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
@@ -101,7 +102,9 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     )
     if asked.wait_fresh_ms:
         codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
-    found = codebase.search(query, reporter=report)[offset:]
+    found = caller.asking(Asked.CODE, asked.query, lambda: codebase.search(query, reporter=report))[
+        offset:
+    ]
     tell_weak(found, report)
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(

@@ -14,6 +14,7 @@ from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Score, about
 from memory_sidecar.core.times import past_moment
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_after, lines_within, offset_of, within_tokens
@@ -97,7 +98,11 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         prefers="" if asked.all_projects else caller.project,
     )
     try:
-        hits = caller.memories(report).query(query, with_shared=asked.shared)[offset:]
+        hits = caller.asking(
+            Asked.MEMORIES,
+            asked.query,
+            lambda: caller.memories(report).query(query, with_shared=asked.shared),
+        )[offset:]
         tell_weak(hits, report)
     except NoIndex as nothing:
         return FoundMemories(memories=(), notices=(nothing.message,))

@@ -12,6 +12,7 @@ from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import past_moment
+from memory_sidecar.disk.questions import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_after, offset_of, within_tokens
@@ -149,7 +150,9 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         ),
     )
     try:
-        found = _sessions(caller, report).search(query)[offset:]
+        found = caller.asking(
+            Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)
+        )[offset:]
         tell_weak(found, report)
     except NoIndex as nothing:
         return SessionHits(hits=(), notices=(nothing.message,))

@@ -37,7 +37,7 @@ def list_memories(
     connection: Connection, wanted: MemoryList, *, agent: str, now: int
 ) -> list[StoredMemory]:
     """The memories that satisfy the filter, in the order asked for, equal ones by path."""
-    condition, values = _condition(wanted.filter, now)
+    condition, values = condition_of(wanted.filter, now)
     if wanted.without_pages:
         condition += " AND kind <> 'page'"
     direction = "DESC" if wanted.is_descending else "ASC"
@@ -104,7 +104,7 @@ class ChosenChunks:
 
 def chosen_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> ChosenChunks:
     """The chunks of memories that satisfy `wanted`; where few do not, by naming those."""
-    condition, values = _condition(wanted, now)
+    condition, values = condition_of(wanted, now)
     none = np.empty(0, np.int64)
     if _restricts(wanted):
         return ChosenChunks(_chunks_of(connection, condition, values), none)
@@ -163,8 +163,8 @@ def _restricts(wanted: MemoryFilter) -> bool:
 _UNSET = (None, "", (), False)
 
 
-def _condition(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
-    """A condition over `memories`, and its values by name."""
+def condition_of(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
+    """What satisfies `wanted`: a condition over `memories`, and its values by name."""
     values: dict[str, Any] = {"now": now, "today": today(now)}
     parts = ["TRUE"]
     for field in fields(wanted):

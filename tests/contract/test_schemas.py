@@ -168,6 +168,7 @@ def about_memories(call: Recorder) -> None:
     call("restore", "--batch", batch)
     call("prune", "--keep", "0", "--dry-run")
     call("prune", "--keep", "0")
+    call("growth")
 
 
 def about_sessions(call: Recorder, folder: Path) -> None:

@@ -114,6 +114,7 @@ READING = (
     Command("episodic-search", ("green", *_JOURNAL)),
     Command("episodic-commit", _JOURNAL),
     Command("status"),
+    Command("growth"),
     Command("source list"),
     _of_root("context refs", "shop", "--all"),
     _of_root("context check"),

@@ -75,6 +75,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("episodic-search", ("note", "--file", "journal.mv2"), ""),
     ("episodic-commit", ("--file", "journal.mv2"), ""),
     ("status", ("--skipped", "--failed"), ""),
+    ("growth", A, ""),
     ("source add", ("shop", "--agent", AGENT), ""),
     ("source list", (), ""),
     ("source remove", ("shop", "--agent", AGENT), ""),

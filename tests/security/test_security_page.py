@@ -79,6 +79,14 @@ The access log is
     context/test_commit.py::test_no_program_of_the_repository_is_run
 It is committed to
     context/test_commit.py::test_a_bare_repository_that_a_clone_brings_is_not_used
+A question to
+    cli/test_growth.py::test_what_is_asked_is_noted_and_shown
+    disk/test_questions.py::test_what_is_kept_of_a_question
+Neither an answer
+    disk/test_questions.py::test_what_is_kept_of_a_question
+    disk/test_questions.py::test_the_oldest_go_where_there_are_too_many
+`keep_questions = false`
+    disk/test_questions.py::test_none_is_kept_where_that_is_set_and_all_go_with_the_folder
 A model comes
     embedding/test_supply.py::test_one_flipped_bit_is_seen
     embedding/test_supply.py::test_the_cache_is_the_users_own

@@ -1,0 +1,182 @@
+"""How what is remembered grows, what of it is used, and how well questions are answered.
+
+Databases are read as they are; none is made. What was asked comes from `disk.questions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.times import last_weeks, week_of
+from memory_sidecar.disk.access_log import times_of_reads
+from memory_sidecar.disk.questions import Asked, AskedQuestion
+from memory_sidecar.index.process_memory import resident_bytes
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.results import Memory, MemoryHead, told_as
+from memory_sidecar.memories.use import Use, made_by_week, use_of
+from memory_sidecar.sessions.lookup import began_by_week
+
+SHOWN = 10  # of what is told one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """What came in one week."""
+
+    begins: Annotated[Time, about("a Monday, in UTC")]
+    memories: Annotated[int, about("made")]
+    sessions: Annotated[int, about("begun")]
+    reads: Annotated[int, about("of memories")]
+    questions: int
+    unanswered: Annotated[int, about("of those, without a hit or with weak ones alone")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedMemory(MemoryHead):
+    """A memory with how often it is read."""
+
+    created_at: Time
+    uses: int
+    refs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A question that had no hit, or weak ones alone, when it was asked last."""
+
+    text: str
+    kind: Asked
+    times: Annotated[int, about("asked")]
+    last_at: Time
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long questions took, as measured where they were answered."""
+
+    kind: Asked
+    questions: int
+    p50_ms: Annotated[float, about("half of them took no longer")]
+    p95_ms: Annotated[float, about("95 in a hundred took no longer")]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How what is remembered grows and is used."""
+
+    agents: tuple[str, ...]
+    weeks: Annotated[tuple[Week, ...], about("in order, the present one last")]
+    memories: Annotated[int, about("that hold today; the next three are of these")]
+    hot: Annotated[int, about("read five times or more")]
+    cold: Annotated[int, about("two weeks old and never read")]
+    never_read: int
+    most_read: tuple[UsedMemory, ...]
+    longest_unread: tuple[UsedMemory, ...]
+    unanswered: Annotated[tuple[Unanswered, ...], about("of those weeks, the most asked first")]
+    latency: Annotated[tuple[Latency, ...], about("of those weeks")]
+    keeps_questions: Annotated[bool, about("the setting: false adds no questions")]
+    resident_bytes: Annotated[
+        int | None, about("memory of the process that answers; null where the system does not tell")
+    ]
+
+
+def growth_of(
+    services: Services, agent: str = "", *, weeks: int, now: int, reporter: Reporter
+) -> Growth:
+    """Of `agent`, or of all together, over the last `weeks`, the present one the last of them.
+
+    An agent whose database cannot be read is told of, and left out.
+    """
+    begins = last_weeks(weeks, now=now)
+    made: Counter[int] = Counter()
+    began: Counter[int] = Counter()
+    reads: Counter[int] = Counter()
+    used: list[Use] = []
+    names = [agent] if agent else services.agent_names()
+    for each in map(services.agent, names):
+        try:
+            if each.paths.db.exists():
+                with each.glimpse() as connection:
+                    made.update(made_by_week(connection, since=begins[0]))
+                    began.update(began_by_week(connection, since=begins[0]))
+                    used.append(use_of(connection, agent=each.name, now=now, shown=SHOWN))
+                reads.update(map(week_of, _reads(each, since=begins[0])))
+        except SidecarError as error:
+            reporter.notice(f"without {each.name}: {error.message}; {error.hint}")
+    asked = [q for q in services.questions.since(begins[0]) if agent in ("", q.agent)]
+    questions = Counter(week_of(q.at) for q in asked)
+    unanswered = Counter(week_of(q.at) for q in asked if q.weak)
+    return Growth(
+        agents=tuple(names),
+        weeks=tuple(
+            Week(iso_utc(at), made[at], began[at], reads[at], questions[at], unanswered[at])
+            for at in begins
+        ),
+        memories=sum(each.memories for each in used),
+        hot=sum(each.hot for each in used),
+        cold=sum(each.cold for each in used),
+        never_read=sum(each.never_read for each in used),
+        most_read=_shown(
+            sorted(
+                (memory for each in used for memory in each.most_read),
+                key=lambda memory: -(memory.uses + memory.refs),
+            )
+        ),
+        longest_unread=_shown(
+            sorted(
+                (memory for each in used for memory in each.longest_unread),
+                key=lambda memory: memory.created_at,
+            )
+        ),
+        unanswered=_unanswered(asked),
+        latency=tuple(_latencies(asked)),
+        keeps_questions=services.settings.keep_questions,
+        resident_bytes=resident_bytes(),
+    )
+
+
+def _reads(agent: Agent, *, since: int) -> list[int]:
+    try:
+        return times_of_reads(agent.paths.tree, agent.paths.access_log, since=since)
+    except OSError:  # what may not be opened counts for nothing, as when reads are counted
+        return []
+
+
+def _shown(memories: Iterable[Memory]) -> tuple[UsedMemory, ...]:
+    return tuple(told_as(UsedMemory, each) for each in memories)[:SHOWN]
+
+
+def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:
+    """The same question, however it is spaced and capitalised, once; not if it is answered now."""
+    by_text: dict[tuple[Asked, str], list[AskedQuestion]] = defaultdict(list)
+    for each in asked:
+        by_text[each.kind, " ".join(each.text.lower().split())].append(each)
+    open_ones = sorted(
+        (found for found in by_text.values() if found[-1].weak),
+        key=lambda found: (len(found), found[-1].at),
+        reverse=True,
+    )
+    return tuple(
+        Unanswered(found[-1].text, found[-1].kind, len(found), iso_utc(found[-1].at))
+        for found in open_ones[:SHOWN]
+    )
+
+
+def _latencies(asked: Collection[AskedQuestion]) -> Iterable[Latency]:
+    for kind in Asked:
+        if took := sorted(each.ms for each in asked if each.kind is kind):
+            yield Latency(kind, len(took), _percentile(took, 50), _percentile(took, 95))
+
+
+def _percentile(ordered: Sequence[float], percent: int) -> float:
+    """The smallest value that so many in a hundred do not exceed: the nearest rank."""
+    return ordered[math.ceil(percent / 100 * len(ordered)) - 1]

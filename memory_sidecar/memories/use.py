@@ -1,0 +1,60 @@
+"""How much the memories of a database are made and read, for `growth`. Only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import WEEK_SQL
+from memory_sidecar.memories.lists import condition_of, list_memories
+from memory_sidecar.memories.model import (
+    COLD_AFTER_MS,
+    HOT_USES,
+    MemoryFilter,
+    MemoryList,
+    Sort,
+)
+from memory_sidecar.memories.results import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What is read of the memories that hold today: those that `list` shows."""
+
+    memories: int
+    hot: int
+    cold: int
+    never_read: int
+    most_read: Sequence[Memory]  # of the hot ones, the most read first
+    longest_unread: Sequence[Memory]  # of the cold ones, the oldest first
+
+
+def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
+    """Of the memories of `agent`; at most `shown` of each kind by themselves."""
+    condition, values = condition_of(MemoryFilter(), now)
+    counts: Any = connection.execute(
+        f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_USES}),"
+        f" count(*) FILTER (WHERE uses + refs = 0 AND created_at < :now - {COLD_AFTER_MS}),"
+        f" count(*) FILTER (WHERE uses + refs = 0) FROM memories WHERE {condition}",
+        values,
+    ).get
+    hot = MemoryList(filter=MemoryFilter(hot=True), sort=Sort.REFS, limit=shown)
+    cold = MemoryList(
+        filter=MemoryFilter(cold=True), sort=Sort.CREATED, is_descending=False, limit=shown
+    )
+    first_hot, first_cold = (
+        [each.memory for each in list_memories(connection, wanted, agent=agent, now=now)]
+        for wanted in (hot, cold)
+    )
+    memories, hot_ones, cold_ones, never_read = counts
+    return Use(memories, hot_ones, cold_ones, never_read, first_hot, first_cold)
+
+
+def made_by_week(connection: Connection, *, since: int) -> dict[int, int]:
+    """How many memories were made in each week from `since` on; moments in epoch ms."""
+    rows: list[Any] = connection.execute(
+        f"SELECT {WEEK_SQL}, count(*) FROM memories WHERE created_at >= ? GROUP BY 1", (since,)
+    ).fetchall()
+    return dict(rows)
