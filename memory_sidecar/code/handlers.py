@@ -25,6 +25,7 @@ from memory_sidecar.code.results import (
     Why,
 )
 from memory_sidecar.code.search import search_code
+from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.snapshot import Snapshot, answering
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
@@ -212,8 +213,8 @@ class Codebase:
                 )
             hits = search_code(
                 query,
+                LocalRows(here.connection, here.store, query.filter),
                 here.connection,
-                store=here.store,
                 embed_query=embed_query,
                 embed_static=embed_static,
             )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory_sidecar.code.directory import allowed_chunks
-from memory_sidecar.code.lookup import read_chunks
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.search import hit_of
+from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeFilter
@@ -39,10 +38,10 @@ def related_chunks(
             break
     else:
         raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")
-    allowed = allowed_chunks(connection, store.directory.read(connection), wanted)
-    ids, cosines = index.view(connection).nearest(vector, top_k + 1, allowed)
+    rows = LocalRows(connection, store, wanted)
+    ids, cosines = index.view(connection).nearest(vector, top_k + 1, rows.allowed)
     scores = dict(zip(ids.tolist(), cosines.tolist(), strict=True))
     scores.pop(chunk_id, None)
     best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]
-    stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, best)}
-    return [hit_of(connection, stored[each], scores[each]) for each in best]
+    stored = {chunk.chunk_id: chunk for chunk in rows.read(best)}
+    return [hit_of(rows.around, stored[each], scores[each]) for each in best]

@@ -13,7 +13,7 @@ chunk is read last, of the hits alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -21,39 +21,22 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.code.copies import Fold, folded
-from memory_sidecar.code.directory import allowed_chunks
 from memory_sidecar.code.fusion import Question
-from memory_sidecar.code.history import File, Lent, lent_by_history
-from memory_sidecar.code.lookup import (
-    StoredChunk,
-    chunks_saying,
-    named_chunks,
-    names_in,
-    read_around,
-    read_chunks,
-    read_symbols,
-)
+from memory_sidecar.code.history import File, Lent
+from memory_sidecar.code.lookup import StoredChunk, names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit, Copy
-from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.code.searched import Judging, Nearest, Searched
 from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import BESIDE, Arm, VectorArm, among
-from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.keyword import (
-    Keywords,
-    keyword_scores,
-    keyword_share,
-    keywords_of,
-    stems_of,
-)
-from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorView
+from memory_sidecar.index.arms import BESIDE, Arm
+from memory_sidecar.index.keyword import Keywords, stems_of
+from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
-KEYWORD_DEPTH = 1000  # of which the keyword share is known
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
 # rarest words of 2,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
@@ -66,13 +49,13 @@ _path_stems: dict[str, frozenset[str]] = {}
 
 def search_code(
     query: CodeQuery,
+    rows: Searched,
     connection: Connection,
     *,
-    store: CodeStore,
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
-    """The best chunks for `query` in one commit, that of `connection`, best first.
+    """The best of `rows` for `query`, best first. `connection` is one that takes words apart.
 
     Without `embed_query` there is no vector arm, without `embed_static`, (256,), no static one.
 
@@ -82,48 +65,42 @@ def search_code(
     question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
     depth = max(DEPTH, query.top_k)
-    embeddings: list[Future[Vector]] = []
+    scanning: Future[Judging] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         # First of all: it takes longer than everything else together.
         wordings = question.wordings if is_hybrid else (text,)
         embeddings = [BESIDE.submit(embed_query, wording) for wording in wordings]
-    directory = store.directory.read(connection)
-    allowed = allowed_chunks(connection, directory, query.filter)
-    scanning: Future[VectorArm] | None = None
-    if embeddings:
-        view = store.vectors[CHUNKS].view(connection)
-        scanning = BESIDE.submit(_scan, view, embeddings, allowed, depth)
-    named, said = np.empty(0, np.int64), list[int]()
-    keywords, keyword_arm = Keywords.none(), Arm.silent()
-    vector_arm: Arm | VectorArm = Arm.silent()
-    static_arm: Arm | VectorArm = Arm.silent()
+        scanning = BESIDE.submit(_scan, rows.by_vectors(), embeddings, depth)
+    named, said = list[int](), list[int]()
+    keywords = Keywords.none()
+    keyword_arm: Judging = Arm.silent()
+    static_arm: Judging = Arm.silent()
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
-        said = chunks_saying(connection, text) if question.may_stand_so else []
-        named = np.array([*named_chunks(connection, names, directory), *said], np.int64)
+        said += rows.saying(text) if question.may_stand_so else ()
+        named += [*rows.named(names), *said]
         if embed_static is not None:
-            view = store.static[CHUNKS].view(connection)
-            static_arm = VectorArm(view, embed_static(question.subject), allowed, depth)
+            static_arm = rows.by_static()(embed_static(question.subject), depth)
     if query.mode is not SearchMode.VECTOR:
-        keywords = keywords_of(connection, CHUNKS, question.subject if is_hybrid else text)
-        keyword_arm = _keyword_arm(connection, keywords.rarest(KEYWORD_ROWS[query.mode]), allowed)
+        keywords = rows.keywords(question.subject if is_hybrid else text)
+        keyword_arm = rows.by_words(keywords.rarest(KEYWORD_ROWS[query.mode]))
     if is_hybrid:
-        lent = lent_by_history(connection, question.subject, query.filter.sources)
-    if scanning is not None:
-        vector_arm = scanning.result()
+        lent = rows.lent(question.subject)
+    vector_arm: Judging = scanning.result() if scanning is not None else Arm.silent()
     arms = (keyword_arm, static_arm, vector_arm)
-    found = [*(arm.best(depth) for arm in arms), named[among(named, allowed)]]
+    found = [*(arm.best(depth) for arm in arms), np.array(named, np.int64)]
     wanted = np.unique(np.concatenate(found))
+    files, file_numbers = rows.placed(wanted)
     candidates = Candidates.of(
         wanted,
         cosine=vector_arm.scores_of(wanted),
         static=static_arm.scores_of(wanted),
         keyword=keyword_arm.scores_of(wanted),
-        files=directory.files,
-        file_numbers=directory.numbers_of(wanted),
+        files=files,
+        file_numbers=file_numbers,
     )
     if is_hybrid:
-        known = read_symbols(connection, wanted.tolist())
+        known = rows.symbols(wanted.tolist())
         described = [known.get(chunk_id, ([], "")) for chunk_id in wanted.tolist()]
         ranked = rank_hybrid(
             candidates,
@@ -139,21 +116,13 @@ def search_code(
         has_vectors = scanning is not None
         arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
         ranked = rank_by(*arm)
-    return _within_budget(_read_hits(connection, candidates, ranked, query, lent), query.max_tokens)
+    return _within_budget(_read_hits(rows, candidates, ranked, query, lent), query.max_tokens)
 
 
-def _scan(
-    view: VectorView, embeddings: Sequence[Future[Vector]], allowed: Ids | None, depth: int
-) -> VectorArm:
+def _scan(nearest: Nearest, embeddings: Sequence[Future[Vector]], depth: int) -> Judging:
     """The vector arm, by the mean of `embeddings`, which were submitted before this."""
     question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
-    return VectorArm(view, question, allowed, depth)
-
-
-def _keyword_arm(connection: Connection, keywords: Keywords, allowed: Ids | None) -> Arm:
-    limit = KEYWORD_DEPTH if allowed is None else None
-    ids, bm25 = keyword_scores(connection, CHUNKS, keywords, limit=limit)
-    return Arm.of(ids, keyword_share(bm25), allowed)
+    return nearest(question, depth)
 
 
 def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
@@ -166,7 +135,7 @@ def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
 
 
 def _read_hits(
-    connection: Connection,
+    searched: Searched,
     candidates: Candidates,
     ranked: Ranked,
     query: CodeQuery,
@@ -175,14 +144,14 @@ def _read_hits(
     """The best of `candidates`, as many as are asked for, copies folded."""
     rows = candidates.best(ranked.scores, len(ranked.scores))
     rows = [row for row in rows if ranked.scores[row] >= query.min_score]
-    folds = _best_folds(connection, candidates.ids[rows].tolist(), query.top_k)
+    folds = _best_folds(searched, candidates.ids[rows].tolist(), query.top_k)
     # What has no vector of the model yet is on another scale.
     is_told = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)
     is_weak = is_told & (ranked.scores < WEAK_BELOW)
     rows_by_id = dict(zip(candidates.ids[rows].tolist(), rows, strict=True))
     return [
         hit_of(
-            connection,
+            searched.around,
             fold.best,
             float(ranked.scores[row]),
             is_weak=bool(is_weak[row]),
@@ -194,13 +163,13 @@ def _read_hits(
     ]
 
 
-def _best_folds(connection: Connection, ids: Sequence[int], count: int) -> list[Fold]:
+def _best_folds(rows: Searched, ids: Sequence[int], count: int) -> list[Fold]:
     """The first `count` of `ids` that are no copies; reads more of them until there are so many."""
     chunks: list[StoredChunk] = []
     folds: list[Fold] = []
     while len(folds) < count and len(chunks) < len(ids):
         part = ids[len(chunks) : len(chunks) + count + COPIES_READ]
-        stored = {chunk.chunk_id: chunk for chunk in read_chunks(connection, part)}
+        stored = {chunk.chunk_id: chunk for chunk in rows.read(part)}
         chunks += [stored[chunk_id] for chunk_id in part]
         folds = folded(chunks)
     return folds[:count]
@@ -215,7 +184,11 @@ def _explained(
     return replace(ranked.explain(row, candidates), commits=subjects)
 
 
-def _without_cut_keys(connection: Connection, stored: StoredChunk) -> StoredChunk:
+Around = Callable[[StoredChunk, int], tuple[str, str]]
+"""The text of its file before and behind a chunk, so many lines of it."""
+
+
+def _without_cut_keys(around: Around, stored: StoredChunk) -> StoredChunk:
     """With the part masked of a key that begins or ends in another chunk, where none sees it whole.
 
     A key that lies in the chunk is left to those who show it.
@@ -223,12 +196,12 @@ def _without_cut_keys(connection: Connection, stored: StoredChunk) -> StoredChun
     chunk = stored.chunk
     if not may_be_cut(chunk.code):
         return stored
-    before, after = read_around(connection, stored, lines=KEY_LINES)
+    before, after = around(stored, KEY_LINES)
     return replace(stored, chunk=replace(chunk, code=mask_part(before, chunk.code, after)))
 
 
 def hit_of(
-    connection: Connection,
+    around: Around,
     stored: StoredChunk,
     score: float,
     *,
@@ -237,7 +210,7 @@ def hit_of(
     why: Explanation | UnsetType = UNSET,
 ) -> CodeHit:
     """A chunk as it is told, without parts of keys."""
-    stored = _without_cut_keys(connection, stored)
+    stored = _without_cut_keys(around, stored)
     chunk = stored.chunk
     return CodeHit(
         filename=stored.filename,

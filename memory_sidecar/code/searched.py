@@ -1,0 +1,139 @@
+"""What a search asks of the rows that it searches, and SQLite's answers.
+
+`Searched` is the seam: the chunks of one commit that may be hits. A team's database answers the
+same questions in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from memory_sidecar.code.directory import ChunkFile, FileNumbers, allowed_chunks
+from memory_sidecar.code.history import File, Lent, lent_by_history
+from memory_sidecar.code.lookup import (
+    Names,
+    StoredChunk,
+    chunks_saying,
+    named_chunks,
+    read_around,
+    read_chunks,
+    read_symbols,
+)
+from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.arms import Arm, Scores, VectorArm, among
+from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
+from memory_sidecar.index.vectors import VectorIndex
+
+KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
+
+
+class Judging(Protocol):
+    """An arm, asked."""
+
+    def best(self, depth: int) -> Ids:
+        """The rows it finds best, `depth` at most."""
+
+    def scores_of(self, wanted: Ids) -> Scores:
+        """What it says of each of `wanted`, (n,); NaN where it has no opinion."""
+
+
+Nearest = Callable[[Floats, int], Judging]
+"""The arm of a unit vector, which has found so many of the best rows. Any thread may ask."""
+
+
+class Searched(Protocol):
+    """The chunks of one commit that satisfy a filter. Ids mean the same to every method."""
+
+    def keywords(self, text: str) -> Keywords:
+        """The words of a question, weighed."""
+
+    def by_words(self, keywords: Keywords) -> Judging:
+        """The keyword arm: BM25 as a share that saturates."""
+
+    def by_vectors(self) -> Nearest:
+        """The model's vectors."""
+
+    def by_static(self) -> Nearest:
+        """The static vectors."""
+
+    def named(self, names: Names) -> Sequence[int]:
+        """Those that may define or hold one of `names`."""
+
+    def saying(self, text: str) -> Sequence[int]:
+        """Those that hold the words of `text` in a row: see `chunks_saying`."""
+
+    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+        """Files, more than are needed, and the number of the file of each of `ids`."""
+
+    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+        """As `read_symbols`."""
+
+    def lent(self, text: str) -> Mapping[File, Lent]:
+        """What commits that say the like of `text` lend to files."""
+
+    def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
+        """The chunks with these ids."""
+
+    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+        """As `read_around`."""
+
+
+class LocalRows:
+    """The rows of a snapshot of `codebase.sqlite`."""
+
+    def __init__(self, connection: Connection, store: CodeStore, wanted: CodeFilter) -> None:
+        self.connection = connection
+        self._store = store
+        self._wanted = wanted
+        self._directory = store.directory.read(connection)
+        self.allowed = allowed_chunks(connection, self._directory, wanted)
+
+    def keywords(self, text: str) -> Keywords:
+        return keywords_of(self.connection, CHUNKS, text)
+
+    def by_words(self, keywords: Keywords) -> Arm:
+        limit = KEYWORD_DEPTH if self.allowed is None else None
+        ids, bm25 = keyword_scores(self.connection, CHUNKS, keywords, limit=limit)
+        return Arm.of(ids, keyword_share(bm25), self.allowed)
+
+    def by_vectors(self) -> Nearest:
+        return self._nearest(self._store.vectors[CHUNKS])
+
+    def by_static(self) -> Nearest:
+        return self._nearest(self._store.static[CHUNKS])
+
+    def _nearest(self, index: VectorIndex) -> Nearest:
+        view = index.view(self.connection)
+        return lambda query, depth: VectorArm(view, query, self.allowed, depth)
+
+    def named(self, names: Names) -> Sequence[int]:
+        return self._allowed(named_chunks(self.connection, names, self._directory))
+
+    def saying(self, text: str) -> Sequence[int]:
+        return self._allowed(chunks_saying(self.connection, text))
+
+    def _allowed(self, ids: Sequence[int]) -> Sequence[int]:
+        found = np.array(ids, np.int64)
+        kept: list[int] = found[among(found, self.allowed)].tolist()
+        return kept
+
+    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+        return self._directory.files, self._directory.numbers_of(ids)
+
+    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+        return read_symbols(self.connection, ids)
+
+    def lent(self, text: str) -> Mapping[File, Lent]:
+        return lent_by_history(self.connection, text, self._wanted.sources)
+
+    def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
+        return read_chunks(self.connection, ids)
+
+    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+        return read_around(self.connection, stored, lines=lines)
