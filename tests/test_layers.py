@@ -27,7 +27,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 LAYERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("what people start: passes on, and reaches for the rest only when it has to", ("client",)),
     ("turns words into one call and its result into words; nobody else knows click", ("cli",)),
-    ("the same for calls of MCP; takes a second to import, so only its command does", ("mcp",)),
+    (
+        "mcp: the same for calls of MCP; web: for a browser; each takes long to import, so only "
+        "its command does",
+        ("mcp", "web"),
+    ),
     (
         "agents: what a command asks of an agent, composed of what each domain knows; daemon: "
         "keeps a process and moves text, whatever is asked",
@@ -88,6 +92,11 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pydantic": ("comes with mcp; inside we carry dataclasses", ("mcp",)),
     "anyio": ("how mcp waits", ("mcp",)),
     "psycopg": ("an extra, which only a team's database needs", ("team",)),
+    "starlette": ("a page is served only when asked for", ("web",)),
+    "uvicorn": ("the same", ("web",)),
+    "jinja2": ("the same", ("web",)),
+    "markupsafe": ("what is escaped already is known where pages are made", ("web",)),
+    "markdown_it": ("the same", ("web",)),
     "rich": ("only what talks to people draws", ("cli",)),
 }
 

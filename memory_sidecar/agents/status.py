@@ -5,6 +5,7 @@ The agents' databases are read as they are; none is made.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,16 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
+from memory_sidecar import __version__
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.store import AgentStore, count_contents
 from memory_sidecar.code.results import CodebaseStatus, SourceStatus
+from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Problem, Time, about
+from memory_sidecar.index.process_memory import resident_bytes
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows
 from memory_sidecar.index.reporter import Failure, seconds_left
 
@@ -77,6 +81,18 @@ class Status:
     daemon: Annotated[DaemonStatus | None, about("null where the command ran in its own process")]
     files: Annotated[tuple[ListedFile, ...], about("with --skipped or --failed")] | UnsetType = (
         UNSET
+    )
+
+
+def daemon_here(started_at_ms: int, log: str) -> DaemonStatus:
+    """This process, as the daemon that began then and logs to the file `log`."""
+    return DaemonStatus(
+        pid=os.getpid(),
+        version=__version__,
+        started_at=iso_utc(started_at_ms),
+        uptime_seconds=(system_clock() - started_at_ms) / 1000,
+        resident_bytes=resident_bytes(),
+        log=log,
     )
 
 

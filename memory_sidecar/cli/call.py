@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, Protocol, TextIO, TypeVar
 
 import click
 
@@ -67,12 +67,20 @@ def _page_here(text: str) -> None:
     page(text)
 
 
+class Companion(Protocol):
+    """Something that works beside the commands of a daemon."""
+
+    def close(self) -> None:
+        """Stop."""
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The daemon that a call runs in."""
 
     started_at_ms: int
     log: str
+    kept: dict[str, Companion]  # by name, what outlives the call that began it; it takes itself out
 
 
 @dataclass

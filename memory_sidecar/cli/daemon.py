@@ -36,7 +36,7 @@ from memory_sidecar.daemon.start import EXIT_NO_PLACE
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
-    from memory_sidecar.cli.call import Call
+    from memory_sidecar.cli.call import Call, Companion
 
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 EMBEDDING = frozenset({"embed", "store"})  # as long as their text is
@@ -51,8 +51,8 @@ EXIT_INTERRUPTED = 130
 _log = logging.getLogger(__name__)
 
 
-class Companion(Protocol):
-    """Something that works beside the commands for as long as the daemon lives."""
+class Beginning(Protocol):
+    """A companion that works for as long as the daemon lives."""
 
     def start(self) -> None:
         """Begin, in threads of its own; returns at once."""
@@ -63,14 +63,14 @@ class Companion(Protocol):
 
 def companions_of(
     services: Services, *, environ: Mapping[str, str], begin: threading.Event
-) -> Sequence[Companion]:
+) -> Sequence[Beginning]:
     """Everything that the daemon does without being asked, once `begin` is set."""
     from memory_sidecar.agents.watching import Watching
 
     return [Watching(services, begin=begin), *_context_companions(services, environ)]
 
 
-def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Companion]:
+def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Beginning]:
     from memory_sidecar.context.handlers import Context, find_root
     from memory_sidecar.context.live import ContextLive
 
@@ -93,7 +93,8 @@ class Commands:
         self._started_at_ms = system_clock()
         self._opening = threading.Lock()
         self._services: Services | None = None
-        self._companions: Sequence[Companion] = ()
+        self._companions: Sequence[Beginning] = ()
+        self._kept: dict[str, Companion] = {}  # what a call began that goes on after it
         self._has_imported = threading.Event()
         self._has_answered = threading.Event()  # to any client
 
@@ -111,7 +112,7 @@ class Commands:
             _log.exception("not ready yet: the next call tries again")
 
     def close(self) -> None:
-        for companion in self._companions:
+        for companion in (*self._kept.values(), *self._companions):
             try:
                 companion.close()
             except Exception:  # the others have to let go, too
@@ -136,7 +137,7 @@ class Commands:
         """Once nothing is registered and nothing stored."""
         services = self._services
         settings = services.settings if services is not None else Settings()
-        if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60:
+        if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60 or self._kept:
             return False
         try:
             return services is None or not (
@@ -171,7 +172,9 @@ class Commands:
             page=exchange.page,
             cancelled=exchange.cancelled,
             close_services=self._close_services,
-            host=Host(self._started_at_ms, state_file(str(self._data_dir), "daemon.log")),
+            host=Host(
+                self._started_at_ms, state_file(str(self._data_dir), "daemon.log"), self._kept
+            ),
         )
         call.open_services = partial(self._open_services, call)
         return call

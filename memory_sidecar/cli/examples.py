@@ -118,6 +118,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "service install": ("service install", "service install --data-dir ~/memory"),
     "service uninstall": ("service uninstall", "service uninstall --data-dir ~/memory"),
     "service status": ("service status", "service status --data-dir ~/memory"),
+    "web": ("web", "web --no-open --json"),
     "mcp": ("mcp --agent claude", "mcp --tools code,memories,context"),
     "setup": ("setup --dry-run", "setup claude --undo"),
     "uninstall": ("uninstall --dry-run", "uninstall --data"),

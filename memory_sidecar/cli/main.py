@@ -86,6 +86,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "stop": ("End the daemon", "serve:stop"),
         "daemon": ("Daemons of yours that run: list", "daemons:daemon"),
         "service": ("Have systemd start the daemon with your session", ""),
+        "web": ("Look at everything in a browser", ""),
         "mcp": ("Serve an agent over MCP, on standard streams", ""),
     },
     "More": {

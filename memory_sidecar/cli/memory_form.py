@@ -41,6 +41,8 @@ _OPTIONS = (
     click.option("--project", default="", help="Made in this project, or an atom of it."),
     click.option("--hot", is_flag=True, help="Read five times or more."),
     click.option("--cold", is_flag=True, help="Two weeks old and never read."),
+    click.option("--stronger-than", type=click.FloatRange(0, 1), metavar="STRENGTH"),
+    click.option("--weaker-than", type=click.FloatRange(0, 1), metavar="STRENGTH"),
     click.option("--include-expired", "with_expired", is_flag=True),
     click.option("--include-superseded", "with_superseded", is_flag=True),
 )

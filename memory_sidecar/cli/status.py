@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from memory_sidecar import __version__
-from memory_sidecar.agents.status import AgentStatus, DaemonStatus, Status, status_of
-from memory_sidecar.cli.call import Call, Host
+from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
+from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import counted, duration, path_from
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus
-from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.index.process_memory import resident_bytes
 
 EXIT_INTERRUPTED = 130
 REDRAW_S = 1.0
@@ -76,20 +72,9 @@ def _watch(call: Call) -> NoReturn:
 
 
 def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
-    return status_of(call.services, call.db, daemon=_daemon(call.host), listed=listed)
-
-
-def _daemon(host: Host | None) -> DaemonStatus | None:
-    if host is None:
-        return None
-    return DaemonStatus(
-        pid=os.getpid(),
-        version=__version__,
-        started_at=iso_utc(host.started_at_ms),
-        uptime_seconds=(system_clock() - host.started_at_ms) / 1000,
-        resident_bytes=resident_bytes(),
-        log=host.log,
-    )
+    host = call.host
+    daemon = daemon_here(host.started_at_ms, host.log) if host else None
+    return status_of(call.services, call.db, daemon=daemon, listed=listed)
 
 
 def _lines(found: Status) -> Iterator[str]:

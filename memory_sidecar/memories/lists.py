@@ -9,14 +9,14 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
@@ -30,28 +30,46 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
+P = TypeVar("P", bound=tuple[Any, ...])
+
 TITLE_CHARACTERS = 160
+
+
+Place = tuple[Any, str, int]
+"""What orders a memory, its path, and its key."""
 
 
 def list_memories(
     connection: Connection, wanted: MemoryList, *, agent: str, now: int
 ) -> list[StoredMemory]:
     """The memories that satisfy the filter, in the order asked for, equal ones by path."""
+    keys = [key for _, _, key in placed(connection, wanted, now=now)]
+    found = read_memories(connection, keys, agent=agent, now=now)
+    return [found[key] for key in keys]
+
+
+def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Place]:
+    """The places of those memories, in that order.
+
+    No more of them: what else is shown of a memory would be read of all, to be sorted along.
+    """
     condition, values = condition_of(wanted.filter, now)
     if wanted.without_pages:
         condition += " AND kind <> 'page'"
     direction = "DESC" if wanted.is_descending else "ASC"
     limit = -1 if wanted.limit is None else wanted.limit
-    # Keys alone: what else is shown of a memory would be read of all, to be sorted along.
-    keys = integers(
-        connection.execute(
-            f"SELECT key FROM memories WHERE {condition}"
-            f" ORDER BY {_ORDER[wanted.sort]} {direction}, path LIMIT :limit OFFSET :offset",
-            values | {"limit": limit, "offset": wanted.offset},
-        )
-    )
-    found = read_memories(connection, keys, agent=agent, now=now)
-    return [found[key] for key in keys]
+    rows: list[Any] = connection.execute(
+        f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
+        f" ORDER BY place {direction}, path LIMIT :limit OFFSET :offset",
+        values | {"limit": limit, "offset": wanted.offset},
+    ).fetchall()
+    return rows
+
+
+def order_of(places: Sequence[P], wanted: MemoryList) -> list[P]:
+    """Places in several databases, with more behind them, as one list."""
+    by_path = sorted(places, key=lambda each: each[1])
+    return sorted(by_path, key=lambda each: each[0], reverse=wanted.is_descending)
 
 
 def in_order(found: Sequence[StoredMemory], wanted: MemoryList) -> list[StoredMemory]:
@@ -144,6 +162,8 @@ _CONDITIONS = {
     "kinds": "kind <> '' AND kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project <> '' AND project = :project",
     "hot": f"key IN (SELECT key FROM memories WHERE uses + refs >= {HOT_USES})",
+    "stronger_than": f"{STRENGTH_SQL} >= :stronger_than",
+    "weaker_than": f"{STRENGTH_SQL} < :weaker_than",
     "cold": f"+(uses + refs) = 0 AND +created_at < :now - {COLD_AFTER_MS}",
 }
 """By field of `MemoryFilter`, what a row of `memories` must satisfy when that field is set.

@@ -78,6 +78,8 @@ class MemoryFilter:
     project: str = ""
     hot: bool = False
     cold: bool = False
+    stronger_than: float | None = None  # or just as strong, 0…1
+    weaker_than: float | None = None
     with_expired: bool = False
     with_superseded: bool = False
 

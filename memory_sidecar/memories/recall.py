@@ -119,6 +119,15 @@ class Recall:
         memory by the first letters of its path. Raises NotFound, UsageError where these are of
         several.
         """
+        agent, stored = self._got(path, with_shared=with_shared)
+        _count_read(agent, stored, tool="get")
+        return stored.memory
+
+    def look(self, path: str) -> Memory:
+        """The agent's own memory at `path`, found as by `get`, for a person: no read is counted."""
+        return self._got(path, with_shared=False)[1].memory
+
+    def _got(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         now = self._agent.clock()
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
@@ -134,22 +143,16 @@ class Recall:
                 f"{self._agent.name} has no memory {path!r}",
                 hint=f"`memory-sidecar list --agent {self._agent.name}` shows the paths",
             )
-        agent, stored = found
-        _count_read(agent, stored, tool="get")
-        return stored.memory
+        return found
 
     def _whole(self, path: str) -> str:
         """The path of the own memory that an atom's id or first letters name; else `path`."""
-        now = self._agent.clock()
-
-        def ask(readable: Sequence[Readable]) -> str:
-            for find in (_find, _find_by_beginning):
-                for agent, _, connection in readable:
-                    if stored := find(connection, path, agent=agent.name, now=now):
-                        return stored.memory.path
+        if not self._agent.exists:
             return path
-
-        return self._ask(ask, with_shared=False) if self._agent.exists else path
+        try:
+            return self.look(path).path
+        except NotFound:
+            return path
 
     def _ask(self, question: Callable[[Sequence[Readable]], T], *, with_shared: bool) -> T:
         """The answer to `question`, from one commit of each database that may be read.

@@ -121,6 +121,7 @@ def about_code(call: Recorder, project: Path) -> None:
     call("impact", project / "shop" / "payment.py", "--all")
     call("outline", project / "shop" / "cart.py")
     call("status", "--skipped", "--failed")
+    call("web", "--stop")
     call("source add", project / "docs")
     call("source list")
     call("source remove", "docs")

@@ -128,6 +128,7 @@ READING = (
 ELSEWHERE = MappingProxyType(
     {
         "setup": "tests/setup",
+        "web": "tests/web",
         "daemon list": "tests/e2e/test_uninstall.py",
         "uninstall": "tests/e2e/test_uninstall.py",
         "version": "prints a line",

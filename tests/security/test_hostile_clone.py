@@ -111,6 +111,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("index", ("../traps/pipe", "--wait", "keyword"), ""),
     ("index", ("../traps/huge", "--wait", "keyword"), ""),
     ("status", (), ""),
+    ("web", ("--stop",), ""),
     ("trust", ("--list",), ""),
     ("stop", (), ""),
 ]

@@ -56,6 +56,20 @@ Your memories, sessions
 Skills and units
     agents/test_skills.py::test_a_skill_is_not_written_through_a_link
     cli/test_service.py::test_units_are_not_written_through_a_link
+`memory-sidecar web` listens
+    web/test_command.py::test_the_daemon_serves_it_until_it_is_stopped
+    web/test_command.py::test_it_ends_unused
+Its address opens once
+    web/test_guard.py::test_a_token_opens_once
+    web/test_guard.py::test_a_cookie_of_ones_own_making_is_none
+A request with another Host
+    web/test_guard.py::test_what_comes_from_elsewhere_is_refused
+    web/test_guard.py::test_a_change_says_where_it_comes_from
+Scripts, styles and pictures
+    web/test_guard.py::test_scripts_and_styles_are_our_own_alone
+    web/test_memories.py::test_what_is_stored_is_text
+Seen as an agent
+    web/test_frame.py::test_seen_as_an_agent_there_is_what_that_may_see
 What is derived
     index/test_remove_state.py::test_a_link_on_the_way_is_not_followed
 The data directory, your home

@@ -1,0 +1,144 @@
+"""`memory-sidecar web`: the page, served by the daemon while it is looked at."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from memory_sidecar.agents.status import daemon_here
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import title
+from memory_sidecar.cli.importing import IMPORTING
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.core.children import find_program
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.results import about
+from memory_sidecar.core.trust import home
+
+if TYPE_CHECKING:
+    from memory_sidecar.web.site import Site
+
+WEB = "web"
+IDLE_MINUTES = 30
+_OPENERS = {"darwin": ("open",), "win32": ("rundll32", "url.dll,FileProtocolHandler")}
+_DISPLAY = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER")  # what an opener needs besides
+
+_beginning = threading.Lock()  # two calls at once find one page
+
+
+@dataclass(frozen=True, slots=True)
+class PageOpened:
+    """A page that can be opened."""
+
+    url: Annotated[str, about("opens it once, within five minutes")]
+
+
+@dataclass(frozen=True, slots=True)
+class PageEnded:
+    """Whether there was a page, which is served no more."""
+
+    stopped: bool
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Of 127.0.0.1; else a free one."
+)
+@click.option("--no-open", is_flag=True, help="Only say where it is.")
+@click.option("--stop", "stops", is_flag=True, help="Serve it no more.")
+@with_call
+def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageEnded:
+    """Look at memories, searches, sessions and the index in a browser.
+
+    The daemon serves the page on this machine's own address, to browsers that open the printed
+    one, and ends it half an hour after it was looked at last. With --no-daemon this command serves
+    it, until interrupted.
+    """
+    if call.db is not None:
+        raise UsageError("web shows a whole data directory, not a file", hint="use --data-dir")
+    if stops:
+        return call.show(PageEnded(_stop(call)), _print_ended)
+    with _beginning:
+        site = _running(call, port) or _begin(call, port)
+    opened = call.show(PageOpened(site.address()), _print_opened)
+    call.stdout.flush()
+    if not no_open:
+        _open(call, opened.url)
+    if call.host is None:
+        try:
+            site.wait()
+        finally:
+            site.close()
+    return opened
+
+
+def _running(call: Call, port: int) -> Site | None:
+    site: Site | None = call.host.kept.get(WEB) if call.host else None  # type: ignore[assignment]
+    if site is not None and port not in (0, site.port):
+        raise UsageError(
+            f"the page is served on port {site.port} already",
+            hint="`memory-sidecar web --stop` ends that",
+        )
+    return site
+
+
+def _begin(call: Call, port: int) -> Site:
+    with IMPORTING:  # a web server and templates, which no other command needs
+        from memory_sidecar.web.site import Site
+
+    host = call.host
+    site = Site(
+        call.services,
+        environ=call.child_environ,
+        daemon=lambda: daemon_here(host.started_at_ms, host.log) if host else None,
+        idle_s=IDLE_MINUTES * 60,
+        on_end=lambda: _forget(call),
+    )
+    site.start(port)
+    if host:
+        host.kept[WEB] = site
+    return site
+
+
+def _forget(call: Call) -> None:
+    if call.host:
+        call.host.kept.pop(WEB, None)
+
+
+def _stop(call: Call) -> bool:
+    site = call.host.kept.get(WEB) if call.host else None
+    if site is not None:
+        site.close()
+    return site is not None
+
+
+def _open(call: Call, url: str) -> None:
+    """Have the caller's desktop show it; where there is none, the address has been printed."""
+    name, *words = _OPENERS.get(sys.platform, ("xdg-open",))
+    shown = {name: call.environ[name] for name in _DISPLAY if name in call.environ}
+    program = find_program(name, call.environ)
+    if program is None or (sys.platform == "linux" and not shown):
+        return
+    with suppress(OSError):
+        subprocess.Popen(  # noqa: S603  found by its absolute path
+            [program, *words, url],
+            env=call.child_environ | shown,
+            cwd=home(call.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+
+def _print_opened(call: Call, opened: PageOpened) -> None:
+    call.print("open ", title(opened.url, link=opened.url))
+
+
+def _print_ended(call: Call, ended: PageEnded) -> None:
+    call.print("the page is served no more" if ended.stopped else "no page was served")

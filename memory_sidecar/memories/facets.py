@@ -1,0 +1,119 @@
+"""How many memories there are of which kind: what a list can be narrowed by, with real counts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.memories.lists import condition_of
+from memory_sidecar.memories.model import MemoryFilter
+from memory_sidecar.memories.strength import STRENGTH_SQL
+
+MOST_VALUES = 40  # of a facet
+
+FacetRow = tuple[str, str, int]
+"""Facet, value, and how many memories have it."""
+
+_DAY_MS = 86_400_000
+AGES = {"week": 7, "month": 30, "year": 365, "older": None}
+"""Days since the last change, up to which a memory is of that age."""
+STRENGTHS = {"strong": 2 / 3, "fading": 1 / 3, "faint": 0.0}
+"""The strength from which on a memory is called so."""
+
+_FACETS = {
+    "category": "category",
+    "project": "project",
+    "status": "CASE WHEN superseded THEN 'superseded' ELSE status END",
+    "kind": "kind",
+    "source": "source",
+    "age": "CASE"
+    + "".join(
+        f" WHEN updated_at >= :now - {days * _DAY_MS} THEN '{age}'"
+        for age, days in AGES.items()
+        if days
+    )
+    + " ELSE 'older' END",
+    "strength": f"CASE WHEN {STRENGTH_SQL} >= {STRENGTHS['strong']} THEN 'strong'"
+    f" WHEN {STRENGTH_SQL} >= {STRENGTHS['fading']} THEN 'fading' ELSE 'faint' END",
+}
+"""By facet, the value that a row of `memories` has; "" where it has none."""
+
+
+def count_by_facet(connection: Connection, wanted: MemoryFilter, *, now: int) -> list[FacetRow]:
+    """Facet, value, and how many memories that satisfy the filter have that; first how many do."""
+    condition, values = condition_of(wanted, now)
+    columns = ", ".join(f"{sql} AS {facet}" for facet, sql in _FACETS.items())
+    counts = [
+        "SELECT 'memories', '', count(*) FROM chosen",
+        *(
+            f"SELECT '{facet}', {facet}, count(*) FROM chosen WHERE {facet} <> '' GROUP BY {facet}"
+            for facet in _FACETS
+        ),
+    ]
+    # A tag with a key has a row for the key alone, too, which ends in a colon.
+    tags = (
+        "SELECT 'tag', tag, count(*) FROM memory_tags WHERE tag NOT LIKE '%:'"
+        " AND memory IN (SELECT key FROM chosen) GROUP BY tag"
+    )
+    rows: list[Any] = connection.execute(
+        f"WITH chosen AS MATERIALIZED (SELECT key, {columns} FROM memories WHERE {condition})"
+        f" {' UNION ALL '.join([*counts, tags])}",
+        values,
+    ).fetchall()
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCount:
+    """How many memories have a property."""
+
+    value: str
+    memories: int
+
+
+Counts = Annotated[tuple[FacetCount, ...], about("the most frequent first")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """How many memories there are of which kind."""
+
+    memories: Annotated[int, about("that satisfy the filter")]
+    agent: Counts
+    category: Annotated[tuple[FacetCount, ...], about("in it and below it")]
+    tag: Counts
+    project: Counts
+    status: Counts
+    kind: Counts
+    source: Counts
+    age: Annotated[tuple[FacetCount, ...], about("since the last change: week, month, year, older")]
+    strength: Annotated[tuple[FacetCount, ...], about("strong, fading, faint: by thirds")]
+
+    @classmethod
+    def of(cls, counted: Iterable[tuple[str, list[FacetRow]]]) -> Facets:
+        """By agent, what `count_by_facet` counted of it."""
+        sums: dict[str, Counter[str]] = defaultdict(Counter)
+        for agent, rows in counted:
+            for facet, value, count in rows:
+                for each in _with_above(value) if facet == "category" else (value,):
+                    sums[facet][each] += count
+                if facet == "memories" and count:
+                    sums["agent"][agent] += count
+        told: dict[str, Any] = {
+            name: tuple(
+                FacetCount(value, count)
+                for value, count in sorted(sums[name].items(), key=lambda one: (-one[1], one[0]))
+            )[:MOST_VALUES]
+            for name in cls.__dataclass_fields__
+        }
+        return cls(**told | {"memories": sums["memories"].total()})
+
+
+def _with_above(category: str) -> Iterator[str]:
+    """A category, and those that it lies in."""
+    parts = category.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))

@@ -1,0 +1,86 @@
+"""The memories of several agents at once, for the owner of the machine, who may see them all.
+
+An agent that cannot be read is left out, and a notice says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.facets import Facets, count_by_facet
+from memory_sidecar.memories.lists import order_of, placed, read_memories
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
+from memory_sidecar.memories.recall import Recall
+from memory_sidecar.memories.results import Memory, MemoryHit
+
+T = TypeVar("T")
+
+
+class Overview:
+    """What `agents` remember, for one call of `reporter`'s."""
+
+    def __init__(self, agents: Sequence[AgentDatabase], reporter: Reporter) -> None:
+        self._agents = {agent.name: agent for agent in agents if agent.exists}
+        self._reporter = reporter
+
+    def listed(self, wanted: MemoryList) -> list[Memory]:
+        """The memories that `wanted` describes, in its order, equal ones by path."""
+        stop = None if wanted.limit is None else wanted.offset + wanted.limit
+        part = replace(wanted, offset=0, limit=stop)
+        found = self._each(
+            lambda agent, connection: [
+                (*place, agent.name) for place in placed(connection, part, now=agent.clock())
+            ]
+        )
+        places = order_of([each for some in found for each in some], wanted)[wanted.offset : stop]
+        keys: dict[str, list[int]] = {}
+        for _, _, key, name in places:
+            keys.setdefault(name, []).append(key)
+        read: dict[tuple[str, int], Memory] = {}
+        for name, chosen in keys.items():
+            agent = self._agents[name]
+            with agent.snapshot(self._reporter) as (_, connection):
+                rows = read_memories(connection, chosen, agent=name, now=agent.clock())
+            read |= {(name, key): stored.memory for key, stored in rows.items()}
+        # What was removed between the two looks is left out.
+        return [read[name, key] for _, _, key, name in places if (name, key) in read]
+
+    def query(self, query: MemoryQuery) -> list[MemoryHit]:
+        """The best memories for `query`: relevances mean the same for every agent."""
+        hits: list[MemoryHit] = []
+        for agent in self._agents.values():
+            try:
+                hits += Recall(agent, self._reporter).query(query, with_shared=False)
+            except SidecarError as error:
+                self._reporter.notice(f"without {agent.name}: {error.message}; {error.hint}")
+        return sorted(hits, key=lambda hit: (-hit.relevance, hit.path, hit.agent))[: query.top_k]
+
+    def facets(self, wanted: MemoryFilter) -> Facets:
+        """How many memories that satisfy `wanted` have which property."""
+        counted = self._each(
+            lambda agent, connection: (
+                agent.name,
+                count_by_facet(connection, wanted, now=agent.clock()),
+            )
+        )
+        return Facets.of(counted)
+
+    def _each(self, ask: Callable[[AgentDatabase, Connection], T]) -> list[T]:
+        """What each agent answers, from one commit of its database."""
+        answers = []
+        for agent in self._agents.values():
+            try:
+                answers.append(agent.data.recovering(lambda: self._one(agent, ask), self._reporter))  # noqa: B023  asked at once
+            except SidecarError as error:
+                self._reporter.notice(f"without {agent.name}: {error.message}; {error.hint}")
+        return answers
+
+    def _one(self, agent: AgentDatabase, ask: Callable[[AgentDatabase, Connection], T]) -> T:
+        with agent.snapshot(self._reporter) as (_, connection):
+            return ask(agent, connection)

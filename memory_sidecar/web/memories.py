@@ -1,0 +1,146 @@
+"""`/memories`: what is remembered, narrowed by what it is, or found by what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.results import about
+from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
+from memory_sidecar.memories.names import check_category
+from memory_sidecar.memories.overview import Overview
+from memory_sidecar.memories.results import Listed, MemoryHit, told_as
+from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
+
+DAY_MS = 86_400_000
+FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
+_OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesShown:
+    """The memories of a page, and what they can be narrowed by."""
+
+    facets: Facets
+    memories: tuple[Listed | MemoryHit, ...]
+    more: Annotated[bool, about("there are further ones")]
+
+
+def show(visit: Visit) -> View:
+    overview = overview_of(visit)
+    wanted = filter_of(visit)
+    question = visit.text("q").strip()
+    rows: Sequence[Listed | MemoryHit]
+    if question:
+        rows, more = (
+            overview.query(MemoryQuery(text=question, top_k=PAGE_ROWS, filter=wanted)),
+            False,
+        )
+    else:
+        found = overview.listed(
+            MemoryList(
+                filter=wanted,
+                sort=_sort(visit),
+                is_descending=_sort(visit) is not Sort.PATH,
+                limit=PAGE_ROWS + 1,
+                offset=visit.offset,
+            )
+        )
+        rows, more = [told_as(Listed, each) for each in found[:PAGE_ROWS]], len(found) > PAGE_ROWS
+    shown = MemoriesShown(overview.facets(wanted), tuple(rows), more)
+    facets = [(name, getattr(shown.facets, name)) for name in FACETS]
+    return View(
+        template="memories.html",
+        title="Memories",
+        data=shown,
+        more={"facets": facets, "unfolded": _OPEN, "sorts": list(Sort), "question": question},
+    )
+
+
+def version(visit: Visit) -> object:
+    """What differs after a change of any memory that may be shown."""
+    stamps = []
+    for name in visit.readable:
+        db = visit.services.data_dir.agent(name).db
+        for file in (db, db.with_name(f"{db.name}-wal")):
+            try:
+                stamps.append((name, file.stat().st_mtime_ns, file.stat().st_size))
+            except OSError:
+                stamps.append((name, 0, 0))
+    return stamps
+
+
+def overview_of(visit: Visit) -> Overview:
+    """The memories that may be shown, of the agent that is asked for, if one is."""
+    chosen = visit.text("agent")
+    names = [name for name in visit.readable if chosen in ("", name)]
+    agents = []
+    for name in names:
+        try:
+            agents.append(visit.services.agent(name))
+        except SidecarError as error:
+            visit.notice(f"without {name}: {error.message}; {error.hint}")
+    return Overview(agents, visit)
+
+
+def filter_of(visit: Visit) -> MemoryFilter:
+    """What the words of the address ask for. Raises UsageError for what no memory can have."""
+    age, strength, outdated = (
+        visit.text("age"),
+        visit.text("strength"),
+        bool(visit.text("outdated")),
+    )
+    after, before = _ages(age) if age else (None, None)
+    weaker, stronger = _strengths(strength) if strength else (None, None)
+    return MemoryFilter(
+        category=check_category(visit.text("category")) or None,
+        tags=visit.texts("tag"),
+        statuses=visit.texts("status"),
+        kinds=visit.texts("kind"),
+        project=visit.text("project"),
+        source=visit.text("source"),
+        updated_after=after,
+        updated_before=before,
+        stronger_than=stronger,
+        weaker_than=weaker,
+        with_expired=outdated,
+        with_superseded=outdated,
+    )
+
+
+def _sort(visit: Visit) -> Sort:
+    try:
+        return Sort(visit.text("sort") or Sort.UPDATED)
+    except ValueError:
+        raise UsageError(
+            f"memories are not sorted by {visit.text('sort')[:40]!r}", hint=f"by {', '.join(Sort)}"
+        ) from None
+
+
+def _ages(age: str) -> tuple[int | None, int | None]:
+    """From when on, and up to when, in epoch ms, what is of that age was changed."""
+    names = _known(age, AGES)
+    days, younger = AGES[age], AGES[names[0]] if names else None
+    now = system_clock()
+    return (
+        None if days is None else now - days * DAY_MS,
+        None if younger is None else now - younger * DAY_MS,
+    )
+
+
+def _strengths(strength: str) -> tuple[float | None, float | None]:
+    """Below what, and from what on, a memory is so strong."""
+    above = _known(strength, STRENGTHS)
+    return STRENGTHS[above[0]] if above else None, STRENGTHS[strength]
+
+
+def _known(name: str, known: Sequence[str] | dict[str, int | None] | dict[str, float]) -> list[str]:
+    """Those before `name`, the nearest first. Raises UsageError."""
+    names = list(known)
+    if name not in names:
+        raise UsageError(f"there is no {name[:40]!r}", hint=f"one of {', '.join(names)}")
+    return names[: names.index(name)][::-1]

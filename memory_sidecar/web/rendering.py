@@ -1,0 +1,88 @@
+"""Templates to text. Everything that is stored reaches a page as text: escaped, and visible."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+
+from memory_sidecar.core.visible import visible
+
+FOLDER = Path(__file__).parent
+MAX_MARKDOWN_CHARACTERS = 100_000  # as much as a browser lays out at once; more is shown as it is
+_STEPS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_400 * 365, "mo"))
+
+
+@cache
+def templates() -> Environment:
+    """The environment that every view is rendered with."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "ago": ago,
+        "count": "{:,}".format,
+        "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
+        "markdown": markdown,
+    }
+    return environment
+
+
+def _shown(value: object) -> object:
+    """Nothing that is stored turns the direction of writing, or hides a sign."""
+    if value is None:
+        return ""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def ago(moment: str | None, now: datetime | None = None) -> Markup:
+    """A moment in ISO 8601 as how long ago it was: `3 d`, with the moment for who wants it."""
+    if not moment:
+        return Markup("never")
+    then = datetime.fromisoformat(moment)
+    seconds = max(((now or datetime.now(UTC)) - then).total_seconds(), 0)
+    size, unit = 1, "s"
+    for limit, name in _STEPS:
+        unit = name
+        if seconds < limit:
+            break
+        size = limit
+    else:
+        unit = "y"
+    return Markup('<time datetime="{0}" title="{0}">{1} {2}</time>').format(
+        moment, int(seconds // size), unit
+    )
+
+
+def markdown(text: str) -> Markup:
+    """CommonMark with tables as HTML. Markup in it is text, and what would be loaded a link."""
+    text = visible(text)
+    if len(text) > MAX_MARKDOWN_CHARACTERS:
+        return Markup("<pre>{}</pre>").format(text)
+    return Markup(_markdown().render(text))  # noqa: S704  made with `html` off, see below
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.disable(
+        "image"
+    )  # stays a link behind a `!`: nothing is fetched for having been looked at
+
+    def open_link(tokens: Any, index: int, options: Any, env: Any) -> str:  # noqa: ANN401, ARG001
+        href = escape(tokens[index].attrGet("href") or "")
+        return f'<a href="{href}" target="_blank" rel="noreferrer noopener">'
+
+    parser.add_render_rule("link_open", lambda _self, *rest: open_link(*rest))
+    return parser

@@ -1,0 +1,120 @@
+"""The page as something that runs: a socket on loopback, a thread, and an end when unused."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.status import DaemonStatus
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.web.app import WebApp
+from memory_sidecar.web.guard import Guard, Visitors
+
+LOOPBACK = "127.0.0.1"
+END_S = 2.0  # for what is being answered
+IDLE_LOOK_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Site:
+    """Serves the page from `start` until `close`, or until no browser asked for `idle_s`."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        environ: Mapping[str, str],
+        daemon: Callable[[], DaemonStatus | None],
+        idle_s: float,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._app = WebApp(services, environ, daemon, lambda: self._server.should_exit)
+        self._idle_s = idle_s
+        self._on_end = on_end
+        self._visitors = Visitors()
+        self._used_at_s = time.monotonic()
+        self._under_way = 0
+        self.port = 0
+
+    def start(self, port: int = 0) -> None:
+        """Listen on `port` of loopback, 0 for a free one. Raises UsageError where it is taken."""
+        try:
+            listening = socket.create_server((LOOPBACK, port))
+        except OSError as error:
+            raise UsageError(
+                f"port {port} cannot be used: {error.strerror}", hint="leave --port out"
+            ) from error
+        self.port = listening.getsockname()[1]
+        app = Guard(self._counted(self._app.asgi()), port=self.port, visitors=self._visitors)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=int(END_S),
+            )
+        )
+        self._thread = threading.Thread(
+            target=self._serve, args=(listening,), name="web", daemon=True
+        )
+        self._thread.start()
+
+    def address(self) -> str:
+        """Where the page is, with a token that opens it once."""
+        self._used_at_s = time.monotonic()
+        return f"http://{LOOPBACK}:{self.port}/?token={self._visitors.invite()}"
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Until it has ended."""
+        self._thread.join(timeout_s)
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self.wait(2 * END_S)
+
+    def _serve(self, listening: socket.socket) -> None:
+        try:
+            asyncio.run(self._live(listening))
+        except Exception:
+            _log.exception("the page has ended")
+        finally:
+            listening.close()
+            self._on_end()
+
+    async def _live(self, listening: socket.socket) -> None:
+        watching = asyncio.create_task(self._watch_use())
+        await self._server.serve(sockets=[listening])
+        watching.cancel()
+
+    async def _watch_use(self) -> None:
+        while self._under_way or time.monotonic() - self._used_at_s < self._idle_s:
+            await asyncio.sleep(IDLE_LOOK_S)
+        _log.info("no browser has asked for the page for a while")
+        self._server.should_exit = True
+
+    def _counted(self, app: ASGIApp) -> ASGIApp:
+        """`app`, of whose requests the last is known: only those that the guard let in."""
+
+        async def count(scope: Scope, receive: Receive, send: Send) -> None:
+            self._under_way += 1
+            try:
+                await app(scope, receive, send)
+            finally:
+                self._under_way -= 1
+                self._used_at_s = time.monotonic()
+
+        return count

@@ -1,0 +1,76 @@
+// What HTML and htmx do not do by themselves: keys, live views, and forms that send themselves.
+"use strict";
+
+const at = (selector) => document.querySelector(selector);
+const rows = () => [...document.querySelectorAll("[data-row]")];
+
+// One stream, for a tab that is seen: a browser opens six connections to a host in all.
+let stream = null;
+
+function listen() {
+  const address = at("main").dataset.live;
+  if (stream) stream.close();
+  stream = null;
+  if (!address || document.hidden) return;
+  stream = new EventSource(address);
+  stream.addEventListener("changed", lookAgain);
+}
+
+function lookAgain() {
+  const live = at("#live");
+  if (!live || live.contains(document.activeElement) && document.activeElement.matches("input, textarea, select")) return;
+  const focused = rows().indexOf(document.activeElement);
+  htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "outerHTML" })
+    .then(() => focused >= 0 && rows()[focused]?.focus());
+}
+
+document.addEventListener("visibilitychange", () => {
+  listen();
+  if (!document.hidden) lookAgain();
+});
+addEventListener("pagehide", () => stream && stream.close());
+listen();
+
+function step(by) {
+  const all = rows();
+  const now = all.indexOf(document.activeElement?.closest("[data-row]") || document.activeElement);
+  all[Math.min(Math.max(now + by, 0), all.length - 1)]?.focus();
+}
+
+const keys = {
+  "/": () => at("[data-search]")?.focus(),
+  j: () => step(1),
+  k: () => step(-1),
+  x: () => document.activeElement?.closest("li, tr, article")?.querySelector("input[type=checkbox]")?.click(),
+  "?": () => at("#keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input:not([type=checkbox]), textarea, select")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const view = document.querySelectorAll("header nav ul a")[Number(event.key) - 1];
+  const act = keys[event.key] || (view && (() => view.click()));
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-keys]")) at("#keys").showModal();
+});
+
+document.addEventListener("change", (event) => {
+  event.target.closest("form[data-sends]")?.requestSubmit();
+  const all = event.target.closest("[data-all]");
+  if (all) document.querySelectorAll(`input[name="${all.dataset.all}"]`).forEach((each) => (each.checked = all.checked));
+});
+
+// The address is the state: no word in it that says nothing.
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "get") return;
+  event.target.querySelectorAll("input, select").forEach((each) => each.value || (each.disabled = true));
+});
+addEventListener("pageshow", () => document.querySelectorAll("form [disabled]").forEach((each) => (each.disabled = false)));

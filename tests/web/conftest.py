@@ -1,0 +1,162 @@
+"""The page over a small data directory, and two ways to look at it: by HTTP, and by a browser.
+
+`reader` asks as a browser that was let in would, and costs next to nothing. `tab` is a real one.
+"""
+
+from __future__ import annotations
+
+import html
+import http.client
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.results import Remembered
+from memory_sidecar.web.site import Site
+from tests.conftest import HashModels, write_project
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCRIPT = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+"""Stored wherever a text can be; nothing of it may be more than text."""
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass
+class Reader:
+    """A browser as far as HTTP goes: it keeps a cookie, and says where its forms are from."""
+
+    port: int
+    cookie: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self._ask("GET", path, None, headers)
+
+    @property
+    def form_token(self) -> str:
+        """The one that the forms of this reader have."""
+        (token,) = re.findall(r'name="form-token" content="([^"]+)"', self.get("/memories").text)
+        return html.unescape(token)
+
+    def post(self, path: str, fields: dict[str, str]) -> Answer:
+        """Send a form as the page has it."""
+        return self.send(path, {"form_token": self.form_token} | fields)
+
+    def send(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
+        headers = {
+            "Origin": f"http://127.0.0.1:{self.port}",
+            "Content-Type": "application/x-www-form-urlencoded",
+        } | headers
+        return self._ask("POST", path, urlencode(fields), headers)
+
+    def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        cookie = {"Cookie": self.cookie} if self.cookie else {}
+        connection.request(method, path, body, cookie | self.headers | sent)
+        response = connection.getresponse()
+        answer = Answer(
+            response.status,
+            {name.lower(): value for name, value in response.getheaders()},
+            response.read().decode("utf-8"),
+        )
+        connection.close()
+        return answer
+
+
+@dataclass(frozen=True)
+class Served:
+    """A page, and what it shows."""
+
+    site: Site
+    services: Services
+    project: Path
+
+    def store(self, content: str, *, agent: str = "architect", **more: Any) -> Remembered:
+        memories = Memories(self.services.agent(agent), Silent())
+        return memories.store(Draft(content=content, **{"category": "pitfall"} | more))
+
+    def reader(self) -> Reader:
+        """One more browser that was let in."""
+        reader = Reader(self.site.port)
+        entered = reader.get(urlsplit(self.site.address())._replace(scheme="", netloc="").geturl())
+        reader.cookie = entered.headers["set-cookie"].partition(";")[0]
+        return reader
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Shared by the tests of a module: each stores what it looks for."""
+    folder = tmp_path_factory.mktemp("web")
+    services = Services(DataDir(folder / "data"), Settings())
+    models: Any = HashModels(folder / "embeddings.sqlite")
+    services.models.close()
+    services.models = models
+    site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+    site.start()
+    yield Served(site, services, write_project(folder / "project"))
+    site.close()
+    services.close()
+
+
+@pytest.fixture
+def reader(served: Served) -> Reader:
+    return served.reader()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(served: Served, chromium: Browser) -> Iterator[Page]:
+    """A tab that was let in. A script that fails, or is refused, fails the test."""
+    context = chromium.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            said.append(f"{message.text} {message.location}") if message.type == "error" else None
+        ),
+    )
+    page.goto(served.site.address())
+    page.wait_for_url("**/memories")
+    yield page
+    context.close()
+    assert said == []

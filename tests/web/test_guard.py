@@ -1,0 +1,99 @@
+"""Who may look: nothing is answered to another site, a stolen token or a name made to mean us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from memory_sidecar.web.guard import MAX_BODY_BYTES
+from tests.web.conftest import Reader, Served
+
+ROOT = Path(__file__).parents[2]
+
+
+def entrance(served: Served) -> str:
+    return urlsplit(served.site.address())._replace(scheme="", netloc="").geturl()
+
+
+def test_a_token_opens_once(served: Served) -> None:
+    address, first, thief = entrance(served), Reader(served.site.port), Reader(served.site.port)
+    entered = first.get(address)
+    assert entered.status == 200
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert thief.get(address).status == 401
+    assert thief.get("/memories").status == 401
+
+
+def test_a_cookie_of_ones_own_making_is_none(served: Served) -> None:
+    stranger = Reader(served.site.port, f"memory_sidecar_{served.site.port}=guessed")
+    assert stranger.get("/memories").status == 401
+    assert stranger.get("/static/app.js").status == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:80"},
+        {"Host": "127.0.0.1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=lambda headers: "=".join(*headers.items()),
+)
+def test_what_comes_from_elsewhere_is_refused(
+    served: Served, reader: Reader, headers: dict[str, str]
+) -> None:
+    assert reader.get("/memories").status == 200
+    assert reader.get("/memories", **headers).status == 403
+    if "Sec-Fetch-Site" not in headers:  # a link in a mail may lead here
+        assert Reader(served.site.port).get(entrance(served), **headers).status == 403
+
+
+def test_a_change_says_where_it_comes_from(served: Served, reader: Reader) -> None:
+    kept = served.store("Nothing that comes from elsewhere takes this away")
+    fields = {"agent": kept.agent, "path": kept.path}
+    refused = [
+        reader.send("/memories/archive", fields, Origin="http://evil.example"),
+        reader.send("/memories/archive", fields),  # without the token of a form
+        reader.send("/memories/archive", fields | {"form_token": "guessed"}),
+        reader.send("/memories/archive", fields | {"form_token": served.reader().form_token}),
+        Reader(served.site.port).send("/memories/archive", fields),
+        reader.get("/memories/archive"),
+    ]
+    assert [answer.status for answer in refused] == [403, 403, 403, 403, 401, 405]
+    assert reader.post("/memories/archive", fields).status == 303
+
+
+def test_a_form_has_its_size(reader: Reader) -> None:
+    large = {"path": "x" * MAX_BODY_BYTES}
+    assert reader.send("/memories/archive", large).status == 413
+
+
+def test_scripts_and_styles_are_our_own_alone(reader: Reader) -> None:
+    answer = reader.get("/memories")
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers[POLICY].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "access-control-allow-origin" not in answer.headers
+    assert answer.headers["cache-control"] == "no-store"
+    for piece in (" style=", " onclick=", "<script>", "<style>", "http://", "https://"):
+        assert piece not in answer.text
+
+
+POLICY = "content-security-policy"
+
+
+def test_what_is_vendored_is_small_and_has_its_licences() -> None:
+    folder = ROOT / "memory_sidecar" / "web" / "static"
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 200_000
+    licences = (folder / "LICENSES.txt").read_text("utf-8")
+    for name in ("htmx 2.0", "uPlot 1.6", "Pico CSS 2.1"):
+        assert name in licences
