@@ -1,9 +1,11 @@
-"""Measures what is known of names: python benchmarks/names.py TREE... [--json FILE]
+"""Measures what is known of names: python benchmarks/names.py TREE... [--typescript NODE_MODULES]
 
-Each TREE is a folder with the sources of a project. Definitions are compared with those of `ctags`
-(Universal Ctags, has to be on the PATH), by file and line. References in Python are compared with
-what `jedi` resolves (`pip install jedi`), over a seeded sample of the names that Python's parser
-finds. Times are of one question in this process, with the database open.
+Each TREE is a folder with the sources of a project. Definitions are compared by file and line with
+those of `ctags` (Universal Ctags, has to be on the PATH), in JavaScript and TypeScript with those
+of `typescript` (`npm install typescript@5`), since ctags takes any object there for a class.
+References in Python are compared with what `jedi` resolves (`pip install jedi`), over a seeded
+sample of the names that Python's parser finds. Times are of one question in this process, with the
+database open.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import argparse
 import ast
 import json
 import random
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -57,11 +61,18 @@ LANGUAGES = {
     "Rust": "rust",
     "TypeScript": "typescript",
 }
+SCRIPTS = {".js": "javascript", ".jsx": "javascript", ".ts": "typescript", ".tsx": "tsx"}
+SCRIPT_KINDS = frozenset("class function method constructor getter setter interface enum".split())
+NULLABLE = re.compile(rb"(?<=[\w>\]])\?(?=[\s,)>\]\[]|$)")
+
+Spot = tuple[str, int]
+"""A path and a line, from 1."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
+    parser.add_argument("--typescript", type=Path, metavar="NODE_MODULES", help="where that is")
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     options = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)
@@ -72,7 +83,7 @@ def main() -> None:
     for tree in options.trees:
         with tempfile.TemporaryDirectory() as folder:
             connection = index(tree.resolve(), Path(folder))
-            compare_definitions(tree.resolve(), connection, found)
+            compare_definitions(tree.resolve(), connection, options.typescript, found)
             if any(tree.rglob("*.py")):
                 compare_references(tree.resolve(), connection, references)
             measure(connection, times)
@@ -112,40 +123,70 @@ def index(tree: Path, folder: Path) -> Connection:
     return connect(db, read_only=True)
 
 
-def compare_definitions(tree: Path, connection: Connection, found: dict[str, Counter[str]]) -> None:
-    """Count, by language, what ctags and we have, and what both have."""
-    theirs: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    every: set[tuple[str, int]] = set()
-    for tag in ctags(tree):
-        place = tag["path"].removeprefix("./"), int(tag["line"])
-        every.add(place)
-        is_named = not tag["name"].startswith("Anonymous")
-        if is_named and tag.get("kind") in KINDS and tag.get("language") in LANGUAGES:
-            theirs[LANGUAGES[tag["language"]]].add(place)
+def compare_definitions(
+    tree: Path, connection: Connection, modules: Path | None, found: dict[str, Counter[str]]
+) -> None:
+    """Count, by language, what the others and we have, and what both have."""
+    theirs: dict[str, set[Spot]] = defaultdict(set)
+    every: dict[str, set[Spot]] = defaultdict(set)
+    for language, spot, is_definition in told_by_others(tree, modules):
+        every[language].add(spot)
+        if is_definition:
+            theirs[language].add(spot)
     rows: Any = connection.execute(
         "SELECT f.language, f.filename, d.start_line, d.kind FROM code_definitions d"
         " JOIN code_files f ON f.id = d.file"
     )
-    ours: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    told: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    ours: dict[str, set[Spot]] = defaultdict(set)
+    told: dict[str, set[Spot]] = defaultdict(set)
     for language, path, line, kind in rows:
         ours[language].add((path, line))
         if kind in OURS:
             told[language].add((path, line))
-    files = {path for places in ours.values() for path, _ in places}
-    for language, places in theirs.items():
+    files = {path for spots in ours.values() for path, _ in spots}
+    for language, spots in theirs.items():
         if language not in ours:
             continue
-        known = {place for place in places if place[0] in files}  # the rest is ignored, or skipped
+        known = {spot for spot in spots if spot[0] in files}  # the rest is ignored, or skipped
         found[language]["theirs"] += len(known)
         found[language]["theirs, ours too"] += len(known & ours[language])
         found[language]["ours"] += len(told[language])
-        found[language]["ours, theirs too"] += len(told[language] & every)
+        found[language]["ours, theirs too"] += len(told[language] & every[language])
+
+
+def told_by_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spot, bool]]:
+    """Language, path and line of each name that they tell of, and whether it is a definition."""
+    if modules is not None:
+        yield from typescript(tree, modules)
+    for tag in ctags(tree):
+        language = LANGUAGES.get(tag.get("language", ""))
+        if language and not (modules and language in SCRIPTS.values()):
+            is_definition = tag.get("kind") in KINDS and not tag["name"].startswith("Anonymous")
+            yield language, (tag["path"].removeprefix("./"), int(tag["line"])), is_definition
+
+
+def typescript(tree: Path, modules: Path) -> Iterator[tuple[str, Spot, bool]]:
+    files = [file for file in sorted(tree.rglob("*")) if file.suffix in SCRIPTS]
+    command = ["node", str(Path(__file__).with_name("navigation_tree.cjs")), str(modules.resolve())]
+    paths = "".join(f"{file}\n" for file in files).encode()
+    done = subprocess.run(command, input=paths, check=True, capture_output=True)
+    for line in done.stdout.splitlines():
+        told = json.loads(line)
+        file = Path(told["file"])
+        for _, kind, row in told["found"]:
+            spot = file.relative_to(tree).as_posix(), row
+            yield SCRIPTS[file.suffix], spot, kind.removeprefix("local ") in SCRIPT_KINDS
 
 
 def ctags(tree: Path) -> Iterator[dict[str, Any]]:
-    command = ["ctags", "-R", "--output-format=json", "--fields=+nlK", "-f", "-", "."]
-    done = subprocess.run(command, check=True, capture_output=True, cwd=tree)
+    """What ctags tells of a copy of `tree`, in which C# has no `?`: it does not know `string?`."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "tree")
+        shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        for file in copy.rglob("*.cs"):
+            file.write_bytes(NULLABLE.sub(rb" ", file.read_bytes()))
+        command = ["ctags", "-R", "--output-format=json", "--fields=+nlK", "-f", "-", "."]
+        done = subprocess.run(command, check=True, capture_output=True, cwd=copy)
     for line in done.stdout.decode(errors="replace").splitlines():
         yield json.loads(line)
 
@@ -153,7 +194,7 @@ def ctags(tree: Path) -> Iterator[dict[str, Any]]:
 def tell(results: Results, what: str, counted: Counter[str]) -> None:
     recall = counted["theirs, ours too"] / max(counted["theirs"], 1)
     precision = counted["ours, theirs too"] / max(counted["ours"], 1)
-    note = f"{counted['theirs']} of ctags"
+    note = f"{counted['theirs']} of theirs"
     results.add(f"{what}: recall", recall, "", wanted=">= .97", note=note)
     note = f"{counted['ours']} of ours"
     results.add(f"{what}: precision", precision, "", wanted=">= .98", note=note)

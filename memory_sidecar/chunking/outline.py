@@ -258,7 +258,7 @@ def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:
     stop = match.body[0].start_byte if match.body else match.node.end_byte
     line = data.rfind(b"\n", 0, start) + 1
     before = data[line:start]
-    if before and _MODIFIERS.fullmatch(before):
+    if before and _MODIFIERS.fullmatch(before) and before.strip() != b"return":
         start = line
     return start, stop
 

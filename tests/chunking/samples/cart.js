@@ -35,3 +35,10 @@ module.exports = {
 };
 
 export default function main() {}
+
+var shelf = {};
+
+// Tells who paid.
+shelf.on('paid', function onPaid(cart) {
+  return function later() {};
+});
