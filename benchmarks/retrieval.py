@@ -1,6 +1,7 @@
 """Measures how well search ranks: python benchmarks/retrieval.py SET [SET…]
 
-A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Every document becomes a file,
+A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or the `questions` of a data
+directory, for which see `own_questions.py`. Every document becomes a file,
 goes through the real index and is looked for with the real search, by keyword, by vector and by
 both. A file counts at the rank of its best chunk. A set of conversations becomes sessions instead,
 and then memories: see `conversations.py` and `turns_as_memories.py`.
@@ -27,6 +28,7 @@ from conversations import (
 from judged_sets import holds_conversations, read_lines, read_relevance
 from machine import RESULTS, describe_machine
 from metrics import Judged, mean_metrics
+from own_questions import is_own, measure_own
 from trees import cache_folder
 from turns_as_memories import measure_memories, print_memories
 
@@ -56,12 +58,28 @@ def main() -> None:
     options = _options()
     machine = describe_machine()
     for folder in options.sets:
-        if holds_conversations(folder):
+        if is_own(folder):
+            report = report_own(folder, cache=options.cache)
+        elif holds_conversations(folder):
             report = report_conversations(folder, cache=options.cache)
         else:
             report = report_files(folder, cache=options.cache)
         if not options.no_results:
             write_report(report | {"machine": machine})
+
+
+def report_own(folder: Path, *, cache: Path) -> dict[str, Any]:
+    results = measure_own(folder, cache=cache, reporter=_Progress())
+    for kind, modes in results.items():
+        print(f"{kind}: {next(iter(modes.values()))['questions']:.0f} questions")
+        print_modes(modes)
+    return {
+        "set": folder.resolve().name,
+        "kinds": {
+            kind: {mode: rounded(metrics) for mode, metrics in modes.items()}
+            for kind, modes in results.items()
+        },
+    }
 
 
 def report_files(folder: Path, *, cache: Path) -> dict[str, Any]:
@@ -165,11 +183,15 @@ def print_table(judged_set: RetrievalSet, results: dict[str, dict[str, float]]) 
     print(
         f"{judged_set.name}: {len(judged_set.documents)} files, {len(judged_set.queries)} queries"
     )
+    print_modes(results)
+    print(f"hybrid is {_lead(results):+.4f} NDCG@10 from the better arm\n")
+
+
+def print_modes(results: dict[str, dict[str, float]]) -> None:
     names = list(next(iter(results.values())))
     print(" " * 8, *(f"{name:>12}" for name in names))
     for mode, metrics in results.items():
         print(f"{mode:8}", *(f"{metrics[name]:12.4f}" for name in names))
-    print(f"hybrid is {_lead(results):+.4f} NDCG@10 from the better arm\n")
 
 
 def rounded(metrics: dict[str, float]) -> dict[str, float]:

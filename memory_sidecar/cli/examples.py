@@ -13,6 +13,15 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "grep": ("grep 'raise NotFound($$$)'", "grep 'retry($A, $B)' src --language python"),
     "why": ("why src/generated.py", "why build/"),
+    "judged add": (
+        'judged add "where are retries decided" src/retry.py',
+        'judged add "why cents" pattern/prices-are-in-cents.md --kind memories',
+    ),
+    "judged list": ("judged list", "judged list --json"),
+    "judged remove": (
+        'judged remove "where are retries decided"',
+        'judged remove "where are retries decided" src/retry.py',
+    ),
     "growth": ("growth", "growth --agent architect --weeks 4"),
     "def": ("def Cart.total_price", "def main --language go"),
     "refs": ("refs parse_frontmatter", "refs src/cart.py:42 --path 'src/**'"),

@@ -38,6 +38,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "index": ("Register folders and index what changed in them", ""),
         "search": ("Find code by what it does or what it is called", ""),
         "grep": ("Find code by its structure, without an index", ""),
+        "judged": ("Questions with their right answers: add, list, remove", ""),
         "why": ("Say whether a path is indexed, and if not, why", ""),
     },
     "Code": {

@@ -156,6 +156,10 @@ def about_memories(call: Recorder) -> None:
     call("list")
     call("recent")
     call("query", "when are carts emptied", "--explain")
+    for question in ("how are prices kept", "why cents"):
+        call("judged add", question, path, "--kind", "memories")
+    call("judged list")
+    call("judged remove", "why cents", path)
     call("share", path)
     call("reindex", "--agent", "default")
     call("reindex", "--all")

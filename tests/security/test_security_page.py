@@ -96,6 +96,8 @@ It is committed to
 A question to
     cli/test_growth.py::test_what_is_asked_is_noted_and_shown
     disk/test_questions.py::test_what_is_kept_of_a_question
+Which answers you
+    cli/test_judged.py::test_right_answers_are_kept_and_the_benchmark_ranks_by_them
 Neither an answer
     disk/test_questions.py::test_what_is_kept_of_a_question
     disk/test_questions.py::test_the_oldest_go_where_there_are_too_many

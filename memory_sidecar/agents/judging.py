@@ -1,0 +1,154 @@
+"""Questions whose answers the user judged: a set of their own, which `./task bench -- SET` runs.
+
+SET is the folder `questions` of the data directory. In its `queries.jsonl` a line is a question and
+all that was said to answer it, by the paths that a search tells:
+
+    {"text": "where are prices rounded", "kind": "code", "of": "shop", "root": "/srv/shop",
+     "relevant": ["src/money.py"]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import msgspec
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.credentials import refuse_credentials
+from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.locks import locked
+from memory_sidecar.core.paths import QUESTIONS
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.questions import Asked
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.lists import find_memory
+
+JUDGED = "queries.jsonl"
+MAX_BYTES = 16 << 20
+LOCK_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question, and what answers it."""
+
+    text: str
+    kind: Asked
+    of: Annotated[str, about("the source, or the agent who asks")]
+    root: Annotated[str, about("of the source, absolute; empty for an agent")]
+    relevant: Annotated[tuple[str, ...], about("paths as a search tells them, or session ids")]
+
+    def is_same(self, other: JudgedQuestion) -> bool:
+        """Whether the same is asked of the same."""
+        return (self.text, self.kind, self.of) == (other.text, other.kind, other.of)
+
+
+class JudgedSet:
+    """The judged questions of a data directory. Changes wait for those of other processes."""
+
+    def __init__(self, services: Services, reporter: Reporter) -> None:
+        self._services = services
+        self._reporter = reporter
+        self._tree = services.data_dir.tree
+        self._folder = services.data_dir.root / QUESTIONS
+
+    def all(self) -> list[JudgedQuestion]:
+        """In the order in which they were first judged. Raises UsageError for a broken file."""
+        file = self._folder / JUDGED
+        with named_errors(file):
+            try:
+                lines = self._tree.read(file, MAX_BYTES).splitlines()
+            except FileNotFoundError:
+                return []
+        try:
+            return [_decoder.decode(line) for line in lines]
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"{file} is no list of judged questions: {error}", hint="mend it, or move it away"
+            ) from error
+
+    def add(self, text: str, kind: Asked, of: str, place: str) -> JudgedQuestion:
+        """Note that `place` answers `text`. Raises NotFound, UsageError, SecretRefused.
+
+        A place is the path of a file in the source `of`, or what a memory or a session of the agent
+        `of` is named by.
+        """
+        if not text.strip():
+            raise UsageError("the question is empty", hint="say what was asked")
+        refuse_credentials({"text": text})
+        root, place = self._known(kind, of, place)
+        judged = JudgedQuestion(text, kind, of, root, (place,))
+
+        def change(known: list[JudgedQuestion]) -> list[JudgedQuestion]:
+            for at, each in enumerate(known):
+                if judged.is_same(each):
+                    relevant = tuple(dict.fromkeys((*each.relevant, place)))
+                    return [*known[:at], replace(judged, relevant=relevant), *known[at + 1 :]]
+            return [*known, judged]
+
+        return next(each for each in self._changed(change) if judged.is_same(each))
+
+    def remove(self, text: str, place: str = "") -> list[JudgedQuestion]:
+        """Take back that `place`, or anything, answers `text`; the questions that are left.
+
+        Raises NotFound where that was not said.
+        """
+
+        def change(known: list[JudgedQuestion]) -> list[JudgedQuestion]:
+            left = [
+                each
+                if each.text != text
+                else replace(each, relevant=tuple(r for r in each.relevant if place not in ("", r)))
+                for each in known
+            ]
+            if left == known:
+                raise NotFound(
+                    f"it was not said that {place or 'anything'} answers {text!r}",
+                    hint="`memory-sidecar judged list` shows what was",
+                )
+            return [each for each in left if each.relevant]
+
+        return self._changed(change)
+
+    def _changed(
+        self, change: Callable[[list[JudgedQuestion]], list[JudgedQuestion]]
+    ) -> list[JudgedQuestion]:
+        lock = self._folder / f"{JUDGED}.lock"
+        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self._folder} is"):
+            changed = change(self.all())
+            content = b"".join(msgspec.json.encode(each) + b"\n" for each in changed)
+            with named_errors(self._folder / JUDGED):
+                replace_file(self._tree, self._folder / JUDGED, content)
+        return changed
+
+    def _known(self, kind: Asked, of: str, place: str) -> tuple[str, str]:
+        """The root of a source, "" of an agent, and what is at `place` as a search names it."""
+        if kind is Asked.CODE:
+            codebase = self._services.codebase()
+            source = codebase.registry.get(of)
+            if not codebase.is_indexed(source, place):
+                raise NotFound(
+                    f"{of} has no indexed file {place}", hint="`memory-sidecar why` says more"
+                )
+            return source.root.as_posix(), place
+        if kind is Asked.SESSIONS:
+            session = self._services.sessions(of, reporter=self._reporter).get(place)
+            return "", str(session.document["session_id"])
+        agent = self._services.agent(of)
+        for each in (agent, agent.shared):
+            if each is not None and each.paths.db.exists():
+                with each.glimpse() as connection:
+                    found = find_memory(connection, place, agent=each.name, now=each.clock())
+                if found is not None:
+                    return "", found.memory.path
+        raise NotFound(
+            f"{of} has no memory {place!r}",
+            hint=f"`memory-sidecar list --agent {of}` shows the paths",
+        )
+
+
+_decoder = msgspec.json.Decoder(JudgedQuestion)

@@ -1,0 +1,71 @@
+"""`memory-sidecar judged`: questions of yours, and what answers them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import title
+from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
+from memory_sidecar.disk.questions import Asked
+
+
+@click.group(cls=Group)
+@with_help
+def judged() -> None:
+    """Questions of yours with the right answers, for `./task bench` to rank by."""
+
+
+@judged.command()
+@click.argument("question")
+@click.argument("place")
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in Asked]),
+    default=Asked.CODE.value,
+    show_default=True,
+    help="What PLACE is: a file, the path of a memory, or the id of a session.",
+)
+@with_agent
+def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> JudgedQuestion:
+    """Note that PLACE answers QUESTION: a right hit, or one that should have been."""
+    asked, of = Asked(kind), agent
+    if asked is Asked.CODE:
+        path = call.path(place)
+        source = call.services.codebase().require_source_around(path.parent)
+        real = path.parent.resolve() / path.name
+        of, place = source.name, real.relative_to(source.root).as_posix()
+    noted = JudgedSet(call.services, call.reporter).add(question, asked, of, place)
+    return call.show(noted, lambda call, each: _print_judged(call, [each]))
+
+
+@judged.command(name="list")
+@with_call
+def list_judged(call: Call) -> list[JudgedQuestion]:
+    """Show the questions, each with what answers it."""
+    return call.show(call.masked(JudgedSet(call.services, call.reporter).all()), _print_judged)
+
+
+@judged.command()
+@click.argument("question")
+@click.argument("place", required=False, default="")
+@with_call
+def remove(call: Call, *, question: str, place: str) -> list[JudgedQuestion]:
+    """Take back that PLACE, as `judged list` shows it, or anything answers QUESTION.
+
+    Shows the questions that are left.
+    """
+    left = JudgedSet(call.services, call.reporter).remove(question, place)
+    return call.show(call.masked(left), _print_judged)
+
+
+def _print_judged(call: Call, questions: list[JudgedQuestion]) -> None:
+    for each in questions:
+        call.print(title(each.text), f"  {each.kind} of {each.of}")
+        for place in each.relevant:
+            call.print(f"  {Path(place).as_posix()}")
+    if not questions:
+        call.reporter.notice("none is judged; `memory-sidecar judged add QUESTION FILE` does it")
