@@ -1,10 +1,10 @@
 """Measures questions whose answer is known: python benchmarks/known_items.py [--build]
 
 A name that one file defines, alone and within a sentence, with a typo and by its half; a message
-that stands in one file; a path. And how-to questions, which a README or the docs answer. The sets
-are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of `sets/repositories.json`;
-`--build` draws them anew: names from the index, how-to questions from what people ask of any
-project, with the prose that answers them found by its headings.
+or the key of a setting that stands in one file; a path. And how-to questions, which a README or the
+docs answer. The sets are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of
+`sets/repositories.json`; `--build` draws them anew: names from the index, how-to questions from
+what people ask of any project, with the prose that answers them found by its headings.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ OF_EACH = 6  # items of a kind in a repository
 
 _NAME = re.compile(r"[A-Za-z]\w{6,}")
 _WRITTEN = re.compile(r"[a-z]_[a-z]|[a-z][A-Z]")
+_SETTING = re.compile(r"(?m)^[\s\-\[]*[\"']?([A-Za-z][\w.-]{6,30})[\"']?\s*[:=\]]")
+_CONFIGURES = re.compile(r"(?i)\.(json|ya?ml|toml|ini|cfg)$")
 _MESSAGE = re.compile(r"[\"']([A-Z][a-z]+ [^\"'\\{}%$#<>\n]{20,80})[\"']")
 _ASIDE = re.compile(r"(?i)(^|[/_.])(tests?|specs?|docs?|examples?|bench\w*|change\w*|vendor)")
 _PROSE = re.compile(r"(?i)\.(md|mdx|rst|txt|adoc|livemd)$")
@@ -156,6 +158,30 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
         yield item("message", message, file)
     for path, file in some(paths):
         yield item("path", path, file)
+    for name, file in some({half_of(name): file for name, file in names.items()}):
+        yield item("half a name", name, file)
+    for key, file in some(settings(rows)):
+        yield item("setting", key, file)
+
+
+def half_of(name: str) -> str:
+    """Its first two thirds."""
+    return name[: 2 * len(name) // 3]
+
+
+def settings(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
+    """The keys that stand in one file alone, which sets them; its path by each."""
+    holding: dict[str, set[str]] = defaultdict(set)
+    for file, _, code in rows:
+        for word in set(re.findall(r"[A-Za-z][\w.-]*\w", code)):
+            holding[word].add(file)
+    return {
+        key: file
+        for file, _, code in rows
+        if _CONFIGURES.search(file)
+        for key in _SETTING.findall(code)
+        if holding[key] == {file}
+    }
 
 
 def unique(rows: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], dict[str, str]]:

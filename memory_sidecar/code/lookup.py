@@ -65,13 +65,18 @@ def chunks_saying(connection: Connection, text: str) -> list[int]:
     words = [word for word in plain_words(text) if word.isascii()]
     if not MIN_SAID <= len(words) <= MAX_SAID:
         return []
-    ids = integers(
+    ids = chunks_with_words(connection, " ".join(words), limit=MAX_CHUNKS_SAYING + 1)
+    return ids if len(ids) <= MAX_CHUNKS_SAYING else []
+
+
+def chunks_with_words(connection: Connection, words: str, *, limit: int) -> list[int]:
+    """Ids of chunks whose text holds `words` in a row."""
+    return integers(
         connection.execute(
             "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
-            (f"body : ({match_expression([' '.join(words)])})", MAX_CHUNKS_SAYING + 1),
+            (f"body : ({match_expression([words])})", limit),
         )
     )
-    return ids if len(ids) <= MAX_CHUNKS_SAYING else []
 
 
 def count_chunk_vectors(connection: Connection, sources: Sequence[str]) -> VectorCounts:
@@ -150,6 +155,8 @@ class Names:
     """What a query names."""
 
     symbols: tuple[tuple[str, ...], ...]  # each with its qualifiers: ("Cart", "add")
+    tokens: tuple[str, ...]  # as they are written; and the query itself, where it
+    is_alone: bool  # is one word
     paths: tuple[str, ...]  # with /, as written
 
     def defined_by(self, symbols: Collection[str], scope: str) -> bool:
@@ -170,15 +177,19 @@ class Names:
 def names_in(text: str) -> Names:
     """The names that stand in a query."""
     alone = text.strip()
-    symbols = []
+    is_alone = len(alone.split()) == 1
+    symbols, tokens = [], [alone] if is_alone else []
     for match in _NAME.finditer(alone):
         word = match.group()
         if word == alone or _LOOKS_WRITTEN.search(word):
-            symbols.append(tuple(re.split(r"\.|::|->|#", word.removesuffix("()"))))
+            tokens.append(word.removesuffix("()"))
+            symbols.append(tuple(re.split(r"\.|::|->|#", tokens[-1])))
     words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(alone))
     paths = [w.removeprefix("./") for w in words if len(w) <= _MAX_PATH and _PATH.search(w)]
     return Names(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
+        tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],
+        is_alone=is_alone,
         paths=tuple(dict.fromkeys(paths))[:MAX_NAMES],
     )
 

@@ -71,13 +71,16 @@ def search_code(
         wordings = question.wordings if is_hybrid else (text,)
         embeddings = [BESIDE.submit(embed_query, wording) for wording in wordings]
         scanning = BESIDE.submit(_scan, rows.by_vectors(), embeddings, depth)
-    named, said = list[int](), list[int]()
+    named: list[int] = []
+    said: Sequence[int] = ()
     keywords = Keywords.none()
     keyword_arm: Judging = Arm.silent()
     static_arm: Judging = Arm.silent()
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
-        said += rows.saying(text) if question.may_stand_so else ()
+        names, said = rows.meant(names)
+        if question.may_stand_so:
+            said = [*said, *rows.saying(text)]
         named += [*rows.named(names), *said]
         if embed_static is not None:
             static_arm = rows.by_static()(embed_static(question.subject), depth)

@@ -22,6 +22,7 @@ from memory_sidecar.code.lookup import (
     read_chunks,
     read_symbols,
 )
+from memory_sidecar.code.nearly import meant_by
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
@@ -64,6 +65,9 @@ class Searched(Protocol):
 
     def named(self, names: Names) -> Sequence[int]:
         """Those that may define or hold one of `names`."""
+
+    def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
+        """`names` with what those may mean that nothing defines, and chunks: see `meant_by`."""
 
     def saying(self, text: str) -> Sequence[int]:
         """Those that hold the words of `text` in a row: see `chunks_saying`."""
@@ -114,6 +118,10 @@ class LocalRows:
 
     def named(self, names: Names) -> Sequence[int]:
         return self._allowed(named_chunks(self.connection, names, self._directory))
+
+    def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
+        names, standing = meant_by(self.connection, names, self._wanted.sources)
+        return names, self._allowed(standing)
 
     def saying(self, text: str) -> Sequence[int]:
         return self._allowed(chunks_saying(self.connection, text))

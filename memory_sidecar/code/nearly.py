@@ -1,0 +1,114 @@
+"""What a question means by a name that nothing defines.
+
+Where it stands as it is written: the key of a setting, a flag, what another package defines. Else
+names that begin with it, else names that one slip of a finger makes of it: a letter too many, too
+few, wrong, or two swapped. What fits many places tells none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from memory_sidecar.code.lookup import (
+    MAX_CHUNKS_SAYING,
+    Names,
+    chunks_with_words,
+    read_chunks,
+)
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.keyword import plain_words
+
+MIN_LETTERS = 4  # of a name that is half of one, or has a slip
+MAX_MEANT = 10  # names
+MAX_CHUNKS_READ = 50
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_LAST = "\U0010ffff"
+
+
+def meant_by(
+    connection: Connection, names: Names, sources: Collection[str]
+) -> tuple[Names, list[int]]:
+    """What those of `names` mean that nothing in `sources`, or in all, defines.
+
+    `names` with the names that may be meant, and the ids of the chunks in which one stands.
+    """
+    known = _Definitions(connection, sources)
+    symbols: list[tuple[str, ...]] = []
+    chunks: list[int] = []
+    for token in names.tokens:
+        if known.has(re.split(r"\W+", token)[-1]):
+            continue
+        standing = _chunks_with(connection, token)
+        if not standing and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
+            likes = known.beginning(token) or known.one_slip_from(token)
+            symbols += [(like,) for like in likes]
+        elif names.is_alone and len(standing) <= MAX_CHUNKS_SAYING:
+            chunks += standing
+    return replace(names, symbols=(*names.symbols, *symbols)), chunks
+
+
+def is_one_slip(name: str, other: str) -> bool:
+    """Whether one letter more, less or another, or two swapped, make `other` of `name`."""
+    start = 0
+    while start < min(len(name), len(other)) and name[start] == other[start]:
+        start += 1
+    name, other = name[start:], other[start:]
+    while name and other and name[-1] == other[-1]:
+        name, other = name[:-1], other[:-1]
+    return max(len(name), len(other)) <= 1 or (len(name) == 2 and name == other[::-1])
+
+
+class _Definitions:
+    """The names that some sources define."""
+
+    def __init__(self, connection: Connection, sources: Collection[str]) -> None:
+        self._connection = connection
+        self._sources = json.dumps(sorted(sources))
+
+    def has(self, name: str) -> bool:
+        return bool(self._between(name, name))
+
+    def beginning(self, start: str) -> list[str]:
+        """Those that begin with `start`; none where these are many."""
+        found = self._between(start, start + _LAST)
+        return found if len(found) <= MAX_MEANT else []
+
+    def one_slip_from(self, name: str) -> list[str]:
+        """Those with the same first letter, which hardly anybody misses; none where many."""
+        found = [
+            other
+            for first in {name[0].lower(), name[0].upper()}
+            for other in self._between(first, first + _LAST, length=len(name))
+            if is_one_slip(name, other)
+        ]
+        return found if len(found) <= MAX_MEANT else []
+
+    def _between(self, low: str, high: str, *, length: int = 0) -> list[str]:
+        """The names from `low` to `high`, of that length or one more or less if it is given."""
+        of_these = (
+            " AND (?3 = '[]' OR file IN (SELECT id FROM code_files"
+            " WHERE source IN (SELECT value FROM json_each(?3))))"
+        )
+        rows = self._connection.execute(
+            "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
+            f" AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1){of_these}",
+            (low, high, self._sources, length),
+        )
+        return [str(name) for (name,) in rows]
+
+
+def _chunks_with(connection: Connection, token: str) -> list[int]:
+    """Ids of the chunks in which `token` stands, letter by letter; of many, of more than that."""
+    words = plain_words(token)
+    if not token.isascii() or not words:
+        return []
+    ids = chunks_with_words(connection, " ".join(words), limit=MAX_CHUNKS_READ)
+    if len(ids) == MAX_CHUNKS_READ:
+        return ids
+    stands = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
+    found = read_chunks(connection, ids)
+    return [each.chunk_id for each in found if stands.search(each.chunk.code)]

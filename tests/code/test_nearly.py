@@ -1,0 +1,70 @@
+"""What half a name, a name with a slip and the key of a setting mean, which nothing defines."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.code.nearly import MAX_MEANT, is_one_slip
+from memory_sidecar.core.model import CodeFilter, CodeQuery
+from memory_sidecar.index.reporter import Silent
+
+
+@pytest.mark.parametrize("other", ["parse_agrs", "parse_arg", "parse_argss", "parse_orgs"])
+def test_a_slip_is_a_letter_more_less_or_another_or_two_swapped(other):
+    assert is_one_slip("parse_args", other)
+    assert is_one_slip(other, "parse_args")
+
+
+@pytest.mark.parametrize("other", ["parse_ag", "args_parse", "parse_argsort", "aprse_agrs", ""])
+def test_two_slips_are_another_name(other):
+    assert not is_one_slip("parse_args", other)
+
+
+@pytest.fixture
+def search(make_codebase, project):
+    (project / "odd.py").write_text("def drain_retry_queue(queue):\n    queue.clear()\n")
+    (project / "build.yml").write_text("jobs:\n  fail-fast: false\n  retry_limit: 5\n")
+    made = make_codebase()
+
+    def search(text, *also_indexed, **filters):
+        made.index([project, *also_indexed], reporter=Silent())
+        query = CodeQuery(text, filter=CodeFilter(**filters), explain=True)
+        return made.search(query, reporter=Silent())
+
+    return search
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "reason"),
+    [
+        ("drain_rerty_queue", "odd.py", "exact_symbol"),
+        ("who calls drain_rerty_queue and why", "odd.py", "exact_symbol"),
+        ("drain_ret", "odd.py", "exact_symbol"),
+        ("fail-fast", "build.yml", "exact_text"),
+        ("retry_limit", "build.yml", "exact_text"),
+    ],
+)
+def test_what_is_meant_comes_first(search, text, file, reason):
+    best = search(text)[0]
+    assert best.filename == file
+    assert best.explain.boosts[reason] == 1
+
+
+def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
+    assert all(
+        "exact_text" not in h.explain.boosts for h in search("what is the retry_limit of it")
+    )
+
+
+def test_what_begins_many_names_tells_none(search, project):
+    many = (f"def drain_{number}():\n    pass\n" for number in range(MAX_MEANT))
+    (project / "many.py").write_text("\n".join(many))
+    assert all("exact_symbol" not in hit.explain.boosts for hit in search("drain"))
+
+
+def test_what_another_source_defines_is_not_looked_for(search, project, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "else.py").write_text("def drain_rerty_queue():\n    pass\n")
+    assert search("drain_rerty_queue", other)[0].filename == "else.py"
+    assert search("drain_rerty_queue", sources=("project",))[0].filename == "odd.py"
