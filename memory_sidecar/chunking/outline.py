@@ -117,7 +117,8 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     is_sound = not _is_mostly_errors(tree.root_node)
     references: list[Reference] = []
     if with_references and is_sound and has_references(language):
-        references = find_references(tree.root_node, data, language, defined=found)
+        spans = {byte: (each.start_byte, each.end_byte) for byte, each in found.items()}
+        references = find_references(tree.root_node, data, language, defined=spans)
     return Outline(tuple(definitions), tuple(references), is_sound)
 
 

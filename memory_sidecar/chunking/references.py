@@ -4,15 +4,18 @@
 `@call`, `@type`, `@import`, `@attribute`, `@other`; `@tag` is a JSX element, `@path` a string that
 names a file, `@argument` one that may (after `require(`). No references are a variable `@bound`,
 what is `@never` one, like the name of a definition, and what to `@skip` unless another capture
-takes it. Scopes are not followed: a file binds a variable or does not.
+takes it. Scopes are followed only for a name that the file defines, too: in the definition that
+binds it that is a variable. Any other name a file binds or does not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+import sys
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import tree_sitter
@@ -20,6 +23,11 @@ import tree_sitter
 from memory_sidecar.chunking.syntax import grammar
 
 How = Literal["call", "type", "import", "attribute", "other"]
+Span = tuple[int, int]
+"""First byte, and the byte after."""
+
+MAX_FOLLOWED = 200  # bindings of a file
+_WHOLE: Span = (0, sys.maxsize)
 
 _LANGUAGES = "bash c cpp csharp gdscript go java kotlin lua php python ruby rust swift"
 _QUERIES = {
@@ -74,25 +82,58 @@ def has_references(language: str) -> bool:
 
 
 def find_references(
-    root: tree_sitter.Node, data: bytes, language: str, *, defined: Container[int] = ()
+    root: tree_sitter.Node,
+    data: bytes,
+    language: str,
+    *,
+    defined: Mapping[int, Span] = MappingProxyType({}),
 ) -> list[Reference]:
     """The names used under `root`, in order; `data` is the UTF-8 that it was parsed from.
 
-    `defined`: first bytes of names that are definitions, hence neither references nor variables.
+    `defined`: by the first byte of its name, the bytes of each definition. Such a name is neither a
+    reference nor a variable.
     """
     captures = tree_sitter.QueryCursor(_query(language)).captures(root)
     captures["import"] = captures.get("import", []) + _paths(captures, data)
     captures["call"] = captures.get("call", []) + _components(captures, data)
     found: dict[int, tuple[int, How | None]] = {}  # first byte → byte after, how
-    bound: set[bytes] = set()
+    bound: dict[bytes, list[int]] = {}
     for capture, how in _RANKS:
         for node in captures.get(capture, ()):
             start, stop = node.byte_range
             if start not in found:
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
-                    bound.add(data[start:stop])
-    return _in_order(found, data, language, bound, defined)
+                    bound.setdefault(data[start:stop], []).append(start)
+    regions = _regions(
+        bound, {at: data[at : found[at][0]] for at in defined if at in found}, defined
+    )
+    return _in_order(found, data, language, regions, defined)
+
+
+def _regions(
+    bound: Mapping[bytes, Sequence[int]], names: Mapping[int, bytes], defined: Mapping[int, Span]
+) -> dict[bytes, Sequence[Span]]:
+    """Where each `bound` name is a variable: in the whole file, unless that defines it, too.
+
+    What is bound beside its own definition, as `f = wrap(f)`, stays what that defines.
+    """
+    regions: dict[bytes, Sequence[Span]] = dict.fromkeys(bound, (_WHOLE,))
+    left = MAX_FOLLOWED
+    for at, name in names.items():
+        if name not in bound or left < len(bound[name]):
+            continue
+        left -= len(bound[name])
+        beside = _around(at, defined, but=defined[at])
+        inside = {_around(each, defined) for each in bound[name]} - {beside}
+        regions[name] = [span for span in inside if span != _WHOLE]
+    return regions
+
+
+def _around(byte: int, defined: Mapping[int, Span], *, but: Span | None = None) -> Span:
+    """The innermost definition around `byte`, other than `but`."""
+    around = (span for span in defined.values() if span[0] <= byte < span[1] and span != but)
+    return max(around, default=_WHOLE)
 
 
 def _paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
@@ -118,7 +159,7 @@ def _in_order(
     found: dict[int, tuple[int, How | None]],
     data: bytes,
     language: str,
-    bound: Container[bytes],
+    bound: Mapping[bytes, Sequence[Span]],
     defined: Container[int],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
@@ -130,7 +171,8 @@ def _in_order(
         stop, how = found[start]
         if how and start not in defined:
             name = data[start:stop]
-            if (how != "other" or name not in bound) and name not in _NO_NAMES:
+            is_variable = how == "other" and any(a <= start < b for a, b in bound.get(name, ()))
+            if not is_variable and name not in _NO_NAMES:
                 row += data.count(b"\n", counted, start)
                 counted = start
                 text = name.decode(errors="replace")

@@ -178,6 +178,9 @@ class _Resolving:
         modules = [d for d in self._tops if receiver in d.at.modules]
         if is_imported and (found := _one(modules, "exact")):
             return found
+        packaged = [d for d in self._tops if d.at.folder.rpartition("/")[2] == receiver]
+        if is_imported and (found := _one(packaged, "likely")):  # which hands the name on
+            return found
         if modules and not named and (found := _one(modules, "likely")):
             return found
         alike = [d for d in self._members if _is_alike(receiver, d.scope.rpartition(".")[2])]

@@ -5,21 +5,24 @@ A line there is a line of source, and after `⇒` the names it refers to: `call 
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from memory_sidecar.chunking.language import LANGUAGES
-from memory_sidecar.chunking.outline import has_outline
-from memory_sidecar.chunking.references import Reference, find_references, has_references
+from memory_sidecar.chunking.outline import has_outline, outline
+from memory_sidecar.chunking.references import Reference, Span, find_references, has_references
 from memory_sidecar.chunking.syntax import parse
 
 SAMPLES = sorted((Path(__file__).parent / "references").iterdir())
 WITH_REFERENCES = sorted(language for language in LANGUAGES if has_references(language))
 
 
-def references(source: str, language: str, *, defined: Container[int] = ()) -> list[Reference]:
+def references(
+    source: str, language: str, *, defined: Mapping[int, Span] = MappingProxyType({})
+) -> list[Reference]:
     data = source.encode()
     tree = parse(data, language)
     assert tree is not None
@@ -50,7 +53,7 @@ def test_every_language_with_an_outline_but_sql_has_references_and_a_sample() ->
 def test_definitions_that_the_caller_knows_are_neither_references_nor_variables() -> None:
     source = "LIMIT = 1\ndef f():\n    return LIMIT\n"
     assert shown(references(source, "python")) == []
-    assert references(source, "python", defined={0}) == [Reference("LIMIT", 2, "other")]
+    assert references(source, "python", defined={0: (0, 9)}) == [Reference("LIMIT", 2, "other")]
 
 
 def test_variables_are_left_out_wherever_the_file_binds_them() -> None:
@@ -60,6 +63,15 @@ def test_variables_are_left_out_wherever_the_file_binds_them() -> None:
         "    try: import x as p\n    except p as q: q, h, i, j, k, l, n, o\n"
     )
     assert shown(references(source, "python")) == ["type int", "call print", "import x"]
+
+
+def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it() -> None:
+    source = "def f(): return g\ndef g(): return f\ndef h(g): return g\ndef w(): g = g; use(g)\n"
+    found = outline(source.encode(), "python", with_references=True).references
+    assert [(one.row, one.name) for one in found] == [(0, "g"), (1, "f"), (3, "use")]
+    source = "def f():\n  def g(): pass\n  g = wrap(g)\n  return g\n"
+    found = outline(source.encode(), "python", with_references=True).references
+    assert [one.name for one in found] == ["wrap", "g", "g"]
 
 
 def test_an_identifier_counts_once_as_the_most_telling() -> None:
