@@ -56,6 +56,7 @@ SIGNATURE_CHARACTERS = 80
 
 _COMMENT = re.compile(r"(?:(?:#+|/?\*+|--+|;+|<!--)\s|//+[/!]?\s*|\"{3}|'{3})\s*(?=\w)")
 _SAYS_SOMETHING = re.compile(r"\w")
+_HAS_A_WORD = re.compile(r"[^\W\d_]{2}")  # a12/04.py has none
 
 
 def head_of(path: str, chunk: Chunk) -> str:
@@ -68,7 +69,7 @@ def head_of(path: str, chunk: Chunk) -> str:
         elif _SAYS_SOMETHING.search(words) and words.rstrip(" {:;,=(") not in chunk.signature:
             code.append(words)
     lines = [
-        path,
+        path if _HAS_A_WORD.search(path.rpartition(".")[0] or path) else "",
         chunk.scope,
         chunk.signature[:SIGNATURE_CHARACTERS],
         " ".join(chunk.symbols) if len(chunk.symbols) > 1 else "",

@@ -59,7 +59,7 @@ class CodeDocument(Document):
 class CodeStore(DerivedStore):
     """`codebase.sqlite`."""
 
-    SCHEMA = Schema(kind="code", version=7, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=8, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)

@@ -69,8 +69,12 @@ def test_lines_without_a_word_take_no_room():
 
 def test_a_head_is_short_whatever_the_chunk():
     long = Chunk(1, 1, "word " * 10_000, scope="Scope " * 90, signature="def f(" + "a, " * 300)
-    assert len(head_of("a/b.py", long)) == HEAD_CHARACTERS
-    assert head_of("a/b.py", long).startswith("a/b.py\nScope ")
+    assert len(head_of("ui/b.py", long)) == HEAD_CHARACTERS
+    assert head_of("ui/b.py", long).startswith("ui/b.py\nScope ")
+
+
+def test_a_path_that_says_nothing_is_left_out():
+    assert head_of("x12/0007.py", Chunk(1, 1, "total = 1")) == "total = 1"
 
 
 def test_every_chunk_of_a_real_file_has_a_head_of_its_own():
