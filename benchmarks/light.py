@@ -111,14 +111,18 @@ def measure_vectors(
         before = resident_bytes() or 0
         held = []
         for arm, dimension in (("model", DIMENSION), ("static", STATIC_DIMENSION)):
-            codes = Codes(dimension, rows, folder=str(folder))
+            is_exact = arm == "static"
+            codes = Codes(dimension, rows, folder=str(folder), is_exact=is_exact)
             held.append(codes)
-            _measure_arm(results, f"{arm} arm, {rows:,} rows", codes, dimension, rows)
+            name = f"{arm} arm, {rows:,} rows"
+            _measure_arm(results, name, codes, dimension, rows, is_exact=is_exact)
         taken = ((resident_bytes() or 0) - before) / 2**20
         results.add(f"both arms, {rows:,} rows, memory", taken, "MB", note="resident, difference")
 
 
-def _measure_arm(results: Results, name: str, codes: Codes, dimension: int, rows: int) -> None:
+def _measure_arm(
+    results: Results, name: str, codes: Codes, dimension: int, rows: int, *, is_exact: bool
+) -> None:
     """Vectors in clusters, as texts have them; questions are like some of them."""
     random = np.random.default_rng(1)
     centers = _unit(random.standard_normal((CLUSTERS, dimension), np.float32))
@@ -127,6 +131,8 @@ def _measure_arm(results: Results, name: str, codes: Codes, dimension: int, rows
     exact_s = np.zeros(QUESTIONS)
     for start in range(0, rows, BLOCK_ROWS):
         vectors = _clustered(random, centers, min(BLOCK_ROWS, rows - start))
+        if is_exact:  # whole numbers of eight bits, as the table of static vectors has them
+            vectors = _unit(np.rint(127 * vectors / np.abs(vectors).max(axis=1, keepdims=True)))
         codes.append(np.arange(start, start + len(vectors)), vectors)
         scores = np.empty((QUESTIONS, len(vectors)), np.float32)
         for number, question in enumerate(questions):

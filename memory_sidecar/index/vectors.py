@@ -114,7 +114,7 @@ class VectorView:
     def nearest(self, query: Floats, count: int, allowed: Ids | None = None) -> tuple[Ids, Floats]:
         """Ids and cosines of the `count` rows nearest to `query`, or all there are, in no order.
 
-        Of `allowed`, each once, where those are given. Of very many rows one in a hundred of the
+        Of `allowed`, each once, where those are given. Of very many rows a few in a thousand of the
         last ones may be missed.
         """
         with self._lock:
@@ -165,7 +165,7 @@ class _Rows:
         counted = table.name if table.is_coded else f"{table.name}_rowids"
         (total,) = integers(connection.execute(f"SELECT count(*) FROM {counted}"))
         folder = os.path.dirname(connection.filename) or None  # noqa: PTH120  text as it is
-        codes = Codes(table.dimension, total, folder=folder)
+        codes = Codes(table.dimension, total, folder=folder, is_exact=table.is_coded)
         batch: list[tuple[int, bytes]] = []
         for row_id, embedding in connection.execute(f"SELECT id, embedding FROM {table.name}"):
             batch.append((row_id, embedding))

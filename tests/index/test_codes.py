@@ -55,6 +55,16 @@ def nearest(found: Codes, question: Floats, allowed: Any = None) -> list[int]:
 
 
 @pytest.mark.parametrize("has_folder", [True, False])
+def test_the_best_cosines_are_exact(vectors, tmp_path, has_folder):
+    found = filled(vectors[:3000], tmp_path if has_folder else None)
+    found.remove(np.arange(5, 1500, 7))
+    question = vectors[ROWS - 1]
+    rows, cosines = found.nearest(CodedQuery(question), 10, None)
+    assert np.abs(cosines - vectors[found.ids[rows]] @ question).max() < 2e-5
+    assert np.array_equal(cosines, found.cosines(CodedQuery(question), rows))
+
+
+@pytest.mark.parametrize("has_folder", [True, False])
 def test_the_nearest_are_those_of_an_exact_scan(vectors, tmp_path, has_folder):
     found = filled(vectors, tmp_path if has_folder else None)
     right = 0
