@@ -192,6 +192,11 @@ def _asides_of(path: str) -> frozenset[str]:
     return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
+def is_test(path: str) -> bool:
+    """Whether that file is a test, or of use to tests alone."""
+    return "tests" in _asides_of(path)
+
+
 def is_data(path: str) -> bool:
     """Whether that file holds data, or what was generated or vendored."""
     return "data" in _asides_of(path)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
+from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
 from memory_sidecar.code.places import Line
@@ -21,7 +22,6 @@ MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the s
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _SEPARATOR = re.compile(r"\.|::|->|#")
-_TESTS = re.compile(r"(^|/)(tests?|specs?|__tests__)/|(^|/)test_|[._]test\.|_spec\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class _Use:
     def order(self) -> tuple[int, int, bool, ChunkFile, int]:
         path = self.at.file.path
         rank = CONFIDENCES.index(self.confidence)
-        return self.depth, rank, bool(_TESTS.search(path)), self.at.file, self.place.line
+        return self.depth, rank, is_test(path), self.at.file, self.place.line
 
 
 def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
@@ -234,8 +234,7 @@ def _key(defined: Defined) -> tuple[int, int]:
 
 def _order(defined: Defined) -> tuple[bool, int, ChunkFile]:
     row = defined.row
-    is_test = bool(_TESTS.search(defined.at.file.path))
-    return is_test, row.start_line - row.end_line, defined.at.file
+    return is_test(defined.at.file.path), row.start_line - row.end_line, defined.at.file
 
 
 def _definition_hit(defined: Defined, confidence: Confidence, *, others: int) -> DefinitionHit:
