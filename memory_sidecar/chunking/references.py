@@ -28,6 +28,7 @@ Span = tuple[int, int]
 
 MAX_FOLLOWED = 200  # bindings of a file
 _WHOLE: Span = (0, sys.maxsize)
+_EVERYWHERE = (_WHOLE,)
 
 _LANGUAGES = "bash c cpp csharp gdscript go java kotlin lua php python ruby rust swift"
 _QUERIES = {
@@ -100,8 +101,9 @@ def find_references(
     bound: dict[bytes, list[int]] = {}
     for capture, how in _RANKS:
         for node in captures.get(capture, ()):
-            start, stop = node.byte_range
+            start = node.start_byte
             if start not in found:
+                stop = node.end_byte
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
@@ -118,7 +120,7 @@ def _regions(
 
     What is bound beside its own definition, as `f = wrap(f)`, stays what that defines.
     """
-    regions: dict[bytes, Sequence[Span]] = dict.fromkeys(bound, (_WHOLE,))
+    regions: dict[bytes, Sequence[Span]] = dict.fromkeys(bound, _EVERYWHERE)
     left = MAX_FOLLOWED
     for at, name in names.items():
         if name not in bound or left < len(bound[name]):
@@ -164,6 +166,7 @@ def _in_order(
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
     references = []
+    texts: dict[bytes, str] = {}
     dot_ends = {dot[-1] for dot in dots}
     row = counted = 0
     before = end = 0  # where the identifier before begins and ends
@@ -171,11 +174,11 @@ def _in_order(
         stop, how = found[start]
         if how and start not in defined:
             name = data[start:stop]
-            is_variable = how == "other" and any(a <= start < b for a, b in bound.get(name, ()))
+            is_variable = how == "other" and name in bound and _is_in(bound[name], start)
             if not is_variable and name not in _NO_NAMES:
                 row += data.count(b"\n", counted, start)
                 counted = start
-                text = name.decode(errors="replace")
+                text = texts.get(name) or texts.setdefault(name, name.decode(errors="replace"))
                 receiver = ""
                 if data[start - 1] in dot_ends:
                     receiver = _receiver(data[end:start], data[before:end], dots)
@@ -184,6 +187,10 @@ def _in_order(
                 references.append(Reference(text, row, how, receiver))
         before, end = start, stop
     return references
+
+
+def _is_in(spans: Sequence[Span], byte: int) -> bool:
+    return spans is _EVERYWHERE or any(start <= byte < stop for start, stop in spans)
 
 
 def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:

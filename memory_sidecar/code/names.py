@@ -108,13 +108,16 @@ def _places(
 ) -> Iterator[tuple[str, str]]:
     enclosing = _Enclosing(definitions)
     by_name: dict[str, dict[str, None]] = {}
-    for reference in references:
-        place = f"{_LETTERS[reference.how]}{reference.row + 1}"
-        if within := enclosing.at(reference.row):
+    for name, row, how, receiver in references:
+        place = f"{_LETTERS[how]}{row + 1}"
+        if within := enclosing.at(row):
             place += f":{within}"
-        if reference.receiver:
-            place += f".{reference.receiver}"
-        by_name.setdefault(reference.name, {})[place] = None
+        if receiver:
+            place += f".{receiver}"
+        if name in by_name:
+            by_name[name][place] = None
+        else:
+            by_name[name] = {place: None}
     for name, places in by_name.items():
         yield name, " ".join(places)
 
