@@ -148,7 +148,8 @@ def tab(served: Served, chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context()
     page = context.new_page()
     said: list[str] = []
-    page.on("pageerror", lambda error: said.append(str(error)))
+    skipped = "Transition was skipped"  # where a view is left before it has come whole
+    page.on("pageerror", lambda error: said.append(str(error)) if str(error) != skipped else None)
     page.on(
         "console",
         lambda message: (

@@ -1,0 +1,152 @@
+"""Asks code, memories and sessions what a visit asks for, each within what may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from memory_sidecar.chunking.language import canonical_language
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.times import past_moment
+from memory_sidecar.disk.questions import Asked
+from memory_sidecar.memories.model import MemoryQuery
+from memory_sidecar.memories.results import MemoryHit
+from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.model import TIERS, HitKind, Outcome, SessionFilter, SessionQuery
+from memory_sidecar.sessions.results import SessionHit
+from memory_sidecar.web.memories import filter_of, overview_of
+from memory_sidecar.web.visit import Visit
+
+FEW, MANY, MOST = 5, 20, 200  # hits: of each kind beside others, of one kind, and at most
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A hit in a session, and whose that is."""
+
+    agent: str
+    hit: SessionHit
+
+    @property
+    def is_weak(self) -> bool:
+        return self.hit.is_weak
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best of each kind that was searched."""
+
+    code: tuple[CodeHit, ...] = ()
+    memories: tuple[MemoryHit, ...] = ()
+    sessions: tuple[FoundSession, ...] = ()
+
+
+def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) -> Found:
+    """The best hits of each of `kinds`, noted as questions unless they were noted before."""
+    limit = limit_of(visit, kinds)
+    asks: dict[Asked, Callable[[], list[Any]]] = {
+        Asked.CODE: lambda: _in_code(visit, question, mode, limit),
+        Asked.MEMORIES: lambda: _in_memories(visit, question, mode, limit),
+        Asked.SESSIONS: lambda: _in_sessions(visit, question, mode, limit),
+    }
+    asker = visit.seen_as or visit.services.settings.agent
+    is_new = not any(map(visit.text, ("n", "mode", "file", "json")))
+    found: dict[str, tuple[Any, ...]] = {}
+    for kind in kinds:
+        try:
+            hits = (
+                visit.services.questions.asking(kind, asker, question, asks[kind])
+                if is_new
+                else asks[kind]()
+            )
+        except NoIndex as nothing:
+            visit.notice(f"{nothing.message}; {nothing.hint}")
+            hits = []
+        found[kind.value] = tuple(hits)
+    return Found(**found)
+
+
+def limit_of(visit: Visit, kinds: Sequence[Asked]) -> int:
+    """How many hits of each kind are shown."""
+    return min(visit.number("n", FEW if len(kinds) > 1 else MANY) or 1, MOST)
+
+
+def _in_code(visit: Visit, question: str, mode: SearchMode, limit: int) -> list[CodeHit]:
+    query = CodeQuery(question, top_k=limit, mode=mode, filter=code_filter(visit), explain=True)
+    return visit.services.codebase().search(query, reporter=visit)
+
+
+def code_filter(visit: Visit) -> CodeFilter:
+    if visit.text("in") != Asked.CODE:
+        return CodeFilter()
+    return CodeFilter(
+        sources=visit.texts("source"),
+        languages=tuple(map(_language, visit.texts("language"))),
+        path_globs=visit.texts("path"),
+    )
+
+
+def _language(name: str) -> str:
+    known = canonical_language(name)
+    if known is None:
+        raise UsageError(f"unknown language {name[:40]!r}", hint="for example python, typescript")
+    return known
+
+
+def _in_memories(visit: Visit, question: str, mode: SearchMode, limit: int) -> list[MemoryHit]:
+    query = MemoryQuery(text=question, top_k=limit, mode=mode, explain=True)
+    if visit.text("in") == Asked.MEMORIES:
+        query = replace(query, filter=filter_of(visit))
+    return overview_of(visit).query(query)
+
+
+def _in_sessions(visit: Visit, question: str, mode: SearchMode, limit: int) -> list[FoundSession]:
+    query = SessionQuery(text=question, top_k=limit, mode=mode, explain=True)
+    if visit.text("in") == Asked.SESSIONS:
+        tier = visit.text("tier")
+        query = replace(
+            query,
+            kinds=TIERS[int(tier)] if tier in ("1", "2") else tuple(HitKind),
+            by_session=bool(visit.text("by_session")),
+            filter=session_filter(visit),
+        )
+    hits = [
+        FoundSession(sessions.agent.name, hit)
+        for sessions in sessions_of(visit)
+        for hit in sessions.search(query)
+    ]
+    return sorted(hits, key=lambda each: -each.hit.score)[:limit]
+
+
+def sessions_of(visit: Visit) -> list[Sessions]:
+    """Of the agents that may be seen and have some, or of the one that the address names."""
+    found = []
+    for name in visit.readable:
+        if visit.text("agent") in ("", name):
+            try:
+                sessions = visit.services.sessions(name, reporter=visit)
+                if sessions.agent.paths.sessions.is_dir():
+                    found.append(sessions)
+            except SidecarError as error:
+                visit.notice(f"without {name}: {error.message}; {error.hint}")
+    return found
+
+
+def session_filter(visit: Visit) -> SessionFilter:
+    """What the words of the address ask of sessions. Raises UsageError."""
+    try:
+        outcomes = tuple(map(Outcome, visit.texts("outcome")))
+    except ValueError:
+        raise UsageError("no session ends so", hint=f"one of {', '.join(Outcome)}") from None
+    now = system_clock()
+    return SessionFilter(
+        project=visit.text("project"),
+        topics=visit.texts("topic"),
+        outcomes=outcomes,
+        after=past_moment(visit.text("after") or None, now_ms=now),
+        before=past_moment(visit.text("before") or None, now_ms=now),
+    )

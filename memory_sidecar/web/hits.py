@@ -1,0 +1,161 @@
+"""Hits as they are drawn: where, what, the lines that show why, and the parts of a score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
+from memory_sidecar.code.excerpt import excerpt, stems_of
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.model import Explanation
+from memory_sidecar.disk.questions import Asked
+from memory_sidecar.memories.results import MemoryHit
+from memory_sidecar.web.asking import Found, FoundSession
+from memory_sidecar.web.colours import coloured_lines
+from memory_sidecar.web.visit import Visit
+
+LINES = 12  # of a hit in code, before it is unfolded
+CHARACTERS = 600  # of a memory or a session
+
+Line = tuple[int, Markup]
+"""Its number in the file, and the line in colours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A term of a score."""
+
+    name: str
+    value: float
+    share: float  # 0…1, of the largest one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A hit."""
+
+    kind: Asked
+    of: str  # its source or agent
+    place: str  # by which it is judged
+    title: str
+    href: str
+    about: str
+    score: float
+    is_weak: bool
+    is_right: bool
+    parts: tuple[Part, ...]
+    text: str = ""
+    lines: tuple[Line, ...] = ()  # the best of `whole`
+    whole: tuple[Line, ...] = ()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from others."""
+        return (self.kind, self.of, self.title)
+
+
+def rows_of(visit: Visit, question: str, found: Found) -> dict[Asked, list[Row]]:
+    """The hits of each kind that has any, drawn, what looks like a secret masked."""
+    found, _ = mask_document(found)
+    judged = [each for each in JudgedSet(visit.services, visit).all() if each.text == question]
+    registry = visit.services.codebase().registry
+    roots = {source.name: source.root for source in registry.all()} if found.code else {}
+    stems = stems_of(question)
+    code = [_code_row(visit, hit, roots.get(hit.source), stems, judged) for hit in found.code]
+    drawn = {
+        Asked.CODE: code,
+        Asked.MEMORIES: [_memory_row(visit, hit, judged) for hit in found.memories],
+        Asked.SESSIONS: [_session_row(visit, each, judged) for each in found.sessions],
+    }
+    return {kind: rows for kind, rows in drawn.items() if rows}
+
+
+def _code_row(
+    visit: Visit,
+    hit: CodeHit,
+    root: Path | None,
+    stems: frozenset[str],
+    judged: Sequence[JudgedQuestion],
+) -> Row:
+    code = coloured_lines(hit.code, hit.language)
+    best = excerpt(hit.code.split("\n"), stems, at_most=LINES)
+    whole = tuple(enumerate(code, hit.start_line))
+    return Row(
+        kind=Asked.CODE,
+        of=hit.source,
+        place=hit.filename,
+        title=f"{hit.filename}:{hit.location}",
+        href=editor_link(visit, root / hit.filename, hit.start_line) if root else "",
+        about=hit.scope or ", ".join(hit.symbols[:3]) or hit.signature,
+        score=hit.score,
+        is_weak=hit.is_weak,
+        is_right=_is_right(judged, Asked.CODE, hit.source, hit.filename),
+        parts=_parts(hit.explain or None),
+        lines=whole[best.first : best.first + len(best.lines)] if len(code) > LINES else whole,
+        whole=whole if len(code) > LINES else (),
+    )
+
+
+def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) -> Row:
+    return Row(
+        kind=Asked.MEMORIES,
+        of=hit.agent,
+        place=hit.path,
+        title=hit.title or hit.path,
+        href=visit.to("/memories/one", agent=hit.agent, path=hit.path),
+        about=f"{hit.path} · {hit.agent}",
+        score=hit.relevance,
+        is_weak=hit.is_weak,
+        is_right=_is_right(judged, Asked.MEMORIES, hit.agent, hit.path),
+        parts=_parts(hit.explain or None),
+        text=_shortened(hit.content),
+    )
+
+
+def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuestion]) -> Row:
+    hit = each.hit
+    said = "" if hit.sequence is None else f"m{hit.sequence}"
+    address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id)
+    heading = " · ".join(filter(None, hit.heading.split("\n"))) or hit.created_at[:10]
+    return Row(
+        kind=Asked.SESSIONS,
+        of=each.agent,
+        place=hit.session_id,
+        title=hit.title or hit.session_id,
+        href=f"{address}#{said}" if said else address,
+        about=f"{hit.kind} · {heading} · {each.agent}",
+        score=hit.score,
+        is_weak=hit.is_weak,
+        is_right=_is_right(judged, Asked.SESSIONS, each.agent, hit.session_id),
+        parts=_parts(hit.explain or None),
+        text=_shortened(hit.text),
+    )
+
+
+def editor_link(visit: Visit, path: Path, line: int) -> str:
+    """What opens `path` there in the editor that the setting `editor_url` names."""
+    template = visit.services.settings.editor_url
+    return template.replace("{path}", quote(path.as_posix())).replace("{line}", str(line))
+
+
+def _parts(why: Explanation | None) -> tuple[Part, ...]:
+    """The terms that are not 0, the largest first."""
+    terms = {name: value for name, value in why.terms.items() if value} if why else {}
+    most = max(map(abs, terms.values()), default=1.0)
+    ordered = sorted(terms.items(), key=lambda term: -abs(term[1]))
+    return tuple(Part(name, value, abs(value) / most) for name, value in ordered)
+
+
+def _is_right(judged: Sequence[JudgedQuestion], kind: Asked, of: str, place: str) -> bool:
+    return any((j.kind, j.of) == (kind, of) and place in j.relevant for j in judged)
+
+
+def _shortened(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= CHARACTERS else text[:CHARACTERS].rpartition(" ")[0] + " …"

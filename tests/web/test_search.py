@@ -1,0 +1,137 @@
+"""Search on the page: hits of all kinds, why they stand where they do, and what was right."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.web.colours import coloured_lines
+from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.test_memories import Pieces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _searchable(served: Served) -> None:
+    code = f'def price_sale():\n    return """{SCRIPT}"""\n'
+    (served.project / "shop" / "sale.py").write_text(code)
+    served.services.codebase().index([served.project], reporter=Silent())
+    served.store("A price is in cents", summary="Cents", tags=("money",))
+    served.services.sessions("architect", reporter=Silent()).save(
+        {"session_id": "s-1", "messages": [{"role": "user", "content": f"The price {SCRIPT}"}]}
+    )
+
+
+def test_one_question_asks_everything_and_each_score_is_the_sum_of_its_parts(
+    reader: Reader,
+) -> None:
+    found = reader.get("/search?q=price&json=1").json["found"]
+    explained = [
+        *((hit["score"], hit["explain"]) for hit in found["code"]),
+        *((hit["relevance"], hit["explain"]) for hit in found["memories"]),
+        *((each["hit"]["score"], each["hit"]["explain"]) for each in found["sessions"]),
+    ]
+    assert all(map(len, found.values()))
+    for score, why in explained:
+        assert sum(why["terms"].values()) == pytest.approx(score, abs=2e-5)
+    text = reader.get("/search?q=price").text
+    assert "&lt;script&gt;" in text
+    assert Pieces(text.replace("vscode:", "/")).found == []
+    assert '<span data-line="1"><span class="k">def</span>' in text
+    assert text.count("is the sum of") == len(explained)
+
+
+def test_filters_and_modes_are_those_of_the_command_line(served: Served, reader: Reader) -> None:
+    def files(words: str) -> list[str]:
+        found = reader.get(f"/search?q=total+price&in=code&json=1&{words}").json["found"]
+        return [hit["filename"] for hit in found["code"]]
+
+    assert set(files("language=csharp")) == {"shop/Order.cs"}
+    assert all(file.startswith("shop/") for file in files("path=shop/**"))
+    assert len(files("n=2")) == 2
+    assert reader.get("/search?q=total&in=code&language=klingon").status == 400
+    assert reader.get("/search?q=total&in=games").status == 400
+    assert reader.get("/search?q=total&mode=magic").status == 400
+    compared = reader.get("/search?q=total+price&mode=compare&json=1").json["modes"]
+    assert set(compared) == {"hybrid", "keyword", "vector"}
+    by_words = reader.get("/search?q=total+price&mode=keyword&json=1").json["found"]
+    assert compared["keyword"]["code"] == by_words["code"]
+    assert "not in hybrid" in reader.get("/search?q=total+price&in=code&mode=compare&n=2").text
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("docs/setup.md", "at place <strong>"),
+        ("logo.png", "skipped"),
+        ("nowhere.py", "absent"),
+        ("/elsewhere.py", "absent"),
+        (SCRIPT, "absent"),
+    ],
+)
+def test_a_file_says_why_it_is_no_hit(reader: Reader, file: str, told: str) -> None:
+    text = reader.get(f"/search?q=start+the+service&in=code&file={quote(file)}").text
+    assert told in text
+    assert Pieces(text.replace("vscode:", "/")).found == []
+
+
+def test_what_was_right_is_kept_and_taken_back(served: Served, reader: Reader) -> None:
+    hit = {"q": "where is the total", "kind": "code", "of": served.project.name}
+    fields = hit | {"place": "shop/cart.py", "to": "/search?q=where+is+the+total&n=5"}
+    assert reader.post("/search/right", fields).headers["location"] == fields["to"]
+    shown = reader.get(fields["to"]).text
+    assert "shop/cart.py is right for this question" in shown
+    assert "✓ right" in shown
+    kept = served.services.data_dir.root / "questions" / "queries.jsonl"
+    assert json.loads(kept.read_text("utf-8"))["relevant"] == ["shop/cart.py"]
+    elsewhere = fields | {"to": "//elsewhere.example"}
+    assert reader.post("/search/wrong", elsewhere).headers["location"] == "/search"
+    assert kept.read_text("utf-8") == ""
+    assert reader.post("/search/right", fields | {"place": "none.py"}).status == 404
+    of_builder = {"kind": "memories", "of": "builder", "as": "architect"}
+    assert reader.post("/search/right", fields | of_builder).status == 404
+
+
+def test_a_question_is_noted_once_and_not_for_further_looks(served: Served, reader: Reader) -> None:
+    before = len(served.services.questions.since(0))
+    reader.get("/search?q=noted+once&in=code")
+    for words in ("n=40", "mode=keyword", "file=x.py", "json=1"):
+        reader.get(f"/search?q=noted+once&in=code&{words}")
+    assert len(served.services.questions.since(0)) == before + 1
+
+
+def test_colours_change_no_letter_and_let_no_markup_through() -> None:
+    code = 'def f(a):\n    # <b>\n    return """\n<i>""" + "é\u202e"\n'
+    for language in ("python", "no_such_language"):
+        lines = coloured_lines(code, language)
+        assert lines[0].striptags() == "def f(a):"
+        assert len(lines) == code.count("\n") + 1
+        assert "<b>" not in "".join(lines)
+        assert "\u202e" not in "".join(lines)
+
+
+@pytest.mark.browser
+def test_a_search_in_a_browser(served: Served, tab: Page) -> None:
+    tab.keyboard.press("2")
+    tab.wait_for_url("**/search")
+    tab.keyboard.press("/")
+    tab.keyboard.type("retry with backoff")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**q=retry**")
+    first = tab.locator(".hit", has_text="web/retry.ts").first
+    first.get_by_text("why here").click()
+    assert first.locator(".sum tr").count() > 0
+    first.get_by_role("button", name="this was right").click()
+    tab.get_by_role("button", name="Undo").click()
+    tab.get_by_text("no longer noted").wait_for()
+    tab.get_by_role("link", name="Code", exact=True).click()
+    tab.get_by_label("Language").fill("python")
+    tab.get_by_label("Language").press("Enter")
+    tab.wait_for_url("**language=python**")
+    assert tab.locator(".hit", has_text="retry.ts").count() == 0
