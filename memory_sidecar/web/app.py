@@ -139,20 +139,21 @@ class WebApp:
         section = VIEWS.get(path)
         if section is None or section.version is None:
             return PlainTextResponse("no such view\n", 404)
-        visit = self._visit(path, [each for each in words if each[0] != "view"])
-        stream = self._looks(visit, section.version, request)
+        asked = [each for each in words if each[0] != "view"]
+        # Each look is a visit of its own: who may be seen may have changed since.
+        stream = self._looks(lambda: self._visit(path, asked), section.version, request)
         return StreamingResponse(
             stream, media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
 
     async def _looks(
-        self, visit: Visit, version: Callable[[Visit], object], request: Request
+        self, visit: Callable[[], Visit], version: Callable[[Visit], object], request: Request
     ) -> AsyncIterator[str]:
         """A word whenever the view would be another one, until the browser leaves."""
         before: object = None
         while not (self.is_ending() or await request.is_disconnected()):
             try:
-                now = await run_in_threadpool(version, visit)
+                now = await run_in_threadpool(version, visit())
             except SidecarError as error:
                 now = error.message
             if before is not None and now != before:

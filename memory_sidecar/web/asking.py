@@ -37,7 +37,7 @@ class FoundSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundByKind:
     """The best of each kind that was searched."""
 
     code: tuple[CodeHit, ...] = ()
@@ -45,7 +45,7 @@ class Found:
     sessions: tuple[FoundSession, ...] = ()
 
 
-def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) -> Found:
+def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) -> FoundByKind:
     """The best hits of each of `kinds`, noted as questions unless they were noted before."""
     limit = limit_of(visit, kinds)
     asks: dict[Asked, Callable[[], list[Any]]] = {
@@ -67,7 +67,7 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
             visit.notice(f"{nothing.message}; {nothing.hint}")
             hits = []
         found[kind.value] = tuple(hits)
-    return Found(**found)
+    return FoundByKind(**found)
 
 
 def limit_of(visit: Visit, kinds: Sequence[Asked]) -> int:

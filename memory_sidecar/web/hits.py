@@ -16,7 +16,7 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.results import MemoryHit
-from memory_sidecar.web.asking import Found, FoundSession
+from memory_sidecar.web.asking import FoundByKind, FoundSession
 from memory_sidecar.web.colours import coloured_lines
 from memory_sidecar.web.visit import Visit
 
@@ -60,7 +60,7 @@ class Row:
         return (self.kind, self.of, self.title)
 
 
-def rows_of(visit: Visit, question: str, found: Found) -> dict[Asked, list[Row]]:
+def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list[Row]]:
     """The hits of each kind that has any, drawn, what looks like a secret masked."""
     found, _ = mask_document(found)
     judged = [each for each in JudgedSet(visit.services, visit).all() if each.text == question]

@@ -14,7 +14,7 @@ from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.questions import Asked
-from memory_sidecar.web.asking import MOST, Found, code_filter, find, limit_of
+from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.hits import Row, rows_of
 from memory_sidecar.web.visit import Done, View, Visit
@@ -34,19 +34,19 @@ class WhyNot:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchShown:
     """What was found, of each kind that was asked."""
 
     question: str
-    found: Found
-    modes: Annotated[dict[str, Found], about("the same by each mode")] | UnsetType = UNSET
+    found: FoundByKind
+    modes: Annotated[dict[str, FoundByKind], about("the same by each mode")] | UnsetType = UNSET
     why_not: WhyNot | UnsetType | None = UNSET
 
 
 def show(visit: Visit) -> View:
     question = visit.text("q").strip()
     kinds, mode = _kinds(visit), visit.text("mode")
-    searched = Searched(question, Found())
+    searched = SearchShown(question, FoundByKind())
     if question and mode == SIDE_BY_SIDE:
         searched = replace(
             searched, modes={each.value: find(visit, question, kinds, each) for each in SearchMode}
@@ -132,7 +132,9 @@ def _mode(name: str) -> SearchMode:
 # What else is told
 
 
-def _compared(visit: Visit, searched: Searched) -> list[tuple[str, list[tuple[Row, int | None]]]]:
+def _compared(
+    visit: Visit, searched: SearchShown
+) -> list[tuple[str, list[tuple[Row, int | None]]]]:
     """By mode its rows, each with the place that hybrid gives it, from 1; none: it has it not."""
     if searched.modes is UNSET:
         return []
@@ -147,7 +149,7 @@ def _compared(visit: Visit, searched: Searched) -> list[tuple[str, list[tuple[Ro
     ]
 
 
-def _why_not(visit: Visit, question: str, name: str, found: Found) -> WhyNot:
+def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyNot:
     """What became of the file called `name`, and how far behind the hits it is."""
     codebase = visit.services.codebase()
     why = codebase.why(_file(visit, name))
@@ -182,10 +184,10 @@ def _literal(path: str) -> str:
     return "/" + "".join(f"\\{sign}" if sign in "*?[]{}!\\" else sign for sign in path)
 
 
-def _best_of_file(visit: Visit, searched: Searched) -> Row | None:
+def _best_of_file(visit: Visit, searched: SearchShown) -> Row | None:
     """The best chunk of the file that was asked for, drawn as a hit."""
     why = searched.why_not
     if not why or why.best is None:
         return None
-    found = Found(code=(why.best,))
+    found = FoundByKind(code=(why.best,))
     return rows_of(visit, searched.question, found)[Asked.CODE][0]
