@@ -38,8 +38,8 @@ branch_option = click.option(
 @click.option(
     "--wait",
     type=click.Choice(["dense", "keyword"]),
-    help="Return when vectors are done, or as soon as keywords are. By default keyword where a "
-    "daemon embeds behind, and dense without one.",
+    help="Return when the vectors of PATH are done, or as soon as keywords are. By default keyword "
+    "where a daemon embeds behind, and dense without one.",
 )
 @exclude_option
 @branch_option

@@ -106,15 +106,14 @@ class Codebase:
 
         No roots means every registered source. A root inside of a registered source means that
         source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
-        otherwise. See `Registry.add` for `force`, `Database.update` for the rest.
+        otherwise: what lies in `roots`. See `Registry.add` for `force`.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
         sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
-        if embed is None:
-            embed = not self.data.is_tended
-        return self.data.update(sources, reporter, full=full, embed=embed)
+        wanted = not self.data.is_tended if embed is None else embed and (roots or True)
+        return self.data.update(sources, reporter, full=full, embed=wanted)
 
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
         """Derive the rows of the sources called `names`, or of all, again from their files."""

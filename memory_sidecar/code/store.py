@@ -26,6 +26,7 @@ CHUNKS = Corpus(
     columns=("body", "symbols", "path"),
     weights=(1.0, 2.0, 4.0),
     source="source",
+    path="filename",
     has_static=True,
 )
 

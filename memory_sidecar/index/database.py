@@ -32,7 +32,7 @@ from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.indexing import IndexReport, index_sources, require_files
+from memory_sidecar.index.indexing import Embed, IndexReport, index_sources, require_files
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import Readings, S, StoreFile
@@ -98,7 +98,7 @@ class Database(Readings[S]):
         reporter: Reporter,
         *,
         full: bool = False,
-        embed: bool = True,
+        embed: Embed = True,
     ) -> IndexReport:
         """Bring the rows of `sources`, and of sources whose rows were lost, in line with the files.
 
@@ -316,7 +316,7 @@ class Database(Readings[S]):
         return cast("T", done)  # not needless, as it cannot be
 
     def _update(
-        self, sources: Sequence[Source], reporter: Reporter, *, full: bool = False, embed: bool
+        self, sources: Sequence[Source], reporter: Reporter, *, full: bool = False, embed: Embed
     ) -> IndexReport:
         return index_sources(
             self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed

@@ -60,18 +60,19 @@ def vectors_at_hand(models: Models, corpora: Collection[Corpus]) -> VectorsAtHan
 def embed_pending(
     store: DerivedStore,
     models: Models,
-    sources: Collection[str] | None,
+    parts: Collection[tuple[str, str]] | None,
     *,
     stop: threading.Event,
 ) -> Iterator[tuple[int, int]]:
-    """Embed what waits of `sources`, or all; yields rows done and to do after each slice.
+    """Embed what waits of `parts`, or all; yields rows done and to do after each slice.
 
-    Each slice is one transaction. Raises ModelError without a model. Setting `stop` ends it within
-    one text, and what was begun gets no vector.
+    A part is a source and a folder in it, "" for all of it. Each slice is one transaction. Raises
+    ModelError without a model. Setting `stop` ends it within one text, and what was begun gets no
+    vector.
     """
     if models.problem is None:
         adopt_model(store, models.files.sha256)
-    chosen = _pending_of(store, sources) if sources is not None else None
+    chosen = _pending_of(store, parts) if parts is not None else None
     total = waiting(store) if chosen is None else len(chosen)
     done = taken = 0
     while not stop.is_set() and (chosen is None or taken < total):
@@ -183,16 +184,18 @@ def put_vectors(store: DerivedStore, vectors: Sequence[tuple[PendingText, Vector
                 write.put_vector(row.corpus.vector_table, row.row_id, vector)
 
 
-def _pending_of(store: DerivedStore, sources: Collection[str]) -> list[PendingText]:
-    """The rows of `sources` to embed, without their text."""
+def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list[PendingText]:
+    """The rows of `parts` to embed, without their text."""
     found: list[PendingText] = []
     with store.reading() as connection:
         for corpus in store.SCHEMA.corpora:
-            for source in sources:
+            for source, folder in parts:
                 rows = connection.execute(
                     f"SELECT id FROM {corpus.pending} JOIN {corpus.rows} USING (id)"
-                    f" WHERE {corpus.source} = ? ORDER BY queued_at DESC, id",
-                    (source,),
+                    f" WHERE {corpus.source} = ?1 AND (?2 = '' OR"
+                    f" {corpus.path} > ?2 || '/' AND {corpus.path} < ?2 || '0')"  # 0 follows /
+                    " ORDER BY queued_at DESC, id",
+                    (source, folder),
                 )
                 found += [PendingText(corpus, row_id, "") for row_id in integers(rows)]
     return found

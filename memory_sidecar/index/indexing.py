@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import UNSET, UnsetType
@@ -21,6 +23,9 @@ from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import ListedFile, count_pending_of, count_rows, list_files
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.source import Look, Refreshed
+
+Embed = bool | Sequence[Path]
+"""Whether what is new is embedded before an index run returns, or of which folders it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,7 @@ def index_sources(
     reporter: Reporter,
     *,
     full: bool,
-    embed: bool,
+    embed: Embed,
 ) -> IndexReport:
     """Bring `sources` in line with their files, as `Database.update`; in the owner's thread."""
     started = time.monotonic()
@@ -88,8 +93,9 @@ def index_sources(
     if problem is not None:
         reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
     elif embed:
-        wanted = [source.name for source in sources] or None
-        embedded = owner.embed(reporter, sources=wanted)
+        folders = () if embed is True else embed
+        parts = [(each.name, part) for each in sources for part in _parts_of(each, folders)]
+        embedded = owner.embed(reporter, parts=parts or None)
     return _report_of(
         store,
         sources,
@@ -98,6 +104,13 @@ def index_sources(
         embedded=embedded,
         seconds=time.monotonic() - started,
     )
+
+
+def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
+    """Those of `folders` that lie in `source`, relative to it; all of it, "", where none does."""
+    real = [Path(os.path.realpath(folder)) for folder in folders]
+    inside = [each.relative_to(source.root) for each in real if each.is_relative_to(source.root)]
+    return [each.as_posix().removeprefix(".") for each in inside] or [""]
 
 
 def _report_of(

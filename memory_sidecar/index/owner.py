@@ -184,16 +184,16 @@ class Owner(Generic[S]):
         self,
         reporter: Reporter,
         *,
-        sources: Collection[str] | None = None,
+        parts: Collection[tuple[str, str]] | None = None,
         until: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Give the rows of `sources`, or all, their vectors; returns how many got one.
+        """Give the rows of `parts`, or all, their vectors; returns how many got one.
 
-        Ends after the slice at which `until` holds. Raises ModelError without a model.
+        See `embed_pending`; ends after the slice at which `until` holds. Raises ModelError.
         """
         done = before = 0
         for done, total in embed_pending(
-            self._file.open(), self._models, sources, stop=self.loop.is_closing
+            self._file.open(), self._models, parts, stop=self.loop.is_closing
         ):
             self.activity.vectors.add(done - before)
             before = done

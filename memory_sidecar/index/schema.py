@@ -57,6 +57,7 @@ class Corpus:
     columns: tuple[str, ...]  # of `words`
     weights: tuple[float, ...]  # of these columns, for BM25
     source: str  # SQL expression over a row: the name of the source that it is derived from
+    path: str = "''"  # the same: of its file, relative to that source
     has_static: bool = False  # static vectors come with the words, before the model's
 
     @property

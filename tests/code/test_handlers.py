@@ -330,6 +330,16 @@ def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_pa
     assert codebase.status().vectors_pending == 5  # nobody waited for those of the other one
 
 
+def test_to_wait_for_a_folder_is_not_to_wait_for_its_source(codebase, project, notices):
+    before = codebase.index([project], reporter=notices, embed=False).vectors_pending
+    (project / "shop-old").mkdir()
+    (project / "shop-old" / "cart.py").write_text("def old_cart(): pass\n")
+    report = codebase.index([project / "shop"], reporter=notices, embed=True)
+    assert codebase.why(project / "shop" / "cart.py").vectors > 0
+    assert codebase.why(project / "shop-old" / "cart.py").vectors == 0
+    assert 0 < report.vectors_pending == before + 1 - report.vectors_embedded
+
+
 # Sources
 
 
