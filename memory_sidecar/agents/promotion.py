@@ -21,8 +21,9 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import embed_texts
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.vectors import Vector
+from memory_sidecar.memories.around import NEAR_DUPLICATE
 from memory_sidecar.memories.draft import Draft
-from memory_sidecar.memories.handlers import NEAR_DUPLICATE, Memories
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document

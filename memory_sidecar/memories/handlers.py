@@ -7,7 +7,7 @@ between, the file is there, and the next look at the directory indexes it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,10 +20,11 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive
+from memory_sidecar.memories.around import near_duplicates
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, tags_by_key
-from memory_sidecar.memories.lookup import files_naming, files_saying, neighbours
+from memory_sidecar.memories.lookup import files_naming, files_saying
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     MemoryFilter,
@@ -50,13 +51,7 @@ from memory_sidecar.memories.results import (
     Restored,
     told_as,
 )
-from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.memories.write import Written, store, stored_content, update
-
-NEAR_DUPLICATE = 0.93
-"""Cosine from which on two memories are taken to say the same."""
-
-MAX_NEIGHBOURS = 3
 
 
 class Memories(Recall):
@@ -171,6 +166,16 @@ class Memories(Recall):
         return remembered
 
     # Many
+
+    def archive(self, seen: Mapping[str, str]) -> list[Archived]:
+        """Take memories away, by path with the hash that each was seen with, into one batch.
+
+        One that is gone, or was changed since, stays as it is.
+        """
+        found = [self._got(path, with_shared=False)[1] for path in seen]
+        return self._archived(
+            [each for each in found if seen[each.memory.path] == each.memory.hash]
+        )
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
         """Archive the memories that `rule` applies to; a dry run only tells which."""
@@ -317,13 +322,7 @@ class Memories(Recall):
     def _near(self, path: str) -> tuple[NearDuplicate, ...]:
         data = self._agent.data.open()
         with data.reading() as connection:
-            found = neighbours(
-                connection,
-                data.vectors[MEMORY_CHUNKS],
-                path,
-                at_least=NEAR_DUPLICATE,
-                limit=MAX_NEIGHBOURS,
-            )
+            found = near_duplicates(connection, data, path)
         return tuple(replace(each, cosine=round(each.cosine, 4)) for each in found)
 
     def _files_saying(self, draft: Draft, directory: str) -> list[str]:

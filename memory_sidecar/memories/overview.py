@@ -13,7 +13,7 @@ from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.reporter import Reporter
-from memory_sidecar.memories.facets import Facets, count_by_facet
+from memory_sidecar.memories.facets import Facets, count_by_facet, count_memories
 from memory_sidecar.memories.lists import order_of, placed, read_memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.recall import Recall
@@ -32,13 +32,16 @@ class Overview:
     def listed(self, wanted: MemoryList) -> list[Memory]:
         """The memories that `wanted` describes, in its order, equal ones by path."""
         stop = None if wanted.limit is None else wanted.offset + wanted.limit
-        part = replace(wanted, offset=0, limit=stop)
+        # How many of a page come from which of several databases is not known before.
+        skipped = wanted.offset if len(self._agents) == 1 else 0
+        part = replace(wanted, offset=skipped, limit=stop if stop is None else stop - skipped)
         found = self._each(
             lambda agent, connection: [
                 (*place, agent.name) for place in placed(connection, part, now=agent.clock())
             ]
         )
-        places = order_of([each for some in found for each in some], wanted)[wanted.offset : stop]
+        places = order_of([each for some in found for each in some], wanted)
+        places = places[wanted.offset - skipped : stop]
         keys: dict[str, list[int]] = {}
         for _, _, key, name in places:
             keys.setdefault(name, []).append(key)
@@ -60,6 +63,10 @@ class Overview:
             except SidecarError as error:
                 self._reporter.notice(f"without {agent.name}: {error.message}; {error.hint}")
         return sorted(hits, key=lambda hit: (-hit.relevance, hit.path, hit.agent))[: query.top_k]
+
+    def size(self) -> int:
+        """How many memories there are, whatever they are like."""
+        return sum(self._each(lambda _, connection: count_memories(connection)))
 
     def facets(self, wanted: MemoryFilter) -> Facets:
         """How many memories that satisfy `wanted` have which property."""

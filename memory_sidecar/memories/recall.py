@@ -17,6 +17,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
 from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (
     find_atoms,
@@ -126,6 +127,24 @@ class Recall:
     def look(self, path: str) -> Memory:
         """The agent's own memory at `path`, found as by `get`, for a person: no read is counted."""
         return self._got(path, with_shared=False)[1].memory
+
+    def around(self, memory: Memory) -> Around:
+        """What lies around a memory of this agent."""
+
+        def ask(readable: Sequence[Readable]) -> Around:
+            ((_, store, connection),) = readable
+            return around(connection, store, memory)
+
+        return self._ask(ask, with_shared=False)
+
+    def near_pairs(self, memories: Sequence[Memory]) -> Sequence[NearPair]:
+        """Which of these memories of this agent say nearly the same as another of its own."""
+
+        def ask(readable: Sequence[Readable]) -> Sequence[NearPair]:
+            ((_, store, connection),) = readable
+            return near_pairs(connection, store, memories)
+
+        return self._ask(ask, with_shared=False)
 
     def _got(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         now = self._agent.clock()

@@ -82,24 +82,27 @@ class WebApp:
         except Exception as error:
             _log.exception("%s cannot be shown", visit.path)
             return self._failed(visit, SidecarError(f"internal error: {error!r}"), request)
-        return self._rendered(visit, view, request, 200)
+        return self._rendered(visit, view, request)
 
     def _failed(self, visit: Visit, error: SidecarError, request: Request) -> Response:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-        view = View(template="problem.html", title=error.message, data=error.as_json())
-        return self._rendered(visit, view, request, status)
+        view = View(
+            template="problem.html", title=error.message, data=error.as_json(), status=status
+        )
+        return self._rendered(visit, view, request)
 
-    def _rendered(self, visit: Visit, view: View, request: Request, status: int) -> Response:
+    def _rendered(self, visit: Visit, view: View, request: Request) -> Response:
+        data, _ = mask_document(view.data)
         if visit.text("json"):
-            data, _ = mask_document(plain(view.data))
-            return JSONResponse(data, status, {"cache-control": "no-store"})
+            return JSONResponse(plain(data), view.status, {"cache-control": "no-store"})
         visitor: Visitor = request.state.visitor
         section = VIEWS.get(visit.path)
         text = templates().get_template(view.template).render(
             view.more,
             visit=visit,
-            data=view.data,
+            data=data,
             title=view.title,
+            addresses=VIEWS,
             sections=[(path, each.label) for path, each in VIEWS.items() if each.label],
             agents=_agents(visit),
             live=_live_address(visit) if section and section.version else "",
@@ -107,7 +110,7 @@ class WebApp:
             form_token=visitor.form_token,
             version=__version__,
         )  # fmt: skip
-        return HTMLResponse(text, status, {"cache-control": "no-store"})
+        return HTMLResponse(text, view.status, {"cache-control": "no-store"})
 
     # Changes
 
@@ -126,7 +129,7 @@ class WebApp:
         except SidecarError as error:
             return self._failed(visit, error, request)
         if isinstance(done, View):
-            return self._rendered(visit, done, request, 200)
+            return self._rendered(visit, done, request)
         if done.told is not None:
             visitor.tell(done.told)
         return RedirectResponse(done.to, 303)

@@ -18,6 +18,9 @@ from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
 DAY_MS = 86_400_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
+COUNTED_AT_ONCE = 20_000  # memories
+MOST_KNOWN = 64
+_known_facets: dict[object, tuple[object, Facets]] = {}  # with what they were counted of
 _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
 
 
@@ -25,7 +28,7 @@ _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from
 class MemoriesShown:
     """The memories of a page, and what they can be narrowed by."""
 
-    facets: Facets
+    facets: Annotated[Facets | None, about("null where they are still to be counted")]
     memories: tuple[Listed | MemoryHit, ...]
     more: Annotated[bool, about("there are further ones")]
 
@@ -51,14 +54,40 @@ def show(visit: Visit) -> View:
             )
         )
         rows, more = [told_as(Listed, each) for each in found[:PAGE_ROWS]], len(found) > PAGE_ROWS
-    shown = MemoriesShown(overview.facets(wanted), tuple(rows), more)
-    facets = [(name, getattr(shown.facets, name)) for name in FACETS]
+    counted = _counted(visit, overview, wanted)
+    shown = MemoriesShown(counted, tuple(rows), more)
+    facets = [(name, getattr(counted, name)) for name in FACETS] if counted else []
     return View(
         template="memories.html",
         title="Memories",
         data=shown,
-        more={"facets": facets, "unfolded": _OPEN, "sorts": list(Sort), "question": question},
+        more={
+            "facets": facets,
+            "unfolded": _OPEN,
+            "sorts": list(Sort),
+            "question": question,
+        },
     )
+
+
+def _counted(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | None:
+    """The facets of `wanted`; `None` where to count them would keep the list waiting.
+
+    The view asks for them again, by the word `facets`.
+    """
+    key = (visit.services, tuple(visit.readable), visit.text("agent"), wanted)
+    stamp = (version(visit), system_clock() // DAY_MS)
+    known = _known_facets.get(key)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    is_asked_for = visit.text("facets") or visit.text("json")
+    if not is_asked_for and overview.size() > COUNTED_AT_ONCE:
+        return None
+    facets = overview.facets(wanted)
+    if len(_known_facets) >= MOST_KNOWN:
+        _known_facets.clear()
+    _known_facets[key] = (stamp, facets)
+    return facets
 
 
 def version(visit: Visit) -> object:

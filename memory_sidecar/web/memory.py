@@ -1,51 +1,146 @@
-"""`/memories/one`: a memory whole, with what leads to it, and what can be done to it."""
+"""`/memories/one` and `/memories/edit`: a memory whole, what lies around it, and changes of it."""
 
 from __future__ import annotations
 
-from memory_sidecar.core.errors import NotFound
+from dataclasses import dataclass
+
+from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.results import Memory
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.visit import Done, View, Visit
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryShown:
+    """A memory, and what lies around it."""
+
+    memory: Memory
+    around: Around
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """A change that came too late: what is there by now, and what was to be there."""
+
+    current: Memory
+    content: str
+    summary: str
+
+
 def show(visit: Visit) -> View:
-    memory = memories_of(visit).look(visit.text("path"))
-    return View(template="memory.html", title=memory.title, data=memory)
+    memories, memory = _found(visit)
+    return View(
+        template="memory.html",
+        title=memory.title,
+        data=MemoryShown(memory, memories.around(memory)),
+    )
+
+
+def edit(visit: Visit) -> View:
+    """The memory as a form; with another one's text below its own, where two become one."""
+    memories, memory = _found(visit)
+    content = memory.content
+    if other := visit.text("with"):
+        content = f"{content.rstrip()}\n\n{memories.look(other).content}"
+    return View(
+        template="edit.html",
+        title=f"Edit {memory.title}",
+        data=memory,
+        more={"content": content, "summary": memory.summary, "other": other},
+    )
+
+
+# Changes. A form has the hash of what was shown, so that none undoes another that it did not see.
+
+
+def save(visit: Visit) -> Done | View:
+    memories, memory = _found(visit)
+    tags = tuple(tag.strip() for tag in visit.text("tags").split(",") if tag.strip())
+    changes = Changes(
+        content=visit.text("content"),
+        summary=visit.text("summary").strip(),
+        tags=tags,
+        remove_tags=tuple(tag for tag in memory.tag_list if tag not in tags),
+        status=visit.text("status").strip().lower(),
+        supersedes=visit.texts("supersedes"),
+    )
+    try:
+        changed = memories.update(memory.path, changes, if_hash=visit.text("hash"))
+    except Conflict:
+        overtaken = Overtaken(memory, visit.text("content"), visit.text("summary"))
+        return View(
+            template="overtaken.html", title="Changed meanwhile", data=overtaken, status=409
+        )
+    return Done(_one(visit), Told("Saved" if changed.changed else "Nothing was to be changed"))
 
 
 def pin(visit: Visit) -> Done:
     pinned = visit.text("pinned") == "1"
-    changed = memories_of(visit).update(
-        visit.text("path"), Changes(pinned=pinned), if_hash=visit.text("hash")
-    )
-    text = f"{changed.path} is pinned: it does not fade" if pinned else f"{changed.path} fades"
-    return Done(one(visit), Told(text))
+    _memories(visit).update(visit.text("path"), Changes(pinned=pinned), if_hash=visit.text("hash"))
+    return Done(_one(visit), Told("Pinned: it does not fade" if pinned else "It fades again"))
+
+
+def move(visit: Visit) -> Done:
+    moved = _memories(visit).move(visit.text("path"), visit.text("to"))
+    return Done(_one(visit, path=moved.path), Told(f"{moved.moved_from} is {moved.path} now"))
+
+
+def share(visit: Visit) -> Done:
+    shared = _memories(visit).share(visit.text("path"))
+    return Done(_one(visit), Told(f"All agents read it as {shared.path} now"))
+
+
+def supersede(visit: Visit) -> Done:
+    path, other = visit.text("path"), visit.text("other")
+    _memories(visit).update(path, Changes(supersedes=(other,)), if_hash=visit.text("hash"))
+    return Done(came_from(visit), Told(f"{path} replaces {other}"))
 
 
 def archive(visit: Visit) -> Done:
     agent = visit.text("agent")
-    gone = memories_of(visit).remove(visit.text("path"), if_hash=visit.text("hash"))
-    fields = {"agent": agent, "batch": gone.batch or "", "to": visit.text("to")}
-    return Done(
-        visit.text("to") or "/memories",
-        Told(f"{gone.path} lies in the archive", "/memories/restore", fields),
+    gone = _memories(visit).remove(visit.text("path"), if_hash=visit.text("hash"))
+    told = Told(
+        f"{gone.path} lies in the archive",
+        "/memories/restore",
+        {"batch": f"{agent} {gone.batch}", "as": visit.text("as"), "to": came_from(visit)},
     )
+    return Done(came_from(visit), told)
 
 
 def restore(visit: Visit) -> Done:
-    back = memories_of(visit).restore((), batch=visit.text("batch"))
-    return Done("/memories", Told(f"{', '.join(back.restored)} is back"))
+    """Take back what lies in batches of the archive, each after the name of its agent."""
+    back: list[str] = []
+    for each in visit.text("batch").split(","):
+        agent, _, batch = each.partition(" ")
+        back += memories_of(visit, agent).restore((), batch=batch).restored
+    return Done(came_from(visit), Told(f"Back again: {', '.join(back)}"))
 
 
-def one(visit: Visit) -> str:
-    """The address of the memory that is asked for."""
-    return visit.to("/memories/one", agent=visit.text("agent"), path=visit.text("path"))
+def came_from(visit: Visit) -> str:
+    """The list that a form was sent from."""
+    to = visit.text("to")
+    return to if to.startswith("/memories") else visit.to("/memories")
 
 
-def memories_of(visit: Visit) -> Memories:
-    """The memories of the agent that is named. Raises NotFound for one that may not be seen."""
-    agent = visit.text("agent")
+def memories_of(visit: Visit, agent: str) -> Memories:
+    """The memories of that agent. Raises NotFound for one that may not be seen."""
     if agent not in visit.readable:
         raise NotFound(f"there are no memories of {agent[:64]!r} to see", hint="see as everyone")
     return Memories(visit.services.agent(agent), visit)
+
+
+def _memories(visit: Visit) -> Memories:
+    return memories_of(visit, visit.text("agent"))
+
+
+def _found(visit: Visit) -> tuple[Memories, Memory]:
+    memories = _memories(visit)
+    return memories, memories.look(visit.text("path"))
+
+
+def _one(visit: Visit, *, path: str = "") -> str:
+    """The address of the memory that is meant, or of that at `path`."""
+    return visit.to("/memories/one", agent=visit.text("agent"), path=path or visit.text("path"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memory_sidecar.web import index, memories, memory, search
+from memory_sidecar.web import bulk, duplicates, index, memories, memory, search
 from memory_sidecar.web.visit import Done, Section, View, Visit
 
 # In the order of the navigation; the first is where one comes in.
@@ -13,13 +13,21 @@ VIEWS: dict[str, Section] = {
     "/search": Section(search.show, "Search"),
     "/index": Section(index.show, "Index", index.version),
     "/memories/one": Section(memory.show, version=memories.version),
+    "/memories/edit": Section(memory.edit),
+    "/memories/duplicates": Section(duplicates.show),
 }
 
 # A change that answers with a view has a question: a conflict, or what would be changed.
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
     "/search/right": search.right,
     "/search/wrong": search.wrong,
+    "/memories/save": memory.save,
     "/memories/pin": memory.pin,
+    "/memories/move": memory.move,
+    "/memories/share": memory.share,
+    "/memories/supersede": memory.supersede,
     "/memories/archive": memory.archive,
     "/memories/restore": memory.restore,
+    "/memories/bulk": bulk.plan,
+    "/memories/bulk/change": bulk.change,
 }

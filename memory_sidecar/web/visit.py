@@ -72,7 +72,7 @@ class Visit:
 
         A change other than of the page begins at the first page again.
         """
-        changes = {"page": None} | changes
+        changes = {"page": None, "facets": None, "json": None} | changes
         kept = [(name, value) for name, value in self.words if name not in changes and value]
         new = [
             (name, str(each))
@@ -128,6 +128,7 @@ class View:
     title: str
     data: Any
     more: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)

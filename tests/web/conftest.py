@@ -8,9 +8,12 @@ from __future__ import annotations
 import html
 import http.client
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterator
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 SCRIPT = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
 """Stored wherever a text can be; nothing of it may be more than text."""
 
+AXE = "4.14.1"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 
 
@@ -69,7 +73,9 @@ class Reader:
         """Send a form as the page has it."""
         return self.send(path, {"form_token": self.form_token} | fields)
 
-    def send(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
+    def send(
+        self, path: str, fields: dict[str, str] | list[tuple[str, str]], **headers: str
+    ) -> Answer:
         headers = {
             "Origin": f"http://127.0.0.1:{self.port}",
             "Content-Type": "application/x-www-form-urlencoded",
@@ -140,6 +146,42 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core, which finds what keeps people from using a page."""
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    file = cached / "memory-sidecar-tests" / AXE / "package" / "axe.min.js"
+    if not file.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("no npm to fetch axe-core with")
+        file.parents[1].mkdir(parents=True, exist_ok=True)
+        fetch = [npm, "pack", "--silent", f"axe-core@{AXE}"]
+        fetched = subprocess.run(fetch, cwd=file.parents[1], capture_output=True, check=False)
+        if fetched.returncode:
+            pytest.skip("axe-core cannot be fetched")
+        with tarfile.open(file.parents[1] / f"axe-core-{AXE}.tgz") as archive:
+            archive.extract("package/axe.min.js", file.parents[1], filter="data")
+    return file.read_text("utf-8")
+
+
+@pytest.fixture
+def faults_of(axe: str) -> Callable[[Page], list[str]]:
+    """What axe finds in a tab that is serious or worse, in WCAG 2.1 A and AA: rule and place."""
+
+    def look(tab: Page) -> list[str]:
+        tab.evaluate(axe)
+        found = tab.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
+        return [
+            f"{fault['id']}: {node['html']} {node['failureSummary']}"
+            for fault in found["violations"]
+            if fault["impact"] in ("serious", "critical")
+            for node in fault["nodes"]
+        ]
+
+    return look
 
 
 @pytest.fixture

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from html.parser import HTMLParser
-from urllib.parse import quote
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
+import pytest
+
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.results import Remembered
+from tests.conftest import write_memory
 from tests.web.conftest import SCRIPT, Reader, Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 
 class Pieces(HTMLParser):
@@ -48,3 +59,156 @@ def test_what_is_stored_is_text(served: Served, reader: Reader) -> None:
     nowhere = reader.get(f"/memories/one?agent={quote(SCRIPT)}&path={quote(SCRIPT)}")
     assert nowhere.status == 404
     assert Pieces(nowhere.text).found == []
+
+
+def one(kept: Remembered, path: str = "one", **words: str) -> str:
+    named = {"agent": kept.agent, "path": kept.path} | words
+    return f"/memories/{path}?{urlencode(named)}"
+
+
+def its(kept: Remembered, **fields: str) -> dict[str, str]:
+    return {"agent": kept.agent, "path": kept.path, "hash": kept.hash} | fields
+
+
+def test_facets_count_what_their_links_lead_to(served: Served, reader: Reader) -> None:
+    served.store("Shelves are numbered", category="places/shelf", tags=("depot",))
+    served.store("Boxes have no number", category="places/box", tags=("depot", "box"))
+    served.store("Boxes are shared", agent="shared", category="places/box", tags=("depot",))
+    facets = reader.get("/memories?tag=depot&json=1").json["facets"]
+    assert facets["memories"] == 3
+    for name in ("agent", "category", "tag", "age", "strength"):
+        assert facets[name], name
+        for each in facets[name]:
+            wanted = urlencode([("tag", "depot"), (name, each["value"])])
+            narrowed = reader.get(f"/memories?{wanted}&json=1").json
+            if name != "tag":  # of tags any counts
+                assert len(narrowed["memories"]) == each["memories"], (name, each)
+    assert {each["value"]: each["memories"] for each in facets["category"]} == {
+        "places": 3,
+        "places/box": 2,
+        "places/shelf": 1,
+    }
+
+
+def test_a_list_pages_through_several_agents(served: Served, reader: Reader) -> None:
+    for name in ("architect", "shared"):
+        agent = served.services.agent(name)
+        files = [f"pages/number-{number}.md" for number in range(30)]
+        for file in files:
+            write_memory(agent.paths.memories, file)
+        agent.take_up(files, reporter=Silent())
+    pages = [reader.get(f"/memories?category=pages&page={page}&json=1").json for page in (1, 2)]
+    assert [(len(page["memories"]), page["more"]) for page in pages] == [(50, True), (10, False)]
+    paths = {(each["agent"], each["path"]) for page in pages for each in page["memories"]}
+    assert len(paths) == 60
+    assert 'rel="next"' in reader.get("/memories?category=pages").text
+
+
+def test_what_replaced_what_stands_beside(served: Served, reader: Reader) -> None:
+    oldest = served.store("The port is 80", category="ports")
+    older = served.store("The port is 8080", category="ports", supersedes=(oldest.path,))
+    newest = served.store(
+        "The port is 9090", category="ports", supersedes=(older.path,), evidence=("session:s1",)
+    )
+    around = reader.get(one(newest) + "&json=1").json["around"]
+    assert [each["name"] for each in around["older"]] == [older.path, oldest.path]
+    assert [each["title"] for each in around["older"]] == ["The port is 8080", "The port is 80"]
+    around = reader.get(one(oldest) + "&json=1").json["around"]
+    assert [each["name"] for each in around["newer"]] == [older.path, newest.path]
+    assert "session:s1" in reader.get(one(newest)).text
+
+
+def test_a_change_that_comes_too_late_shows_both(served: Served, reader: Reader) -> None:
+    kept = served.store("The lock is a file", category="locks", tags=("old", "both"))
+    fields = its(kept, content="The lock is a row", summary="", tags="both, new", status="")
+    assert reader.post("/memories/save", fields).status == 303
+    late = reader.post("/memories/save", fields | {"content": "The lock is a port"})
+    assert late.status == 409
+    assert "The lock is a row" in late.text
+    assert "The lock is a port" in late.text
+    now = reader.get(one(kept) + "&json=1").json["memory"]
+    assert (now["content"].strip(), now["tag_list"]) == ("The lock is a row", ["both", "new"])
+    assert reader.post("/memories/save", fields | {"hash": now["hash"]}).status == 303
+
+
+def test_many_are_changed_as_they_were_shown(served: Served, reader: Reader) -> None:
+    kept = [
+        served.store(f"Bulk {number}", agent=agent, category="bulk")
+        for number, agent in enumerate(("architect", "builder", "builder"))
+    ]
+    chosen = [("chosen", f"{each.agent} {each.hash} {each.path}") for each in kept]
+    token = ("form_token", reader.form_token)
+    for action, value in (("tag", "swept"), ("archive", "")):
+        form = [("action", action), (action, value), token, *chosen]
+        planned = reader.send("/memories/bulk", form)
+        assert planned.status == 200
+        assert planned.text.count("bulk/bulk-") >= 3
+        assert len(reader.get("/memories?category=bulk&json=1").json["memories"]) == 3
+        done = reader.send("/memories/bulk/change", form)
+        assert done.status == 303
+        found = reader.get("/memories?category=bulk&json=1").json["memories"]
+        if action == "tag":
+            assert [each["tag_list"] for each in found] == [["swept"]] * 3
+            stale = [*form[:1], ("action", "archive"), *form[2:]]
+            reader.send("/memories/bulk/change", stale)  # they have changed since: none is taken
+            assert "stay" in reader.get("/memories").text
+            chosen = [("chosen", f"{m['agent']} {m['hash']} {m['path']}") for m in found]
+        else:
+            assert found == []
+    batch = re.search(r'name="batch" value="([^"]+)"', reader.get("/memories").text)
+    assert batch is not None
+    assert reader.post("/memories/restore", {"batch": batch[1]}).status == 303
+    assert len(reader.get("/memories?category=bulk&json=1").json["memories"]) == 3
+
+
+def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) -> None:
+    one_way = served.store("Cats sleep in the afternoon sun", category="cats")
+    other = served.store("cats sleep in the afternoon Sun", category="cats")
+    pairs = reader.get("/memories/duplicates?json=1").json["pairs"]
+    (pair,) = [each for each in pairs if each["one"]["category"] == "cats"]
+    assert {pair["one"]["path"], pair["other"]["path"]} == {one_way.path, other.path}
+    merged = reader.get(one(one_way, "edit", **{"with": other.path})).text
+    assert "afternoon sun" in merged
+    assert "afternoon Sun" in merged
+    fields = its(one_way, other=other.path)
+    assert reader.post("/memories/supersede", fields).status == 303
+    pairs = reader.get("/memories/duplicates?json=1").json["pairs"]
+    assert not [each for each in pairs if each["one"]["category"] == "cats"]
+
+
+@pytest.mark.browser
+def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served: Served, tab: Page) -> None:
+    kept = served.store(
+        "The depot opens at eight", category="depot", summary="Depot opens at eight"
+    )
+    other = tab.context.new_page()
+    address = f"http://127.0.0.1:{served.site.port}"
+    other.goto(address + "/memories?category=depot")
+    tab.goto(address + one(kept))
+    tab.get_by_role("button", name="Edit").click()
+    tab.get_by_label("Summary").fill(f"Depot opens at nine {SCRIPT}")
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("status").filter(has_text="Saved").wait_for()
+    other.bring_to_front()
+    other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
+    other.locator("[name=chosen]").check()
+    other.get_by_role("button", name="Archive").click()
+    other.get_by_role("button", name="Do it").click()
+    assert other.locator("[data-row]").count() == 0
+    other.get_by_role("button", name="Undo").click()
+    other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
+    assert "run" not in {tab.title(), other.title()}
+
+
+@pytest.mark.browser
+def test_views_of_memories_are_for_everyone(
+    served: Served, tab: Page, faults_of: Callable[[Page], list[str]]
+) -> None:
+    first = served.store("Wide words", category="axe", tags=("axe",), summary="A wide word")
+    served.store("wide Words", category="axe")
+    for path in ("/memories?tag=axe", one(first), one(first, "edit"), "/memories/duplicates"):
+        tab.goto(f"http://127.0.0.1:{served.site.port}{path}")
+        assert faults_of(tab) == [], path
+    tab.set_viewport_size({"width": 400, "height": 800})
+    tab.goto(f"http://127.0.0.1:{served.site.port}/memories?tag=axe")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 400

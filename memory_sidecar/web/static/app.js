@@ -18,7 +18,7 @@ function listen() {
 
 function lookAgain() {
   const live = at("#live");
-  if (!live || live.contains(document.activeElement) && document.activeElement.matches("input, textarea, select")) return;
+  if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus")) return;
   const focused = rows().indexOf(document.activeElement);
   htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "outerHTML" })
     .then(() => focused >= 0 && rows()[focused]?.focus());
@@ -67,6 +67,11 @@ document.addEventListener("change", (event) => {
   const all = event.target.closest("[data-all]");
   if (all) document.querySelectorAll(`input[name="${all.dataset.all}"]`).forEach((each) => (each.checked = all.checked));
 });
+
+// On a narrow screen the facets are folded, until they are asked for.
+const fold = () => matchMedia("(max-width: 52rem)").matches && document.querySelectorAll(".folds").forEach((each) => (each.open = false));
+document.addEventListener("htmx:afterSettle", fold);
+fold();
 
 // The address is the state: no word in it that says nothing.
 document.addEventListener("submit", (event) => {

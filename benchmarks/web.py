@@ -1,0 +1,121 @@
+"""Measures the page: python benchmarks/web.py [--memories N]… [--sources N]
+
+For each number of memories a data directory with so many, in files, and with 50 small sources.
+The page is served over it as a daemon serves it, and its views are asked for by HTTP: the first
+one that anyone asks for, and then each in turn. Without a model, which would be busy with vectors
+meanwhile. Ten minutes on two cores with 10,000 and 100,000 memories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from figures import Results
+from machine import describe_machine
+from memories import AGENT, write_memories
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.process_memory import resident_bytes
+from memory_sidecar.index.reporter import Silent
+
+FILES = 20  # of a source
+VIEWS = {
+    "memories": "/memories",
+    "memories, narrowed": "/memories?category=decision&tag=cache&age=year",
+    "memories, by strength": "/memories?sort=strength",
+    "memories, page 100": "/memories?page=100",
+    "memories, what is typed": "/memories?q=" + quote("cursor cache breaks"),
+    "index": "/index",
+}
+
+
+def main() -> None:
+    options = _options()
+    machine = describe_machine()
+    results = Results()
+    for count in options.memories or (10_000, 100_000):
+        with tempfile.TemporaryDirectory(prefix="memory-sidecar-web-") as scratch:
+            measure(results, Path(scratch), count, options.sources)
+    results.write("web", machine, also=options.json)
+
+
+def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
+    """The page over `count` memories and so many sources."""
+    data_dir = scratch / "data"
+    write_memories(data_dir / "knowledge" / AGENT, count)
+    settings = Settings(model_dir=str(scratch / "none"))
+    services = Services(DataDir(data_dir), settings)
+    agent = services.agent(AGENT)
+    agent.data.update(agent.sources(), Silent(), embed=False)
+    roots = [write_source(scratch / "sources" / f"source-{n}") for n in range(sources)]
+    services.codebase().index(roots, reporter=Silent(), embed=False)
+    watching = Watching(services)
+    watching.start()
+    agent.data.wait_fresh(timeout_ms=60_000)
+    before = resident_bytes() or 0
+    started = time.perf_counter()
+    from memory_sidecar.web.site import Site
+
+    site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+    site.start()
+    begun = time.perf_counter() - started
+    visit = urlsplit(site.address())
+    cookie = _get(site.port, f"/?{visit.query}")[1].partition(";")[0]
+    named = f"{count:,} memories, "
+    results.add(f"{named}serving it", 1000 * begun, "ms", note="with its imports, once")
+    for name, path in VIEWS.items():
+        first = _get(site.port, path, cookie)[0]
+        if name == "memories":
+            results.add(f"{named}first view", first, "ms", wanted="≤ 150")
+        times = [_get(site.port, path, cookie)[0] for _ in range(20)]
+        worst = statistics.quantiles(times, n=20)[-1]
+        note = f"median of 20; 95 % within {worst:.1f} ms; the first took {first:.1f} ms"
+        results.add(f"{named}view: {name}", statistics.median(times), "ms", note=note)
+    grown = (resident_bytes() or 0) - before
+    results.add(f"{named}memory that the page takes", grown / 1e6, "MB")
+    site.close()
+    watching.close()
+    services.close()
+
+
+def write_source(root: Path) -> Path:
+    """A folder with FILES small files."""
+    root.mkdir(parents=True)
+    for number in range(FILES):
+        text = f"def case_{number}(cursor):\n    return cursor.{root.name.replace('-', '_')}\n"
+        (root / f"case_{number}.py").write_text(text, encoding="utf-8")
+    return root
+
+
+def _get(port: int, path: str, cookie: str = "") -> tuple[float, str]:
+    """Milliseconds to the whole answer, and the cookie that it sets."""
+    started = time.perf_counter()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path, headers={"Cookie": cookie} if cookie else {})
+    response = connection.getresponse()
+    body = response.read()
+    taken = 1000 * (time.perf_counter() - started)
+    connection.close()
+    assert response.status == 200, (path, response.status, body[:200])
+    return taken, response.getheader("set-cookie", "")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--memories", type=int, action="append", help="each of these numbers")
+    parser.add_argument("--sources", type=int, default=50)
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

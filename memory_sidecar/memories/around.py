@@ -1,0 +1,142 @@
+"""What lies around a memory: what it names, what names it, what it replaced, what says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.memories.lists import title_of
+from memory_sidecar.memories.lookup import neighbours
+from memory_sidecar.memories.model import Relation
+from memory_sidecar.memories.results import Memory, NearDuplicate
+from memory_sidecar.memories.store import MEMORY_CHUNKS
+
+NEAR_DUPLICATE = 0.93
+"""Cosine from which on two memories are taken to say the same."""
+
+MAX_NEIGHBOURS = 3
+MAX_STEPS = 20  # of a chain, which files written by hand may close to a ring
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Something that a memory names, or a memory that names it."""
+
+    name: Annotated[
+        str, about("a memory's path; of what it names also a session, a file, anything")
+    ]
+    title: Annotated[str, about("of the memory; empty where it is none")]
+    relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What lies around a memory."""
+
+    names: tuple[Named, ...]
+    named_by: tuple[Named, ...]
+    older: Annotated[tuple[Named, ...], about("what it replaced, the latest first")]
+    newer: Annotated[tuple[Named, ...], about("what replaced it, the earliest first")]
+    near_duplicates: tuple[NearDuplicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NearPair:
+    """Two memories of an agent that say nearly the same."""
+
+    agent: str
+    path: Annotated[str, about("the one that was changed later")]
+    other: str
+    cosine: float
+    updated_at: Annotated[Time, about("of the former")]
+
+
+def around(connection: Connection, store: DerivedStore, memory: Memory) -> Around:
+    """What lies around `memory`, in one commit of its database."""
+    own = [
+        Named(target, _title(connection, target), relation)
+        for relation, targets in memory.relations.items()
+        for target in targets
+    ]
+    names = [memory.path, memory.path.removesuffix(".md"), *filter(None, [memory.atom_id])]
+    marks = ", ".join("?" * len(names))
+    naming: list[Any] = connection.execute(
+        "SELECT DISTINCT path, relation FROM memory_relations JOIN memories ON key = memory"
+        f" WHERE target IN ({marks}) AND path <> ? ORDER BY path, relation LIMIT 100",
+        (*names, memory.path),
+    ).fetchall()
+    return Around(
+        names=tuple(own),
+        named_by=tuple(
+            Named(path, _title(connection, path), relation) for path, relation in naming
+        ),
+        older=_chain(connection, memory.path, Relation.SUPERSEDES, Relation.SUPERSEDED_BY),
+        newer=_chain(connection, memory.path, Relation.SUPERSEDED_BY, Relation.SUPERSEDES),
+        near_duplicates=tuple(near_duplicates(connection, store, memory.path)),
+    )
+
+
+def near_duplicates(
+    connection: Connection, store: DerivedStore, path: str, *, limit: int = MAX_NEIGHBOURS
+) -> Sequence[NearDuplicate]:
+    """The memories that say nearly the same as that at `path`, the nearest first."""
+    index = store.vectors[MEMORY_CHUNKS]
+    return neighbours(connection, index, path, at_least=NEAR_DUPLICATE, limit=limit)
+
+
+def near_pairs(
+    connection: Connection, store: DerivedStore, memories: Sequence[Memory]
+) -> list[NearPair]:
+    """Each of `memories` with those that say nearly the same, each pair once.
+
+    What is outdated is left out: somebody has decided about it.
+    """
+    found: dict[frozenset[str], NearPair] = {}
+    for memory in memories:
+        for near in near_duplicates(connection, store, memory.path):
+            other = connection.execute(
+                "SELECT standing = 'active' AND NOT superseded FROM memories WHERE path = ?",
+                (near.path,),
+            ).get
+            if other:
+                pair = NearPair(
+                    memory.agent, memory.path, near.path, round(near.cosine, 4), memory.updated_at
+                )
+                found.setdefault(frozenset((memory.path, near.path)), pair)
+    return list(found.values())
+
+
+def _chain(
+    connection: Connection, path: str, relation: Relation, inverse: Relation
+) -> tuple[Named, ...]:
+    """What `relation` leads to from `path`, step by step, whichever of two pages says so."""
+    seen, edge = {path}, [path]
+    chain: list[Named] = []
+    while edge and len(chain) < MAX_STEPS:
+        rows: list[Any] = connection.execute(
+            "SELECT target FROM memory_relations JOIN memories ON key = memory"
+            " WHERE path = ?1 AND relation = ?2 UNION"
+            " SELECT path FROM memory_relations JOIN memories ON key = memory"
+            " WHERE target = ?1 AND relation = ?3 ORDER BY 1",
+            (edge.pop(0), relation.value, inverse.value),
+        ).fetchall()
+        for (each,) in rows:
+            if each not in seen:
+                seen.add(each)
+                edge.append(each)
+                chain.append(Named(each, _title(connection, each), relation.value))
+    return tuple(chain[:MAX_STEPS])
+
+
+def _title(connection: Connection, path: str) -> str:
+    """Of the memory that is called so, "" where none is."""
+    row = connection.execute(
+        "SELECT coalesce(summary, ''), content FROM memories"
+        " JOIN memory_contents ON memory = key WHERE path IN (?1, ?1 || '.md')",
+        (path,),
+    ).fetchone()
+    return title_of(*row) if row else ""

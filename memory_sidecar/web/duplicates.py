@@ -1,0 +1,53 @@
+"""`/memories/duplicates`: memories that say nearly the same, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory_sidecar.core.results import about
+from memory_sidecar.memories.model import MemoryList
+from memory_sidecar.memories.results import Memory
+from memory_sidecar.web.memories import overview_of
+from memory_sidecar.web.memory import memories_of
+from memory_sidecar.web.visit import View, Visit
+
+LOOKED_AT = 200  # memories of a page, each compared with all of its agent
+
+
+@dataclass(frozen=True, slots=True)
+class Doubled:
+    """Two memories that say nearly the same."""
+
+    cosine: float
+    one: Memory
+    other: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicatesShown:
+    """Those among the memories of a page, which are looked at by their last change."""
+
+    pairs: tuple[Doubled, ...]
+    looked_at: int
+    more: Annotated[bool, about("there are further memories to look at")]
+
+
+def show(visit: Visit) -> View:
+    wanted = MemoryList(limit=LOOKED_AT + 1, offset=(visit.page - 1) * LOOKED_AT)
+    found = overview_of(visit).listed(wanted)
+    by_agent: dict[str, list[Memory]] = {}
+    for each in found[:LOOKED_AT]:
+        by_agent.setdefault(each.agent, []).append(each)
+    pairs = []
+    for agent, those in by_agent.items():
+        memories = memories_of(visit, agent)
+        for pair in memories.near_pairs(those):
+            one, other = memories.look(pair.path), memories.look(pair.other)
+            pairs.append(Doubled(pair.cosine, one, other))
+    pairs.sort(key=lambda pair: (-pair.cosine, pair.one.path))
+    return View(
+        template="duplicates.html",
+        title="Say the same",
+        data=DuplicatesShown(tuple(pairs), min(len(found), LOOKED_AT), len(found) > LOOKED_AT),
+    )
