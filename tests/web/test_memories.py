@@ -189,6 +189,7 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served: Served, tab: 
     tab.get_by_label("Summary").fill(f"Depot opens at nine {SCRIPT}")
     tab.get_by_role("button", name="Save").click()
     tab.get_by_role("status").filter(has_text="Saved").wait_for()
+    tab.goto(address + "/memories?category=depot")
     other.bring_to_front()
     other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
     other.locator("[name=chosen]").check()
