@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.context.layout import is_unfilled
@@ -30,6 +31,9 @@ from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.reads import ReadCounter
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.sessions.store import SESSIONS
+
+if TYPE_CHECKING:
+    from memory_sidecar.agents.team_files import TeamFiles
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
@@ -81,6 +85,7 @@ class Agent:
         self._is_own = False  # the database, as far as it was looked at
         self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
         self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
+        self.team: TeamFiles | None = None  # its files as a team's database has them
 
     def close(self) -> None:
         self.data.close()
@@ -91,8 +96,8 @@ class Agent:
 
     @property
     def exists(self) -> bool:
-        """Whether there is anything of this agent, in files or in its database."""
-        return self.paths.db.exists() or bool(self.sources())
+        """Whether there is, or a team may have, anything of this agent."""
+        return self.paths.db.exists() or bool(self.sources()) or self.team is not None
 
     @property
     def last_changed(self) -> float:
@@ -140,8 +145,14 @@ class Agent:
 
         Returns when they can be found, with their vectors where there is a model; where this
         process watches them, more texts than a second is enough for are embedded behind. Says so
-        where another process holds the database for too long.
+        where another process holds the database for too long. A team is given them, too.
         """
+        self.index(files, reporter=reporter, directory=directory)
+        if self.team is not None:
+            self.team.after_writing(reporter, directory, files)
+
+    def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
+        """The same for this machine alone."""
         source = self.source(directory)
 
         def first(said: Reporter) -> None:
@@ -214,6 +225,8 @@ class Agent:
     def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
         """The same, and one commit of it to read. For `recovering`."""
         self._require_own(reporter)
+        if self.team is not None:
+            self.team.before_reading(reporter)
         if not self._has_looked and not self.data.is_tended:
             self.data.complete(reporter)
             sources = [*self.sources(), *self._removed()]

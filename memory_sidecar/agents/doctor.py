@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
@@ -61,6 +62,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
         _runtime(),
         _model(services),
         _static(services),
+        *examine_team(services),
         *_code(codebase),
         *examine_agents(services),
     ]
@@ -103,6 +105,16 @@ def _static(services: Services) -> Check:
     except ModelError as error:
         return Check(check, False, error.message, error.hint)
     return Check(check, True, f"the table of {PACKAGE} {VERSION} loads")
+
+
+def examine_team(services: Services) -> Iterator[Check]:
+    """Whether the database of a team answers, where there is one, and what differs."""
+    if (team := team_status(services)) is None:
+        return
+    hint = team.problem.hint if team.problem else ""
+    if any(each.differing for each in team.agents):
+        hint = hint or "`memory-sidecar memory pull` and `push` name what differs, and settle it"
+    yield Check("team", team.problem is None, team_line(team), hint)
 
 
 def _code(codebase: Codebase) -> list[Check]:

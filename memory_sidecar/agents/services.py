@@ -33,7 +33,9 @@ from memory_sidecar.memories.names import check_agent
 if TYPE_CHECKING:
     from memory_sidecar.agents.agent import Agent
     from memory_sidecar.agents.promotion import Promoter
+    from memory_sidecar.agents.team_files import TeamFiles
     from memory_sidecar.sessions.handlers import Sessions
+    from memory_sidecar.team.link import TeamLink
 
 
 class Services:
@@ -50,6 +52,7 @@ class Services:
         self.models = Models(settings, cache=data_dir.embeddings_db)
         self.questions = QuestionLog(data_dir.tree, clock=clock, is_kept=settings.keep_questions)
         self._clock = clock
+        self._team: TeamLink | None = None
         self._codebases: dict[Path, Codebase] = {}
         self._agents: dict[AgentPaths, Agent] = {}
         self.on_agent_use: Callable[[Agent], None] = lambda _agent: None
@@ -121,6 +124,29 @@ class Services:
             reporter=reporter,
         )
 
+    @property
+    def team(self) -> TeamLink | None:
+        """The team's database, if the settings name one. Raises UsageError; connects to nothing."""
+        if self._team is None and self.settings.database:
+            self._team = _link_of(self.settings)
+        return self._team
+
+    def required_team(self) -> TeamLink:
+        """The same. Raises UsageError without one."""
+        if (link := self.team) is None:
+            raise UsageError(
+                "no database of a team is set",
+                hint="set `database` to its address, such as postgresql://me@db.example/team",
+            )
+        return link
+
+    def team_files(self, agent: Agent) -> TeamFiles:
+        """The files of `agent` as the team has them. Raises UsageError without a team."""
+        link = self.required_team()
+        from memory_sidecar.agents.team_files import TeamFiles  # an extra
+
+        return agent.team or TeamFiles(agent, link)
+
     def agent_names(self) -> list[str]:
         """Of every agent that has memories, sessions or a database in the data directory."""
         knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / EPISODIC
@@ -188,6 +214,10 @@ class Services:
 
                 agent.on_read = record_own_read
             agent.on_use = lambda: self.on_agent_use(agent)
+            if paths.agent in self.settings.database_agents and (link := self.team):
+                from memory_sidecar.agents.team_files import TeamFiles
+
+                agent.team = TeamFiles(agent, link)
             self._agents[paths] = agent
         return self._agents[paths]
 
@@ -206,6 +236,8 @@ class Services:
             opened.close()
         self._codebases.clear()
         self._agents.clear()
+        if self._team is not None:
+            self._team.close()
         self.models.close()
         self.questions.close()
 
@@ -227,3 +259,14 @@ def _is_agent(name: str) -> bool:
     except UsageError:
         return False
     return True
+
+
+def _link_of(settings: Settings) -> TeamLink | None:
+    try:
+        from memory_sidecar.team.link import link_of  # an extra
+    except ImportError as error:
+        raise UsageError(
+            "database is set, and the extra `postgres` is not installed",
+            hint="pip install 'memory-sidecar[postgres]'",
+        ) from error
+    return link_of(settings)

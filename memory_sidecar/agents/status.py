@@ -17,6 +17,7 @@ from memory_sidecar import __version__
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.store import AgentStore, count_contents
+from memory_sidecar.agents.team_status import TeamStatus, team_status
 from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError
@@ -78,6 +79,7 @@ class Status:
     last_error: Annotated[
         Failure | None, about("of what works in the background, until that goes well")
     ]
+    team: Annotated[TeamStatus | None, about("null where no database of a team is set")]
     daemon: Annotated[DaemonStatus | None, about("null where the command ran in its own process")]
     files: Annotated[tuple[ListedFile, ...], about("with --skipped or --failed")] | UnsetType = (
         UNSET
@@ -134,6 +136,7 @@ def status_of(
         model_loaded=models.is_loaded,
         model_problem=Problem(problem.code, problem.message, problem.hint) if problem else None,
         last_error=max(filter(None, failures), key=lambda each: each.at, default=None),
+        team=team_status(services) if db is None else None,
         daemon=daemon,
         files=tuple(file for each in listed for file in codebase.files(each)) if listed else UNSET,
     )

@@ -14,10 +14,12 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.index.process_memory import return_free
+from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending
 
 WATCHED_FROM_START = 32
 CHECK_IDLE_S = 60.0
+EXCHANGE_EVERY_S = 10.0
 END_WITHIN_S = 8.0  # whatever waits
 
 _log = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ class Watching:
         """Waits a moment for `begin`, unless a caller needs something at once."""
         self._services = services
         self._tending = Tending(begin=begin)
+        self._is_over = threading.Event()
+        self._exchanging = threading.Thread(target=self._exchange, name="team", daemon=True)
 
     def start(self) -> None:
         """Returns at once."""
@@ -46,6 +50,8 @@ class Watching:
             except SidecarError as error:  # the others are watched, and its next call is told
                 _log.warning("%s is not watched: %s", agent.name, error.message)
         self._tending.start()
+        if services.settings.database:
+            self._exchanging.start()
 
     def follow(self, agent: Agent) -> None:
         """Watch `agent` from now on, if there is anything to watch."""
@@ -54,9 +60,21 @@ class Watching:
 
     def close(self) -> None:
         """Stop watching; what is committed stays."""
+        self._is_over.set()
         self._tending.close(until_s=time.monotonic() + END_WITHIN_S)
 
     def _unload(self, idle_s: float) -> None:
         if self._services.unload(unused_for_s=idle_s):
             _log.info("the model was unused for %d s and is unloaded", idle_s)
             return_free()
+
+    def _exchange(self) -> None:
+        """Keep what a team has of agents in step, also where no command stored or asked for it."""
+        while not self._is_over.wait(EXCHANGE_EVERY_S):
+            for name in self._services.settings.database_agents:
+                try:
+                    team = self._services.agent(name).team
+                    if team is not None:
+                        team.exchange(Silent())
+                except SidecarError as error:
+                    _log.info("%s is not in step with the team: %s", name, error.message)

@@ -54,6 +54,9 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "remove": ("remove pitfall/totals-are-cents", "remove pitfall/totals-are-cents --for-good"),
     "prune": ("prune --dry-run", "prune --unused-for 90d --category outcome"),
     "restore": ("restore", "restore pitfall/totals-are-cents"),
+    "team init": ("team init", "team init --sql"),
+    "memory push": ("memory push --agent shared", "memory push --over pitfall/totals-are-cents"),
+    "memory pull": ("memory pull --agent shared", "memory pull --over pitfall/totals-are-cents"),
     "category list": ("category list", "category list --agent architect"),
     "category create": (
         'category create decisions/storage "Where data lies, and why"',

@@ -65,6 +65,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("Bring back what remove or prune took away", "remove:restore"),
         "category": ("Categories: list, create, describe, delete", ""),
     },
+    "Team": {
+        "team": ("The PostgreSQL of a team: init", ""),
+        "memory": ("Memories and sessions of a team: push, pull", "team:memory"),
+    },
     "Sessions": {
         "session": ("Conversations: save, import, search, promote and more", ""),
         "episodic-put": ("Add an entry to a journal", "episodic:episodic_put"),

@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
+from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import counted, duration, path_from
 from memory_sidecar.cli.options import with_call
@@ -98,6 +99,8 @@ def _lines(found: Status) -> Iterator[str]:
     else:
         yield f"model: {found.model}{', loaded' if found.model_loaded else ''}"
     yield f"database: {found.db} ({found.db_bytes / 1e6:.1f} MB)"
+    if found.team:
+        yield f"team: {team_line(found.team)}"
     if daemon := found.daemon:
         resident = daemon.resident_bytes
         memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""

@@ -49,6 +49,7 @@ class Settings:
     session_promotion: bool = False  # whether saving a session that ended in success promotes it
     database: str = ""  # of a team, as postgresql://user@host/name; "" keeps all in SQLite
     database_password_command: str = ""  # prints that user's password on its first line
+    database_agents: tuple[str, ...] = ("shared",)  # whose memories and sessions the team's has
     editor_url: str = "vscode://file{path}:{line}"  # what the page opens code with
     keep_questions: bool = True  # whether what is asked is noted, for `growth`
     log_level: str = "info"  # of the daemon: debug, info, warning or error

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from memory_sidecar import __version__
+from memory_sidecar.agents.team_status import TeamStatus, team_line, team_status
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
@@ -27,12 +28,14 @@ class IndexStatus(Answer):
     sources: tuple[ListedSource, ...]
     chunks: int
     vectors_pending: Annotated[int, about("Chunks that only keyword search finds yet.")]
+    team: Annotated[TeamStatus | None, about("Null where no database of a team is set.")]
 
     def text(self) -> str:
         waiting = f", {self.vectors_pending} wait for a vector" if self.vectors_pending else ""
         lines = [f"memory-sidecar {self.version}, agent {self.agent}, {self.data_dir}"]
         lines += [f"{each.name}: {each.files} files, {each.state}" for each in self.sources]
-        return "\n".join([*lines, f"{self.chunks} chunks{waiting}"])
+        lines.append(f"{self.chunks} chunks{waiting}")
+        return "\n".join([*lines, *([f"team: {team_line(self.team)}"] if self.team else [])])
 
 
 def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
@@ -53,6 +56,7 @@ def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
         sources=sources,
         chunks=chunks,
         vectors_pending=pending,
+        team=team_status(caller.services),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from memory_sidecar.core.errors import NoIndex, StoreNewer
 from memory_sidecar.team.link import SCHEMA_NAME, Connected, TeamLink
 
-SCRIPTS: Final = ("team.sql",)
+SCRIPTS: Final = ("team.sql", "mirror.sql")
 """What makes a new schema, in order."""
 
 MIGRATIONS: Final[tuple[str, ...]] = ()
@@ -20,6 +20,11 @@ MIGRATIONS: Final[tuple[str, ...]] = ()
 
 VERSION: Final = 1 + len(MIGRATIONS)
 _LOCK = 0x6D656D73  # "mems"
+_MAKE: Final = f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}; CREATE EXTENSION IF NOT EXISTS vector"
+_SET_VERSION: Final = (
+    f"INSERT INTO identity VALUES ('version', '{VERSION}')"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
 
 
 def require_schema(connection: Connected, link: TeamLink) -> None:
@@ -49,16 +54,27 @@ def make_schema(link: TeamLink) -> None:
         found = _version(connection)
         _refuse_newer(found, link)
         if not found:
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}")
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            connection.execute(_MAKE)
         for script in SCRIPTS if not found else MIGRATIONS[found - 1 :]:
-            sql = resources.files("memory_sidecar").joinpath("team", script)
-            connection.execute(sql.read_text("utf-8"))
-        connection.execute(
-            "INSERT INTO identity VALUES ('version', %s)"
-            " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (str(VERSION),),
-        )
+            connection.execute(_script(script))
+        connection.execute(_SET_VERSION)
+
+
+def grant_roles(link: TeamLink) -> None:
+    """Make the roles of `roles.sql`, and give them their rights. Raises DatabaseRefused."""
+    with link.writing() as connection:
+        connection.execute(_script("roles.sql"))
+
+
+def whole_script() -> str:
+    """What `make_schema` and `grant_roles` do in an empty database, to be run by psql."""
+    scripts = map(_script, (*SCRIPTS, "roles.sql"))
+    path = f"SET search_path TO {SCHEMA_NAME}, public;"
+    return "\n".join(("BEGIN;", f"{_MAKE};", path, *scripts, f"{_SET_VERSION};", "COMMIT;"))
+
+
+def _script(name: str) -> str:
+    return resources.files("memory_sidecar").joinpath("team", name).read_text("utf-8")
 
 
 def _version(connection: Connected) -> int:

@@ -14,6 +14,7 @@ import pytest
 
 from memory_sidecar.cli.service import UNITS, render_units
 from memory_sidecar.daemon.systemd import notify, passed_socket, watchdog_period_s
+from tests.conftest import PROGRAM
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")
 
@@ -32,6 +33,21 @@ def test_units_pass_systemds_own_check(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+    )
+    ours = [line for line in done.stderr.splitlines() if "memory-sidecar" in line]
+    assert (done.returncode, ours) == (0, [])
+
+
+def test_the_units_of_an_indexer_do_too(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    folder = Path(__file__).resolve().parents[2] / "systemd"
+    for unit in folder.glob("memory-sidecar-indexer.*"):
+        text = unit.read_text("utf-8").replace("%S/memory-sidecar/venv/bin", str(PROGRAM.parent))
+        (tmp_path / unit.name).write_text(text)
+    done = subprocess.run(
+        [analyze, "verify", *tmp_path.iterdir()], capture_output=True, text=True, check=False
     )
     ours = [line for line in done.stderr.splitlines() if "memory-sidecar" in line]
     assert (done.returncode, ours) == (0, [])

@@ -131,6 +131,9 @@ ELSEWHERE = MappingProxyType(
     {
         "setup": "tests/setup",
         "web": "tests/web",
+        "team init": "tests/team",
+        "memory push": "tests/team",
+        "memory pull": "tests/team",
         "daemon list": "tests/e2e/test_uninstall.py",
         "uninstall": "tests/e2e/test_uninstall.py",
         "version": "prints a line",

@@ -103,6 +103,20 @@ Neither an answer
     disk/test_questions.py::test_the_oldest_go_where_there_are_too_many
 `keep_questions = false`
     disk/test_questions.py::test_none_is_kept_where_that_is_set_and_all_go_with_the_folder
+Without `database`
+    team/test_link.py::test_without_a_database_nothing_of_it_is_imported
+    security/test_hostile_clone.py::test_no_command_is_turned_against_its_user
+An address that holds a password
+    team/test_link.py::test_what_is_no_address_is_told_without_a_password
+    team/test_link.py::test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_is_taken
+    team/test_link.py::test_another_machine_is_spoken_to_by_tls
+An agent that is not `shared`
+    team/test_team_files.py::test_an_agents_own_memories_and_sessions_are_its_roles_even_by_sql
+Of `database_agents` alone
+    team/test_team_files.py::test_an_agent_that_is_not_named_stays_here
+    team/test_team_files.py::test_secrets_and_what_is_no_text_stay_here
+What comes from there
+    team/test_team_files.py::test_what_would_leave_its_folder_is_left_there
 A model comes
     embedding/test_supply.py::test_one_flipped_bit_is_seen
     embedding/test_supply.py::test_the_cache_is_the_users_own

@@ -9,15 +9,24 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from jsonschema import Draft202012Validator
 
+from memory_sidecar.agents import team_files
+from memory_sidecar.agents.services import Services
+from memory_sidecar.cli.schemas import all_schemas
+from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.team.link import TeamLink, link_of
+from tests.conftest import HashModels, run_here
+from tests.contract.test_schemas import forbidding_more
+from tests.finished import Finished
 
 GUARDED = "guarded"  # the one role that has to give a password
 
@@ -80,3 +89,74 @@ def link_to() -> Iterator[Callable[..., TeamLink]]:
 def link(database: str, link_to: Callable[..., TeamLink]) -> TeamLink:
     """Of an owner of the database."""
     return link_to(database)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A data directory of its own, on which commands are run as a role of the database."""
+
+    services: Services
+    cwd: Path
+
+    def __call__(self, *arguments: str | Path) -> Finished:
+        return run_here(
+            *arguments,
+            environ={},
+            cwd=self.cwd,
+            open_services=lambda **_: self.services,
+            close_services=lambda _: None,
+        )
+
+    def json(self, *arguments: str | Path) -> Any:
+        done = self(*arguments, "--json")
+        assert done.status == 0, done.err
+        return done.json
+
+    def valid_json(self, command: str, *arguments: str | Path) -> Any:
+        """What `command` prints, which is what its schema says, and no more."""
+        found = self.json(*command.split(), *arguments)
+        schema = forbidding_more(all_schemas()[command.replace(" ", "-")])
+        Draft202012Validator(schema).validate(found)
+        return found
+
+    def folder(self, agent: str) -> Path:
+        return self.services.data_dir.knowledge / agent
+
+
+@pytest.fixture
+def login(database: str) -> Iterator[Callable[..., str]]:
+    """`login("alice", "agent")` makes a role in `memory_sidecar_agent`; the address as it."""
+    made: list[str] = []
+
+    def login(name: str, *groups: str) -> str:
+        role = f"{name}_{database.partition('?')[0].rpartition('/')[2]}"
+        with psycopg.connect(database, autocommit=True) as owner:
+            owner.execute(f"CREATE ROLE {role} LOGIN")
+            made.append(role)
+            for group in groups:
+                owner.execute(f"GRANT memory_sidecar_{group} TO {role}")
+        return database.replace("postgres:@", f"{role}:@")
+
+    yield login
+    with psycopg.connect(database, autocommit=True) as owner:
+        for role in made:
+            owner.execute(f"DROP ROLE {role}")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
+    """`machine("one", address)` is a machine of the team at `address`, which looks at each call."""
+    monkeypatch.setattr(team_files, "LOOK_EVERY_S", 0.0)
+    opened: list[Services] = []
+
+    def machine(name: str, address: str, *agents: str) -> Machine:
+        settings = Settings(database=address, database_agents=("shared", *agents), rerank=False)
+        services = Services(DataDir(tmp_path / name), settings)
+        models: Any = HashModels(tmp_path / name / "embeddings.sqlite", version="1")
+        services.models = models
+        opened.append(services)
+        return Machine(services, tmp_path)
+
+    yield machine
+    for each in opened:
+        each.close()

@@ -1,0 +1,48 @@
+"""What became of files that a team has, too. Needs no driver of its database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from memory_sidecar.core.results import Time, about
+
+SHOWN: Final = 5  # conflicts that are named in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A file that was changed both here and by another machine, and stays so on both."""
+
+    path: Annotated[str, about("of a memory, or sessions/MONTH/ID.json")]
+    removed: Annotated[bool, about("whether the team's was removed")]
+    written_by: Annotated[str, about("the role that wrote the team's")]
+    written_at: Time
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBack:
+    """A file that the team was not given."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What `memory push` or `memory pull` did."""
+
+    agent: str
+    database: Annotated[str, about("the team's")]
+    given: Annotated[tuple[str, ...], about("written or removed at the team")]
+    taken: Annotated[tuple[str, ...], about("written or removed here")]
+    conflicts: tuple[Differing, ...]
+    left_out: tuple[KeptBack, ...]
+
+
+def conflict_line(conflicts: Sequence[Differing]) -> str:
+    """One line that names them, for people."""
+    named = ", ".join(f"{each.path} (by {each.written_by})" for each in conflicts[:SHOWN])
+    more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
+    return f"changed here and by the team, and left as they are: {named}{more}"

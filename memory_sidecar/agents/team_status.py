@@ -1,0 +1,67 @@
+"""How a team's database is: whether it answers, how fast, and what of agents is not in step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory_sidecar.agents.exchanged import Differing
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.results import Problem, about
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAgent:
+    """An agent whose memories and sessions a team has, too."""
+
+    name: str
+    differing: Annotated[
+        tuple[Differing, ...], about("what the team has otherwise, as of the last exchange")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamStatus:
+    """The database of a team."""
+
+    database: Annotated[str, about("its name, user and host")]
+    delay_ms: Annotated[float | None, about("of one question; null where none was answered")]
+    problem: Annotated[Problem | None, about("why; what is on this machine answers meanwhile")]
+    agents: tuple[TeamAgent, ...]
+
+
+def team_status(services: Services) -> TeamStatus | None:
+    """`None` without a team. Asks the server one question; what goes wrong is told."""
+    link = problem = delay_ms = None
+    try:
+        if (link := services.team) is None:
+            return None
+        from memory_sidecar.team.schema import require_schema  # an extra
+
+        delay_ms = round(link.delay_ms(), 2)
+        with link.reading() as connection:
+            require_schema(connection, link)
+    except SidecarError as error:
+        problem = Problem(error.code, error.message, error.hint)
+    agents = []
+    for name in services.settings.database_agents if link else ():
+        try:
+            files = services.agent(name).team
+        except SidecarError as error:
+            problem = problem or Problem(error.code, error.message, error.hint)
+        else:
+            agents.append(TeamAgent(name, files.differing() if files else ()))
+    return TeamStatus(link.shown if link else "", delay_ms, problem, tuple(agents))
+
+
+def team_line(team: TeamStatus) -> str:
+    """For people."""
+    if team.problem:
+        return f"{team.problem.message}; what is on this machine answers"
+    told = f"{team.database} answers in {team.delay_ms:.1f} ms"
+    if team.agents:
+        told += f"; it has {', '.join(each.name for each in team.agents)}"
+    if differing := [head.path for each in team.agents for head in each.differing]:
+        told += f", and {', '.join(differing)} otherwise than this machine"
+    return told

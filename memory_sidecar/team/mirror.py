@@ -1,0 +1,325 @@
+"""Keeps the files of one agent the same on each of its machines, by way of a team's database.
+
+    what we have · what both had when last in step · what the team has ──▶ keep, give, take
+
+A file that only one side has changed goes to the other. One that both have changed is a conflict:
+it is named, and stays on both sides as it is. An edit outlives a removal. Nothing follows from a
+folder that is not there.
+
+Killed at any moment, the next exchange goes on: what was written on one side only is found equal on
+both then. Which files were in step is remembered in a file, and without it told from the contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from memory_sidecar.core.atomic import move_file, remove_empty_folders, replace_file
+from memory_sidecar.core.clock import Clock, compact_utc
+from memory_sidecar.core.credentials import find_credentials
+from memory_sidecar.core.locks import locked
+from memory_sidecar.core.opening import FileRefused
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.memories.files import file_hash
+from memory_sidecar.team.link import TeamLink
+from memory_sidecar.team.mirror_rows import (
+    News,
+    Offer,
+    TeamFile,
+    read_contents,
+    read_news,
+    write_offers,
+)
+from memory_sidecar.team.mirrored import (
+    Known,
+    LeftOut,
+    MirroredFolder,
+    MirrorReport,
+    MirrorState,
+    MirrorStep,
+    readable,
+    step_for,
+)
+from memory_sidecar.team.schema import make_schema, require_schema
+
+LOCK_TIMEOUT_S = 30
+MAX_STATE_BYTES = 256 << 20
+OFFERED_BYTES = 8 << 20  # in one transaction, and one file more
+
+
+class Mirror:
+    """The files of `agent` in `folders`, and the team's. Thread-safe."""
+
+    def __init__(
+        self,
+        link: TeamLink,
+        agent: str,
+        folders: Sequence[MirroredFolder],
+        *,
+        state: Path,
+        archive: Path,
+        clock: Clock,
+    ) -> None:
+        """`state` is the file that remembers; what is replaced or removed goes to `archive`."""
+        self.link = link
+        self.agent = agent
+        self.folders = {each.name: each for each in folders}
+        self._tree = folders[0].tree
+        self._state = state
+        self._archive = archive
+        self._clock = clock
+
+    def exchange(
+        self,
+        *,
+        takes: bool = True,
+        gives: bool = True,
+        changed: Collection[str] = (),
+        over: Collection[str] = (),
+        with_secrets: bool = False,
+    ) -> MirrorReport:
+        """Give the team what changed here, and take what changed there.
+
+        Those known to be `changed` are removed if they are not there, even the last file. Of the
+        conflicts `over`, a call that only gives replaces the team's version, one that only takes
+        ours. Raises DatabaseError, StoreBusy and what changing files raises.
+        """
+        if gives:
+            make_schema(self.link)
+        lock = self._state.with_suffix(".lock")
+        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
+            state = self._load()
+            news = self._news(state)
+            if news.database != state.database:
+                state = MirrorState(database=news.database)
+            team = state.open | {head.path: head for head in news.heads}
+            ours = self._ours(state, changed) if gives else self._those(team)
+            work = _MirrorPass(self, state, team, ours, MirrorReport())
+            try:
+                work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
+                state.seen = news.seen
+            finally:
+                with named_errors(self._state):
+                    replace_file(self._tree, self._state, msgspec.json.encode(state))
+            return work.done
+
+    def has_news(self) -> bool:
+        """Whether the team has something that this machine has not seen. Raises DatabaseError."""
+        return bool(self._news(self._load()).heads)
+
+    def differing(self) -> list[TeamFile]:
+        """What the team had at the last exchange that is not here; asks no server."""
+        return sorted(self._load().open.values(), key=lambda head: head.path)
+
+    def folder_of(self, path: str) -> tuple[MirroredFolder, str] | None:
+        """The folder of a file, and its path in that; `None` for one that may not be there."""
+        name, _, rest = path.partition("/")
+        folder = self.folders.get(name)
+        return (folder, rest) if folder is not None and folder.is_path(rest) else None
+
+    def _news(self, state: MirrorState) -> News:
+        def read() -> News:
+            with self.link.reading() as connection:
+                require_schema(connection, self.link)
+                return read_news(connection, self.agent, state.database, state.seen)
+
+        return self.link.retrying(read)
+
+    def _load(self) -> MirrorState:
+        try:
+            data = self._tree.read(self._state, MAX_STATE_BYTES)
+            return msgspec.json.decode(data, type=MirrorState)
+        except (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError):
+            return MirrorState()
+
+    def _ours(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
+        """Every file that is here, and those that must be taken to be."""
+        found: dict[str, Known] = {}
+        for folder in self.folders.values():
+            scan = folder.scan()
+            known = {path: each for path, each in state.files.items() if _is_below(path, folder)}
+            if not scan.files or scan.unreadable:
+                # A folder that is gone is no removal.
+                told = tuple(f"{each}/" for each in changed)
+                found |= {p: each for p, each in known.items() if not f"{p}/".startswith(told)}
+            for file in scan.files:
+                path = f"{folder.name}/{file.path}"
+                before = known.get(path)
+                is_same = bool(file.skip_reason) or (before and before.stamp == file.stamp)
+                content = None if is_same else readable(folder, file.path)
+                if content is not None:
+                    found[path] = Known(file_hash(content), file.stamp)
+                elif before is not None:  # what cannot be read is not removed
+                    found[path] = before
+        return found
+
+    def _those(self, paths: Collection[str]) -> dict[str, Known]:
+        found = {}
+        for path in paths:
+            place = self.folder_of(path)
+            if place is not None and (content := readable(*place)) is not None:
+                found[path] = Known(file_hash(content), (0, 0, 0))
+        return found
+
+    def put_away(self, folder: MirroredFolder, path: str) -> bool:
+        """Move a file to the archive, for a caller who has the folder `changing`."""
+        batch = self._archive / f"{compact_utc(self._clock())}-team"
+        file = folder.root / path
+        with named_errors(file):
+            is_moved = move_file(folder.tree, file, folder.tree, batch / folder.name / path)
+            remove_empty_folders(folder.tree, file, keep=folder.root)
+        return is_moved
+
+
+@dataclass(frozen=True, slots=True)
+class _MirrorPass:
+    """One exchange. `state` is brought up to date with each step."""
+
+    mirror: Mirror
+    state: MirrorState
+    team: Mapping[str, TeamFile]  # what is not as when it was last in step
+    ours: Mapping[str, Known]
+    done: MirrorReport
+
+    def run(self, *, takes: bool, gives: bool, over: Collection[str], with_secrets: bool) -> None:
+        paths = set(self.team)
+        if gives:
+            paths |= {
+                path
+                for path in {*self.ours, *self.state.files}
+                if self._ours(path) != self._base(path)
+            }
+        steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
+        for path in sorted(paths):
+            step = step_for(self._ours(path), self._base(path), self._team(path))
+            if step is MirrorStep.CONFLICT and path in over:
+                step = MirrorStep.GIVE if gives else MirrorStep.TAKE
+            steps[step].append(path)
+        self.state.open.update(self.team)
+        for path in steps[MirrorStep.KEEP]:
+            self._in_step(path, self._ours(path))
+        self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]
+        if gives:
+            for offers in self._offers(steps[MirrorStep.GIVE], with_secrets=with_secrets):
+                self._give(offers)
+        if takes:
+            self._take(steps[MirrorStep.TAKE])
+
+    def _ours(self, path: str) -> str:
+        return self.ours[path].hash if path in self.ours else ""
+
+    def _base(self, path: str) -> str:
+        return self.state.files[path].hash if path in self.state.files else ""
+
+    def _team(self, path: str) -> str:
+        return self.team[path].hash if path in self.team else self._base(path)
+
+    def _in_step(self, path: str, its_hash: str) -> None:
+        self.state.open.pop(path, None)
+        self.state.files.pop(path, None)
+        if its_hash:
+            stamp = self.ours[path].stamp if its_hash == self._ours(path) else (0, 0, 0)
+            self.state.files[path] = Known(its_hash, stamp)
+
+    # Giving
+
+    def _offers(self, paths: Sequence[str], *, with_secrets: bool) -> Iterator[list[Offer]]:
+        offers, size = [], 0
+        for path in paths:
+            content = None
+            if path in self.ours:
+                content = self._text(path, with_secrets=with_secrets)
+                if content is None:
+                    continue
+                size += len(content)
+            its_hash = "" if content is None else file_hash(content.encode())
+            offers.append(Offer(path, its_hash, content, self._team(path)))
+            if size > OFFERED_BYTES:
+                yield offers
+                offers, size = [], 0
+        if offers:
+            yield offers
+
+    def _text(self, path: str, *, with_secrets: bool) -> str | None:
+        """What a file says, if the team may have that; else it is left out."""
+        place = self.mirror.folder_of(path)
+        data = readable(*place) if place else None
+        reason = ""
+        try:
+            text = (data or b"").decode()
+        except UnicodeDecodeError:
+            reason = "not UTF-8"
+        if data is None:
+            reason = "its name or its kind is not one for other machines"
+        elif b"\0" in data:
+            reason = "binary"
+        elif not reason and not with_secrets and (found := find_credentials(text)):
+            reason = f"it seems to hold a secret ({found[0].kind}); --allow-secrets gives it too"
+        if reason:
+            self.done.left_out.append(LeftOut(path, reason))
+            return None
+        return text
+
+    def _give(self, offers: Sequence[Offer]) -> None:
+        link, agent = self.mirror.link, self.mirror.agent
+
+        def write() -> list[TeamFile]:
+            with link.writing() as connection:
+                return write_offers(connection, agent, offers)
+
+        refused = {head.path: head for head in link.retrying(write)}
+        for offer in offers:
+            if (head := refused.get(offer.path)) is not None:
+                self.state.open[offer.path] = head  # what comes of it, the next exchange says
+            else:
+                self._in_step(offer.path, offer.hash)
+                self.done.given.append(offer.path)
+
+    # Taking
+
+    def _take(self, paths: Sequence[str]) -> None:
+        link, agent = self.mirror.link, self.mirror.agent
+
+        def read() -> dict[str, str]:
+            with link.reading() as connection:
+                return read_contents(connection, agent, paths)
+
+        contents = link.retrying(read) if paths else {}
+        places = {path: self.mirror.folder_of(path) for path in paths}
+        for folder in self.mirror.folders.values():
+            those = [(path, each[1]) for path, each in places.items() if each and each[0] is folder]
+            if those:
+                with folder.changing():
+                    for path, file in those:
+                        self._take_one(path, folder, file, contents.get(path))
+        for path in (path for path, place in places.items() if place is None):
+            self.done.left_out.append(LeftOut(path, "its name is none for files of this machine"))
+            self.state.open.pop(path, None)
+
+    def _take_one(self, path: str, folder: MirroredFolder, file: str, text: str | None) -> None:
+        wanted = self._team(path)
+        content = b"" if text is None else text.encode()
+        if wanted and file_hash(content) != wanted:
+            return  # it has changed since; the next exchange sees to it
+        try:
+            there = folder.read(file)
+        except OSError:  # what cannot be read is not replaced
+            return
+        if (file_hash(there) if there is not None else "") != self._ours(path):
+            return
+        is_kept = bool(wanted) and self._ours(path) == self._base(path)
+        if there is not None and not is_kept and not self.mirror.put_away(folder, file):
+            return
+        if wanted:
+            with named_errors(folder.root / file):
+                replace_file(folder.tree, folder.root / file, content)
+        self._in_step(path, wanted)
+        self.done.taken.append(path)
+
+
+def _is_below(path: str, folder: MirroredFolder) -> bool:
+    return path.startswith(f"{folder.name}/")

@@ -1,0 +1,108 @@
+"""One agent's files in a team's database: read as they changed, written unless they did.
+
+Whose they are is the role's that is logged in, but for what all share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.paths import SHARED
+from memory_sidecar.team.link import Connected
+
+_OWN: Final = (
+    "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE current_user END"
+    " AND agent = %(agent)s"
+)
+_HEADS = (
+    f"SELECT path, hash, written_by, (extract(epoch FROM written_at) * 1000)::bigint FROM mirrored"
+    f" WHERE {_OWN} AND "
+)
+_PUT = f"""
+INSERT INTO mirrored (owner, agent, path, hash, content)
+VALUES (CASE WHEN %(agent)s = '{SHARED}' THEN ''::name ELSE current_user END,
+        %(agent)s, %(path)s, %(hash)s, %(content)s)
+ON CONFLICT (owner, agent, path) DO UPDATE SET hash = excluded.hash, content = excluded.content
+WHERE mirrored.hash IN (%(expected)s, excluded.hash)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFile:
+    """A file as the team has it."""
+
+    path: str
+    hash: str  # "" where it was removed
+    written_by: str  # the role
+    written_at: str  # ISO 8601 in UTC
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What changed since a number was seen."""
+
+    database: str  # which one it is: numbers of another mean nothing
+    seen: int  # the number to ask from the next time
+    heads: tuple[TeamFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A file to be written to the team, if the team still has what was `expected`."""
+
+    path: str
+    hash: str
+    content: str | None  # None removes it
+    expected: str
+
+
+def read_news(connection: Connected, agent: str, database: str, seen: int) -> News:
+    """What changed of the files of `agent` since `seen`; all of them in another `database`."""
+    row = connection.execute(
+        "SELECT (SELECT value FROM identity WHERE key = 'mirror'),"
+        f" (SELECT coalesce(max(changed), 0) FROM mirrored WHERE {_OWN})",
+        {"agent": agent},
+    ).fetchone()
+    assert row is not None
+    found, last = row
+    if found != database or last < seen:  # or it was restored from an older copy
+        seen = 0
+    if last == seen:
+        return News(found, seen, ())
+    rows = connection.execute(_HEADS + "changed > %(seen)s", {"agent": agent, "seen": seen})
+    return News(found, last, tuple(_head(*each) for each in rows))
+
+
+def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> dict[str, str]:
+    """The contents of those of `paths` that the team has now, by path."""
+    rows = connection.execute(
+        f"SELECT path, content FROM mirrored WHERE {_OWN} AND path = ANY(%(paths)s)"
+        " AND content IS NOT NULL",
+        {"agent": agent, "paths": list(paths)},
+    )
+    return dict(rows.fetchall())
+
+
+def write_offers(connection: Connected, agent: str, offers: Iterable[Offer]) -> list[TeamFile]:
+    """Write what may be written; returns the heads of those that others have changed meanwhile."""
+    refused = []
+    for each in offers:
+        values = {
+            "agent": agent,
+            "path": each.path,
+            "hash": each.hash,
+            "content": each.content,
+            "expected": each.expected,
+        }
+        if not connection.execute(_PUT, values).rowcount:
+            found = connection.execute(_HEADS + "path = %(path)s", values).fetchone()
+            assert found is not None
+            refused.append(_head(*found))
+    return refused
+
+
+def _head(path: str, file_hash: str, written_by: str, written_at_ms: int) -> TeamFile:
+    return TeamFile(path, file_hash, written_by, iso_utc(written_at_ms))

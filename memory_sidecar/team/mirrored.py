@@ -1,0 +1,97 @@
+"""What an exchange with a team is made of: folders of files, and what is remembered of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+
+import msgspec
+
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.disk.walk import Scan
+from memory_sidecar.team.mirror_rows import TeamFile
+
+Stamp = tuple[int, int, int]
+
+
+class MirrorStep(Enum):
+    """What is to be done about a file."""
+
+    KEEP = auto()  # both have the same
+    GIVE = auto()
+    TAKE = auto()
+    CONFLICT = auto()
+
+
+def step_for(ours: str, base: str, team: str) -> MirrorStep:
+    """What follows from a file's hashes: ours, when last in step, the team's; "" is no file."""
+    if ours == team:
+        return MirrorStep.KEEP
+    if team == base or not team:
+        return MirrorStep.GIVE if ours != base else MirrorStep.TAKE
+    return MirrorStep.TAKE if ours in (base, "") else MirrorStep.CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredFolder:
+    """A folder of files that go to the team, as `<name>/<path in it>`."""
+
+    name: str
+    root: Path
+    tree: Tree  # of our own, in which it lies
+    max_bytes: int
+    scan: Callable[[], Scan]
+    changing: Callable[[], AbstractContextManager[None]]  # keeps our own writers out
+    is_path: Callable[[str], bool]  # whether a file of it may be called so
+
+    def read(self, path: str) -> bytes | None:
+        """`None` where nothing is. Raises FileRefused for what is no regular file."""
+        try:
+            return self.tree.read(self.root / path, self.max_bytes)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+class Known(msgspec.Struct, array_like=True):
+    """A file when it was last in step with the team."""
+
+    hash: str
+    stamp: Stamp  # while that stays, so does the hash
+
+
+class MirrorState(msgspec.Struct):
+    """What is remembered between two exchanges."""
+
+    database: str = ""
+    seen: int = 0
+    files: dict[str, Known] = {}
+    open: dict[str, TeamFile] = {}  # what the team has, where that is neither ours nor the base
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file that is not given to the team."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class MirrorReport:
+    """What one exchange did, by paths with their folder's name."""
+
+    given: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)  # written or removed here
+    conflicts: list[TeamFile] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def readable(folder: MirroredFolder, path: str) -> bytes | None:
+    """`None` also for what cannot be read: that is neither given nor replaced."""
+    try:
+        return folder.read(path)
+    except OSError:
+        return None

@@ -1,0 +1,33 @@
+-- Three roles without a login, for the roles of people and machines to be members of:
+--   CREATE ROLE alice LOGIN PASSWORD '...' IN ROLE memory_sidecar_indexer, memory_sidecar_agent;
+-- Run again after an update, by the owner of the schema.
+
+DO $$
+DECLARE
+    each text;
+BEGIN
+    FOREACH each IN ARRAY ARRAY['reader', 'indexer', 'agent'] LOOP
+        BEGIN
+            EXECUTE 'CREATE ROLE memory_sidecar_' || each || ' NOLOGIN';
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN  -- another database has made it
+        END;
+    END LOOP;
+    IF NOT pg_has_role('memory_sidecar_agent', 'memory_sidecar_reader', 'USAGE')
+       OR NOT pg_has_role('memory_sidecar_indexer', 'memory_sidecar_reader', 'USAGE') THEN
+        GRANT memory_sidecar_reader TO memory_sidecar_indexer, memory_sidecar_agent;
+    END IF;
+END $$;
+
+-- reader: searches code, and reads what is shared
+GRANT USAGE ON SCHEMA memory_sidecar TO memory_sidecar_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA memory_sidecar TO memory_sidecar_reader;
+
+-- indexer: writes code besides
+GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memory_sidecar TO memory_sidecar_indexer;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA memory_sidecar TO memory_sidecar_indexer;
+REVOKE INSERT, UPDATE, DELETE ON identity, mirrored FROM memory_sidecar_indexer;
+REVOKE USAGE ON SEQUENCE mirrored_changes FROM memory_sidecar_indexer;
+
+-- agent: writes what is shared, and its own; a removed file leaves its row, so there is no DELETE
+GRANT INSERT, UPDATE ON mirrored TO memory_sidecar_agent;
+GRANT USAGE ON SEQUENCE mirrored_changes TO memory_sidecar_agent;

@@ -1,0 +1,264 @@
+"""Machines of a team have the same shared memories; a role's own are nobody else's."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+
+from memory_sidecar.agents.doctor import examine_team
+from memory_sidecar.memories.files import file_hash
+from memory_sidecar.team.mirrored import MirrorStep, step_for
+from tests.conftest import write_memory
+
+
+@pytest.mark.parametrize(
+    ("ours", "base", "team", "step"),
+    [
+        ("a", "a", "a", MirrorStep.KEEP),
+        ("b", "a", "b", MirrorStep.KEEP),
+        ("", "a", "", MirrorStep.KEEP),
+        ("a", "", "", MirrorStep.GIVE),
+        ("b", "a", "a", MirrorStep.GIVE),
+        ("", "a", "a", MirrorStep.GIVE),  # removed here
+        ("b", "a", "", MirrorStep.GIVE),  # an edit outlives a removal
+        ("", "", "a", MirrorStep.TAKE),
+        ("a", "a", "b", MirrorStep.TAKE),
+        ("a", "a", "", MirrorStep.TAKE),  # removed there
+        ("", "a", "b", MirrorStep.TAKE),
+        ("b", "a", "c", MirrorStep.CONFLICT),
+        ("b", "", "c", MirrorStep.CONFLICT),
+    ],
+)
+def test_what_only_one_side_has_changed_goes_to_the_other(ours, base, team, step):
+    assert step_for(ours, base, team) is step
+
+
+@pytest.fixture
+def address(database, machine):
+    """Of a team's database that its owner has made."""
+    assert machine("owner", database).valid_json("team init")["database"].startswith("team")
+    return database
+
+
+def test_an_owner_who_is_no_superuser_makes_it_and_its_script_is_what_psql_would_run(
+    database, machine, login
+):
+    owner = login("owner")
+    role = owner.partition("//")[2].partition(":")[0]
+    with psycopg.connect(database, autocommit=True) as superuser:
+        superuser.execute(f"ALTER ROLE {role} CREATEROLE")
+        superuser.execute(f"GRANT CREATE ON DATABASE {superuser.info.dbname} TO {role}")
+        superuser.execute("CREATE EXTENSION vector")
+    one = machine("one", owner)
+    script = one.json("team", "init", "--sql")["sql"]
+    with psycopg.connect(owner, autocommit=True) as psql:
+        psql.execute(script)
+    assert one("team", "init").status == 0
+    assert one("store", "For all", "--agent", "shared", "--category", "rules").status == 0
+    assert found(machine("two", owner), "all") == [("rules/for-all.md", True)]
+    with psycopg.connect(database, autocommit=True) as superuser:
+        superuser.execute(f"DROP OWNED BY {role}")
+
+
+def found(machine, text, *options):
+    hits = machine.json("query", text, "--mode", "keyword", *options)
+    return [(hit["path"], hit["shared"]) for hit in hits]
+
+
+def test_what_one_stores_for_all_is_found_by_the_others_at_once(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    assert found(two, "delay") == []
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    assert found(two, "delay") == [("rules/retry-with-a-growing-delay.md", True)]
+    two("update", "rules/retry-with-a-growing-delay", "Never retry", "--agent", "shared")
+    assert found(one, "never") == [("rules/retry-with-a-growing-delay.md", True)]
+    one("remove", "rules/retry-with-a-growing-delay", "--agent", "shared")
+    assert found(two, "never") == []
+    archived = two.json("restore", "--agent", "shared")
+    assert [each["path"] for each in archived] == ["rules/retry-with-a-growing-delay.md"]
+
+
+def test_a_conflict_is_named_and_ends_as_one_side_says(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    write_memory(one.folder("shared"), "rule.md", "Tabs.")
+    write_memory(two.folder("shared"), "rule.md", "Spaces.")
+    assert one("memory", "push", "--agent", "shared").status == 0
+    pushed = two("memory", "push", "--agent", "shared", "--json")
+    assert pushed.status == 4
+    assert [each["path"] for each in pushed.json["conflicts"]] == ["rule.md"]
+    assert "changed here and by the team, and left as they are: rule.md" in pushed.err
+    assert "Tabs." in one.json("get", "rule", "--agent", "shared")["content"]
+    assert "Spaces." in two.json("get", "rule", "--agent", "shared")["content"]
+
+    assert two("memory", "push", "--agent", "shared", "--over", "rule").status == 0
+    assert "Spaces." in one.json("get", "rule", "--agent", "shared")["content"]
+
+
+def test_pulling_over_a_conflict_keeps_ours_in_the_archive(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    write_memory(one.folder("shared"), "rule.md", "Tabs.")
+    write_memory(two.folder("shared"), "rule.md", "Spaces.")
+    one("memory", "push", "--agent", "shared")
+    assert two("memory", "pull", "--agent", "shared").status == 4
+    taken = two.valid_json("memory pull", "--agent", "shared", "--over", "rule.md")
+    assert taken["taken"] == ["rule.md"]
+    assert found(two, "tabs") == [("rule.md", True)]
+    two("remove", "rule", "--agent", "shared")
+    batches = two.json("restore", "--agent", "shared")
+    assert [each["path"] for each in batches] == ["rule.md", "rule.md"]
+
+
+def test_a_folder_that_is_gone_removes_nothing_at_the_team(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    kept = write_memory(one.folder("shared"), "rule.md", "Tabs.")
+    one("memory", "push", "--agent", "shared")
+    kept.unlink()
+    pushed = one.valid_json("memory push", "--agent", "shared")
+    assert pushed["given"] == []
+    assert found(two, "tabs") == [("rule.md", True)]
+
+
+def test_secrets_and_what_is_no_text_stay_here(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    key = "AKIA" + "QZ7XPLN3VTRWMK5D"
+    write_memory(one.folder("shared"), "key.md", f"aws_access_key_id = {key}")
+    (one.folder("shared") / "latin.md").write_bytes(b"K\xf6ln is a city")
+    write_memory(one.folder("shared"), "rule.md", "Tabs.")
+    pushed = one.valid_json("memory push", "--agent", "shared")
+    assert pushed["given"] == ["rule.md"]
+    reasons = {each["path"]: each["reason"] for each in pushed["left_out"]}
+    assert set(reasons) == {"key.md", "latin.md"}
+    assert key not in str(reasons)
+    assert found(two, "city") == []
+    given = one.json("memory", "push", "--agent", "shared", "--allow-secrets")
+    assert given["given"] == ["key.md"]
+
+
+def test_an_agent_that_is_not_named_stays_here(address, machine):
+    one = machine("one", address)
+    one("store", "Mine alone", "--agent", "architect", "--category", "rules")
+    with psycopg.connect(address) as owner:
+        assert owner.execute("SELECT path FROM memory_sidecar.mirrored").fetchall() == []
+    pushed = one.json("memory", "push", "--agent", "architect")
+    assert pushed["given"] == ["rules/mine-alone.md"]
+
+
+def test_what_would_leave_its_folder_is_left_there(address, machine, tmp_path):
+    two = machine("two", address)
+    paths = ("memories/a/../../../out.md", "memories/con.txt", "sessions/out.md", "memories/a:b.md")
+    with psycopg.connect(address) as owner:  # of a server that is not ours
+        owner.execute("ALTER TABLE memory_sidecar.mirrored DROP CONSTRAINT mirrored_path_check")
+        for path in (*paths, "memories/good.md"):
+            owner.execute(
+                "INSERT INTO memory_sidecar.mirrored (owner, agent, path, hash, content)"
+                " VALUES ('', 'shared', %s, %s, 'text')",
+                (path, file_hash(b"text")),
+            )
+    pulled = two.json("memory", "pull", "--agent", "shared")
+    assert "good.md" in pulled["taken"]
+    written = [file for file in tmp_path.rglob("*") if file.suffix in (".md", ".txt")]
+    assert {file.parent for file in written} == {two.folder("shared")}
+    assert not (tmp_path / "out.md").exists()
+
+
+def test_an_agents_own_memories_and_sessions_are_its_roles_even_by_sql(address, machine, login):
+    alice, bob = login("alice", "agent"), login("bob", "agent")
+    desk, lap = machine("desk", alice, "default"), machine("lap", alice, "default")
+    other = machine("other", bob, "default")
+    desk("store", "Alice likes tabs", "--category", "preference")
+    session = {"session_id": "s1", "messages": [{"role": "user", "content": "about tabs"}]}
+    (desk.cwd / "s.json").write_text(json.dumps(session))
+    assert desk("session", "save", desk.cwd / "s.json").status == 0
+    other("store", "Bob likes spaces", "--category", "preference")
+
+    assert found(lap, "likes") == [("preference/alice-likes-tabs.md", False)]
+    assert [each["session_id"] for each in lap.json("session", "list")] == ["s1"]
+    assert found(other, "likes") == [("preference/bob-likes-spaces.md", False)]
+    with psycopg.connect(bob, autocommit=True) as by_sql:
+        by_sql.execute("SET search_path TO memory_sidecar")
+        by_sql.execute("SET memory_sidecar.agent = 'default'")
+        rows = by_sql.execute("SELECT path FROM mirrored").fetchall()
+        assert rows == [("memories/preference/bob-likes-spaces.md",)]
+        role = alice.partition("//")[2].partition(":")[0]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            by_sql.execute(f"SET ROLE {role}")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+            by_sql.execute(
+                "INSERT INTO mirrored (owner, agent, path, hash, content)"
+                f" VALUES ('{role}', 'default', 'memories/forged.md', 'x', 'x')"
+            )
+        changed = by_sql.execute(f"UPDATE mirrored SET content = '' WHERE owner = '{role}'")
+        assert changed.rowcount == 0
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            by_sql.execute("DELETE FROM mirrored")
+
+
+def test_roles_may_do_what_they_are_for(address, login):
+    reader, indexer = login("reader", "reader"), login("indexer", "indexer")
+    agent, stranger = login("agent", "agent"), login("stranger")
+    shared = (
+        "INSERT INTO mirrored (owner, agent, path, hash, content)"
+        " VALUES ('', 'shared', 'memories/a.md', 'x', 'x')"
+    )
+    may = {
+        "SELECT path FROM mirrored": {reader, indexer, agent},
+        shared: {agent},
+        "UPDATE identity SET value = '9' WHERE key = 'version'": set(),
+        "DROP TABLE mirrored": set(),
+    }
+    for sql, allowed in may.items():
+        for role in (reader, indexer, agent, stranger):
+            with psycopg.connect(role) as connection:
+                try:
+                    connection.execute("SET search_path TO memory_sidecar")
+                    connection.execute(sql)
+                    done = True
+                except (
+                    psycopg.errors.InsufficientPrivilege,
+                    psycopg.errors.UndefinedTable,
+                ):
+                    done = False
+                connection.rollback()
+            assert done == (role in allowed), (sql, role)
+
+
+def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
+    address, machine, tmp_path
+):
+    one = machine("one", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    team = one.valid_json("status")["team"]
+    assert (team["problem"], [each["name"] for each in team["agents"]]) == (None, ["shared"])
+    assert team["delay_ms"] > 0
+    assert " answers in " in one("status").out
+
+    gone = machine("one", f"postgresql://me@/team?host={tmp_path}")
+    done = gone("query", "delay", "--mode", "keyword")
+    assert "without news of the team" in done.err
+    assert "rules/retry-with-a-growing-delay.md" in done.out
+    stored = gone("store", "Never give up", "--agent", "shared", "--category", "rules")
+    assert (stored.status, "given to it later" in stored.err) == (0, True)
+    assert gone.json("status")["team"]["problem"]["code"] == "database_unreachable"
+    assert [check.ok for check in examine_team(gone.services)] == [False]
+
+    back = machine("one", address)
+    assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/never-give-up.md"]
+
+
+def test_what_is_wrong_with_a_teams_database_is_one_line(database, machine):
+    bare = machine("bare", database)
+    write_memory(bare.folder("architect"), "rule.md")
+    assert bare.json("status")["team"]["problem"]["code"] == "no_index"
+    assert "no database of a team is set" in machine("none", "")("memory", "pull").err
+    with_password = machine("loud", "postgresql://me:hunter2@db/team")("memory", "push")
+    assert (with_password.status, "hunter2" in with_password.err) == (2, False)
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("CREATE SCHEMA memory_sidecar")
+        owner.execute("CREATE TABLE memory_sidecar.identity (key text PRIMARY KEY, value text)")
+        owner.execute("INSERT INTO memory_sidecar.identity VALUES ('version', '99')")
+    newer = bare("memory", "pull")
+    assert newer.status == 1
+    assert newer.err.count("\n") == 1
+    assert "has schema 99" in newer.err
