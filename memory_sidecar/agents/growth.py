@@ -11,13 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import last_weeks, week_of
-from memory_sidecar.disk.access_log import times_of_reads
+from memory_sidecar.disk.access_log import reads_since
 from memory_sidecar.disk.questions import Asked, AskedQuestion
 from memory_sidecar.index.process_memory import resident_bytes
 from memory_sidecar.index.reporter import Reporter
@@ -109,7 +108,8 @@ def growth_of(
                     made.update(made_by_week(connection, since=begins[0]))
                     began.update(began_by_week(connection, since=begins[0]))
                     used.append(use_of(connection, agent=each.name, now=now, shown=SHOWN))
-                reads.update(map(week_of, _reads(each, since=begins[0])))
+            log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
+            reads.update(week_of(at) for _, at in log)
         except SidecarError as error:
             reporter.notice(f"without {each.name}: {error.message}; {error.hint}")
     asked = [q for q in services.questions.since(begins[0]) if agent in ("", q.agent)]
@@ -142,13 +142,6 @@ def growth_of(
         keeps_questions=services.settings.keep_questions,
         resident_bytes=resident_bytes(),
     )
-
-
-def _reads(agent: Agent, *, since: int) -> list[int]:
-    try:
-        return times_of_reads(agent.paths.tree, agent.paths.access_log, since=since)
-    except OSError:  # what may not be opened counts for nothing, as when reads are counted
-        return []
 
 
 def _shown(memories: Iterable[Memory]) -> tuple[UsedMemory, ...]:

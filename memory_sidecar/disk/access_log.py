@@ -82,16 +82,20 @@ def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
     return LogPart(uses, moves, start + len(whole))
 
 
-def times_of_reads(tree: Tree, log: Path, *, since: int) -> list[int]:
-    """When memories were read, in epoch ms, `since` then; of a very long log, of its last part."""
+def reads_since(tree: Tree, log: Path, since: int) -> list[tuple[str, int]]:
+    """Paths that were read from `since` on, and when, in epoch ms; of a long log, of its end."""
     try:
         with os.fdopen(tree.open(log), "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - PART_BYTES, 0))
             lines = [_line(raw) for raw in file.read(PART_BYTES).split(b"\n")]
-    except FileNotFoundError:
+    except OSError:  # what may not be opened counts for nothing, as when reads are counted
         return []
-    times = [parse_time(line.get("ts")) for line in lines if line.get("tool") not in (MOVED, None)]
-    return [at for at in times if at is not None and at >= since]
+    reads = [
+        (path, parse_time(line.get("ts")))
+        for line in lines
+        if isinstance(path := line.get("file"), str) and line.get("tool") != MOVED
+    ]
+    return [(path, at) for path, at in reads if at is not None and at >= since]
 
 
 def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.vectors import Vector, VectorIndex
-from memory_sidecar.memories.model import estimate_tokens
+from memory_sidecar.memories.model import Relation, estimate_tokens
 from memory_sidecar.memories.results import Category, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS, MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
@@ -95,6 +95,16 @@ def memory_saying(connection: Connection, text: str) -> str | None:
         (estimate_tokens(text), text),
     )
     return paths[0] if paths else None
+
+
+def memories_with_evidence(connection: Connection, evidence: str) -> list[str]:
+    """Paths of the memories that name `evidence` as theirs."""
+    return _column(
+        connection,
+        "SELECT path FROM memories JOIN memory_relations ON memory = key"
+        " WHERE relation = ? AND target = ? ORDER BY path",
+        (Relation.EVIDENCE, evidence),
+    )
 
 
 def list_categories(connection: Connection) -> list[Category]:

@@ -13,6 +13,9 @@ from pygments.util import ClassNotFound
 
 from memory_sidecar.core.visible import visible
 
+Line = tuple[int, Markup]
+"""Its number in the file, and the line in colours."""
+
 MAX_CHARACTERS = 40_000  # as much as is drawn within a few milliseconds; more has no colours
 
 # The first that holds a token names its class, see app.css.

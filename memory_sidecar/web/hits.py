@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from markupsafe import Markup
-
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.code.excerpt import excerpt, stems_of
 from memory_sidecar.code.results import CodeHit
@@ -17,14 +15,11 @@ from memory_sidecar.core.model import Explanation
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
-from memory_sidecar.web.colours import coloured_lines
-from memory_sidecar.web.visit import Visit
+from memory_sidecar.web.colours import Line, coloured_lines
+from memory_sidecar.web.visit import PAGE_ROWS, Visit
 
 LINES = 12  # of a hit in code, before it is unfolded
 CHARACTERS = 600  # of a memory or a session
-
-Line = tuple[int, Markup]
-"""Its number in the file, and the line in colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +115,9 @@ def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) 
 
 def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuestion]) -> Row:
     hit = each.hit
+    place = {} if hit.sequence is None else {"page": hit.sequence // PAGE_ROWS + 1}
     said = "" if hit.sequence is None else f"m{hit.sequence}"
-    address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id)
+    address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id, **place)
     heading = " · ".join(filter(None, hit.heading.split("\n"))) or hit.created_at[:10]
     return Row(
         kind=Asked.SESSIONS,

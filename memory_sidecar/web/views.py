@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memory_sidecar.web import bulk, duplicates, index, memories, memory, search
+from memory_sidecar.web import (
+    bulk,
+    duplicates,
+    index,
+    memories,
+    memory,
+    search,
+    sessions,
+)
 from memory_sidecar.web.visit import Done, Section, View, Visit
 
 # In the order of the navigation; the first is where one comes in.
@@ -12,6 +20,8 @@ VIEWS: dict[str, Section] = {
     "/memories": Section(memories.show, "Memories", memories.version),
     "/search": Section(search.show, "Search"),
     "/index": Section(index.show, "Index", index.version),
+    "/sessions": Section(sessions.show, "Sessions", memories.version),
+    "/sessions/one": Section(sessions.show_one),
     "/memories/one": Section(memory.show, version=memories.version),
     "/memories/edit": Section(memory.edit),
     "/memories/duplicates": Section(duplicates.show),
@@ -21,6 +31,7 @@ VIEWS: dict[str, Section] = {
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
     "/search/right": search.right,
     "/search/wrong": search.wrong,
+    "/sessions/promote": sessions.promote,
     "/memories/save": memory.save,
     "/memories/pin": memory.pin,
     "/memories/move": memory.move,

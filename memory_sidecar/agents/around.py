@@ -1,0 +1,74 @@
+"""What lies around a session: memories that were read during it, what was asked, what came of it.
+
+No transcript tells what was recalled, so it is told by the clock: of the reads and questions of its
+agent those between its first message and its last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.results import Time, about
+from memory_sidecar.disk.access_log import reads_since
+from memory_sidecar.disk.questions import Asked
+from memory_sidecar.memories.lookup import memories_with_evidence
+from memory_sidecar.sessions.model import Session
+from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
+
+AFTER_MS = 60_000  # of the last message: what an answer was made of is read before it is told
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory that was read, once or more, during a session."""
+
+    path: str
+    first_at: Time
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDuring:
+    """A question of that time."""
+
+    text: str
+    kind: Asked
+    at: Time
+    hits: int
+    weak: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AroundSession:
+    """What lies around a session."""
+
+    recalled: tuple[RecalledMemory, ...]
+    asked: tuple[AskedDuring, ...]
+    became: Annotated[tuple[tuple[str, str], ...], about("agent and path of what names it")]
+
+
+def around(services: Services, name: str, session: Session) -> AroundSession:
+    """What lies around `session` of the agent called `name`, whose database is read as it is."""
+    agent = services.agent(name)
+    ends = max([*(each.created_at for each in session.messages), session.created_at]) + AFTER_MS
+    recalled: dict[str, int] = {}
+    for path, at in reads_since(agent.paths.tree, agent.paths.access_log, session.created_at):
+        if at <= ends:
+            recalled.setdefault(path, at)
+    became: list[tuple[str, str]] = []
+    for each in (agent, agent.shared):
+        if each is not None and each.paths.db.exists():
+            with each.glimpse() as connection:
+                paths = memories_with_evidence(connection, EVIDENCE_PREFIX + session.session_id)
+            became += [(each.name, path) for path in paths]
+    return AroundSession(
+        recalled=tuple(RecalledMemory(path, iso_utc(at)) for path, at in recalled.items()),
+        asked=tuple(
+            AskedDuring(each.text, each.kind, iso_utc(each.at), each.hits, each.weak)
+            for each in services.questions.since(session.created_at)
+            if each.agent == name and each.at <= ends
+        ),
+        became=tuple(became),
+    )

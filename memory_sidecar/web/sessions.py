@@ -1,0 +1,136 @@
+"""`/sessions`: conversations by day, and one with what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Annotated, Any
+
+from memory_sidecar.agents.around import AroundSession, around
+from memory_sidecar.agents.promotion import Promoter
+from memory_sidecar.core.children import child_environment
+from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.results import about
+from memory_sidecar.sessions.documents import read_session
+from memory_sidecar.sessions.model import Snippet, spoken_date
+from memory_sidecar.sessions.promotion import Fate
+from memory_sidecar.sessions.results import Head, Promotion
+from memory_sidecar.web.asking import session_filter, sessions_of
+from memory_sidecar.web.colours import Line, coloured_lines
+from memory_sidecar.web.guard import Told
+from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession:
+    """A session, and whose it is."""
+
+    agent: str
+    session: Head
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsShown:
+    """The sessions of a page, the latest first."""
+
+    sessions: tuple[ListedSession, ...]
+    more: Annotated[bool, about("there are further ones")]
+
+
+@dataclass(frozen=True, slots=True)
+class OneSession:
+    """A session with what lies around it."""
+
+    agent: str
+    session: Annotated[dict[str, Any], about("as `session show` has it")]
+    around: AroundSession
+    promotion: Annotated[Promotion | None, about("what would be remembered, where that is asked")]
+
+
+def show(visit: Visit) -> View:
+    stop = visit.offset + PAGE_ROWS + 1
+    wanted = session_filter(visit)
+    found = [
+        ListedSession(sessions.agent.name, head)
+        for sessions in sessions_of(visit)
+        for head in sessions.listed(wanted, limit=stop)
+    ]
+    found.sort(key=lambda each: (each.session.created_at, each.session.session_id), reverse=True)
+    listed = found[visit.offset : stop - 1]
+    return View(
+        template="sessions.html",
+        title="Sessions",
+        data=SessionsShown(tuple(listed), len(found) >= stop),
+        more={"days": _by_day},
+    )
+
+
+def _by_day(listed: Sequence[ListedSession]) -> list[tuple[date, list[ListedSession]]]:
+    days = groupby(listed, lambda each: date.fromisoformat(each.session.created_at[:10]))
+    return [(day, list(those)) for day, those in days]
+
+
+def show_one(visit: Visit) -> View:
+    agent = _agent(visit)
+    document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
+    session, _ = mask_document(read_session(document))
+    promotion = None
+    if visit.text("promote"):
+        promotion = _promoter(visit).promote(session.session_id, dry_run=True)
+    messages = list(enumerate(session.messages))
+    return View(
+        template="session.html",
+        title=session.opening or session.session_id,
+        data=OneSession(agent, document, around(visit.services, agent, session), promotion),
+        more={
+            "session": session,
+            "clock": spoken_date,
+            "snippets": [_drawn(each) for each in session.code_snippets],
+            "messages": messages[visit.offset : visit.offset + PAGE_ROWS],
+            "has_more": len(messages) > visit.offset + PAGE_ROWS,
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSnippet:
+    """A snippet as it is shown."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+def _drawn(snippet: Snippet) -> DrawnSnippet:
+    told = [part for part in (snippet.file_path, snippet.description) if part]
+    lines = coloured_lines(snippet.code, snippet.language or "text")
+    return DrawnSnippet(" · ".join(told) or snippet.language, tuple(enumerate(lines, 1)))
+
+
+def promote(visit: Visit) -> Done:
+    """Remember what a session suggests, and tell how much of it was new."""
+    promoted = _promoter(visit).promote(visit.text("id"), shared=bool(visit.text("shared")))
+    stored = [each.path for each in promoted.memories if each.fate is Fate.STORED]
+    told = f"Remembered: {', '.join(stored)}" if stored else "All of it was known already"
+    return Done(one(visit), Told(told))
+
+
+def one(visit: Visit) -> str:
+    """The address of the session that is asked for."""
+    return visit.to("/sessions/one", agent=visit.text("agent"), id=visit.text("id"))
+
+
+def _agent(visit: Visit) -> str:
+    """The one that is named. Raises NotFound for one whose sessions may not be seen."""
+    agent = visit.text("agent")
+    if agent not in visit.readable:
+        raise NotFound(f"there are no sessions of {agent[:64]!r} to see", hint="see as everyone")
+    return agent
+
+
+def _promoter(visit: Visit) -> Promoter:
+    settings = visit.services.settings
+    environ = child_environment(visit.environ, settings.child_environment)
+    return visit.services.promoter(_agent(visit), environ=environ, reporter=visit)

@@ -1,0 +1,117 @@
+"""Sessions on the page: by day, one with what lies around it, and what it is worth to remember."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.disk.questions import Asked
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.handlers import Memories
+from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.test_memories import Pieces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ONE = "/sessions/one?agent=architect&id=s-1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _spoken(served: Served) -> None:
+    now = iso_utc(system_clock() - 1000)
+    messages = [{"role": "user", "content": f"# Why {SCRIPT}", "created_at": now}]
+    documents: dict[str, list[dict[str, Any]]] = {
+        "architect": [
+            {
+                "session_id": "s-1",
+                "created_at": now,
+                "project_path": f"/src/{SCRIPT}",
+                "topics": ["carts"],
+                "messages": messages,
+                "summary": {
+                    "brief": "Carts are emptied by a job",
+                    "key_decisions": ["Empty the carts at night"],
+                    "outcome": "success",
+                },
+                "code_snippets": [{"code": f"x = '{SCRIPT}'", "language": "python"}],
+            },
+            {"session_id": "s-0", "created_at": "2026-03-01T09:00:00Z", "messages": messages * 60},
+        ],
+        "builder": [{"session_id": "s-2", "created_at": now, "messages": messages}],
+    }
+    for agent, those in documents.items():
+        for document in those:
+            served.services.sessions(agent, reporter=Silent()).save(document)
+    kept = served.store("Jobs run at night")
+    Memories(served.services.agent("architect"), Silent()).get(kept.path)
+
+
+def ids(reader: Reader, words: str) -> list[str]:
+    listed = reader.get(f"/sessions?json=1&{words}").json["sessions"]
+    return [each["session"]["session_id"] for each in listed]
+
+
+def test_sessions_are_told_by_day_and_narrowed(reader: Reader) -> None:
+    assert set(ids(reader, "")) == {"s-0", "s-1", "s-2"}
+    assert ids(reader, "")[-1] == "s-0"
+    assert set(ids(reader, "as=architect")) == {"s-0", "s-1"}
+    assert ids(reader, "agent=builder") == ["s-2"]
+    assert ids(reader, "as=architect&agent=builder") == []
+    assert ids(reader, "topic=carts") == ids(reader, "outcome=success") == ["s-1"]
+    assert ids(reader, "before=2026-04-01") == ["s-0"]
+    for wrong in ("outcome=none", "after=noon"):
+        assert reader.get(f"/sessions?{wrong}").status == 400
+    assert reader.get("/sessions").text.count('class="day"') == 2
+    assert reader.get("/sessions/one?as=architect&agent=builder&id=s-2").status == 404
+
+
+def test_one_session_has_what_was_said_recalled_and_asked(served: Served, reader: Reader) -> None:
+    questions = served.services.questions
+    sessions = served.services.sessions("architect", reporter=Silent())
+    questions.asking(Asked.MEMORIES, "architect", "who empties carts", list)
+    shown = reader.get(f"{ONE}&json=1").json
+    assert shown["session"] == sessions.get("s-1").document
+    around = shown["around"]
+    assert [each["path"] for each in around["recalled"]] == ["pitfall/jobs-run-at-night.md"]
+    assert [each["text"] for each in around["asked"]] == ["who empties carts"]
+    for path in (ONE, f"{ONE}&promote=1", "/sessions"):
+        text = reader.get(path).text
+        assert "&lt;script&gt;" in text
+        assert Pieces(text).found == []
+    long = "/sessions/one?agent=architect&id=s-0"
+    assert reader.get(long).text.count('class="message') == 50
+    assert 'id="m59"' in reader.get(f"{long}&page=2").text
+
+
+def test_a_promotion_is_previewed_and_then_made(served: Served, reader: Reader) -> None:
+    preview = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]
+    assert {each["fate"] for each in preview["memories"]} == {"new"}
+    reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
+    text = reader.get(ONE).text
+    assert "Remembered: pattern/empty-the-carts-at-night.md" in text
+    became = reader.get(f"{ONE}&json=1").json["around"]["became"]
+    assert ["architect", "pattern/empty-the-carts-at-night.md"] in became
+    again = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]["memories"]
+    assert {each["fate"] for each in again} == {"known"}
+    assert (
+        reader.post("/sessions/promote", {"agent": "builder", "id": "s-2", "as": "ann"}).status
+        == 404
+    )
+
+
+@pytest.mark.browser
+def test_sessions_in_a_browser(served: Served, tab: Page) -> None:
+    tab.get_by_role("link", name="Sessions").click()
+    tab.wait_for_url("**/sessions")
+    tab.get_by_label("Topic").fill("carts")
+    tab.get_by_label("Topic").press("Enter")
+    tab.wait_for_url("**topic=carts**")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/sessions/one**")
+    tab.get_by_role("button", name="What would it be worth").click()
+    tab.get_by_role("heading", name="What it suggests to remember").wait_for()
