@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from memory_sidecar.agents.promotion import Promoter
     from memory_sidecar.agents.team_files import TeamFiles
     from memory_sidecar.sessions.handlers import Sessions
+    from memory_sidecar.team.codebase import TeamCode
     from memory_sidecar.team.link import TeamLink
 
 
@@ -81,6 +84,7 @@ class Services:
                     models=self.models,
                     clock=self._clock,
                     own_folders=[self.data_dir.root],
+                    team=self._team_code() if db is None else None,
                 )
             return self._codebases[paths.db]
 
@@ -182,6 +186,15 @@ class Services:
         if not agents:
             raise NoIndex("nothing is indexed here", hint="run `memory-sidecar index PATH`")
         return AgentReports(tuple(agents))
+
+    def _team_code(self) -> TeamCode | None:
+        """The code that a team shares."""
+        if self.team is None:
+            return None
+        from memory_sidecar.team.codebase import TeamCode
+
+        place = f"{getpass.getuser()}@{socket.gethostname()}:{self.data_dir.root}"
+        return TeamCode(self.team, holder=place, models=self.models)
 
     def _place(self, db: Path) -> Path:
         """The one name of a database, whatever links lead to its folder: each has one owner.

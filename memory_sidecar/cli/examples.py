@@ -102,6 +102,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "source add": ("source add ~/src/shop --name shop", "source add .cortex/memory --agent shared"),
     "source list": ("source list", "source list --agent shared"),
     "source remove": ("source remove shop", "source remove notes --agent architect"),
+    "source publish": ("source publish", "source publish shop --take"),
     "source move": ("source move shop ~/src/shop-2", "source move ~/old/shop ~/src/shop"),
     "source prune": ("source prune", "source prune --yes"),
     "status": ("status", "status --failed"),

@@ -11,7 +11,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import counted, duration, path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
-from memory_sidecar.code.results import SourceMoved
+from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.registry import Source
@@ -246,6 +246,23 @@ def remove(call: Call, name: str, agent: str | None) -> Source:
 
 
 @source.command()
+@click.argument("name", required=False)
+@click.option("--take", is_flag=True, help="Even if another machine indexes it for the team.")
+@with_call
+def publish(call: Call, name: str | None, take: bool) -> Published:
+    """Give the team's database what is indexed of the source NAME, or of the one around here.
+
+    Nothing is embedded again. From then on this machine indexes it for the team: its rows lie there
+    and leave this machine, each save goes up as it is indexed. The others lay their own changes
+    over it. `database` names the team's database.
+    """
+    codebase = call.codebase
+    found = codebase.registry.get(name) if name else codebase.require_source_around(call.cwd)
+    published = codebase.sharing.publish(found, by_force=take, reporter=call.reporter)
+    return call.show(published, _print_published)
+
+
+@source.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_call
 def prune(call: Call, yes: bool) -> list[Source]:
@@ -282,6 +299,12 @@ def _print_pruned(call: Call, removed: list[Source]) -> None:
         _print_forgotten(call, each)
     if not removed:
         call.print("every source is there")
+
+
+def _print_published(call: Call, published: Published) -> None:
+    call.print(title(published.name))
+    files, chunks = counted(published.files, "file"), counted(published.chunks, "chunk")
+    call.print(f"{files} with {chunks} given to the team, {published.deleted:,} taken from it")
 
 
 def _print_moved(call: Call, moved: SourceMoved) -> None:

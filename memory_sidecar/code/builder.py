@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.build import build_document
+from memory_sidecar.code.shared import SharedSource, beside, out_of_step
+from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core.model import Document, SourceFile, Stamp
 from memory_sidecar.core.settings import Settings, narrowed_by
@@ -16,9 +20,21 @@ from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.walk import Scan, walk
+from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+from memory_sidecar.index.writing import AtHand
 
 _many = threading.RLock()
 """Held by the thread that has processes; another one builds without them, and waits for nothing."""
+
+
+_GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
+
+
+def own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
+    """What of `own` files lies inside of `root`. Indexed, every write would cause the next one."""
+    real = [path.resolve() for path in own]
+    inside = [path.relative_to(root) for path in real if root in path.parents]
+    return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
 
 
 class CodeBuilder:
@@ -26,8 +42,12 @@ class CodeBuilder:
 
     believes_empty = False  # a mount point without its disk is an empty folder
 
-    def __init__(self, source: Source, *, settings: Settings) -> None:
+    def __init__(
+        self, source: Source, *, settings: Settings, shared: SharedSource | None = None
+    ) -> None:
+        """`shared` is what a team has of `source`."""
         self._source = source
+        self._shared = shared
         self._settings = settings
         self._workers: Workers | None = None
 
@@ -80,5 +100,23 @@ class CodeBuilder:
 
     def build(self, file: SourceFile) -> Document:
         if self._workers is not None:
-            return self._workers.build(file)
-        return build_document(self._source, file, self._settings.max_file_bytes)
+            document = self._workers.build(file)
+        else:
+            document = build_document(self._source, file, self._settings.max_file_bytes)
+        theirs = self._shared.fingerprints() if self._shared else None
+        if self._shared is None or theirs is None:
+            return document
+        return beside(document, theirs.get(file.path, ""), self._shared.generation)
+
+    def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
+        theirs = self._shared.fingerprints(anew=True) if self._shared else {}
+        return out_of_step(manifest, theirs) if theirs is not None else ()
+
+    def handed_on(
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+    ) -> Sequence[Document]:
+        return self._shared.put(documents, gone, at_hand) if self._shared else documents
+
+    def finish(self, store: DerivedStore) -> None:
+        if self._shared is not None and isinstance(store, CodeStore):
+            self._shared.catch_up(store)

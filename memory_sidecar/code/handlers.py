@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TypeVar
 
-from memory_sidecar.code.builder import CodeBuilder
+from memory_sidecar.code.builder import CodeBuilder, own_globs
 from memory_sidecar.code.clones import Clones
-from memory_sidecar.code.lookup import count_chunk_vectors
 from memory_sidecar.code.results import (
     CodebaseStatus,
     CodeHit,
-    Freshness,
     SourceMoved,
     SourceStatus,
     Why,
 )
 from memory_sidecar.code.search import search_code
 from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.code.shared import Team
+from memory_sidecar.code.sharing import Sharing
 from memory_sidecar.code.snapshot import Snapshot, answering
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
 from memory_sidecar.core.clock import Clock
-from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import DatabaseError, NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
-from memory_sidecar.core.paths import DATABASE_SUFFIXES, StorePaths
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import Database
+from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import (
@@ -51,7 +51,6 @@ from memory_sidecar.index.reporter import Reporter, seconds_left
 T = TypeVar("T")
 
 POLL_S = 0.1
-_GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
 
 
 class Codebase:
@@ -65,10 +64,14 @@ class Codebase:
         models: Models,
         clock: Clock,
         own_folders: Sequence[Path] = (),
+        team: Team | None = None,
     ) -> None:
-        """What lies in `own_folders`, our own data, is never indexed; nor is the database."""
+        """`team` is what shares this code, if anybody does.
+
+        What lies in `own_folders`, our own data, is never indexed; nor is the database.
+        """
         self.paths = paths
-        self._own = (*own_folders, paths.state, *map(paths.db.with_name, _names_of(paths.db)))
+        self._own = (*own_folders, paths.state, *paths.files)
         self.registry = Registry(paths.registry, data_dirs=own_folders)
         self.clones = Clones(paths, self.registry)
         self._settings = settings
@@ -81,7 +84,9 @@ class Codebase:
             models=models,
             clock=clock,
             remedy="memory-sidecar index",
+            embed=team.embed if team is not None else embed_pending,
         )
+        self.sharing = Sharing(self.registry, self.data, team)
 
     def close(self) -> None:
         self.data.close()
@@ -112,8 +117,10 @@ class Codebase:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
         sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
+        sources = [self.sharing.begun(source, reporter) for source in sources]
         wanted = not self.data.is_tended if embed is None else embed and (roots or True)
-        return self.data.update(sources, reporter, full=full, embed=wanted)
+        report = self.data.update(sources, reporter, full=full, embed=wanted)
+        return self.sharing.counted(report, reporter)
 
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
         """Derive the rows of the sources called `names`, or of all, again from their files."""
@@ -176,15 +183,10 @@ class Codebase:
 
     def _builder(self, source: Source) -> CodeBuilder:
         return CodeBuilder(
-            replace(source, excludes=source.excludes + self._own_globs(source.root)),
+            replace(source, excludes=source.excludes + own_globs(source.root, self._own)),
             settings=self._settings,
+            shared=self.sharing.source(source),
         )
-
-    def _own_globs(self, root: Path) -> tuple[str, ...]:
-        """What of our own lies inside of `root`. Indexed, every write would cause the next one."""
-        own = [path.resolve() for path in self._own]
-        inside = [path.relative_to(root) for path in own if root in path.parents]
-        return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
 
     # Search
 
@@ -196,41 +198,38 @@ class Codebase:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        return self.data.recovering(lambda: self._search(query, reporter), reporter)
+        try:
+            return self.data.recovering(
+                lambda: self._search(query, reporter, self.sharing), reporter
+            )
+        except DatabaseError as error:
+            reporter.notice(f"{error.message}: searching what is here")
+            return self._search(query, reporter, Sharing(self.registry, self.data, None))
 
-    def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        with self._answering(query.filter.sources, reporter) as here:
+    def _search(self, query: CodeQuery, reporter: Reporter, sharing: Sharing) -> list[CodeHit]:
+        with ExitStack() as stack:
+            here = stack.enter_context(self._answering(query.filter.sources, reporter))
+            local = LocalRows(here.connection, here.store, query.filter)
+            rows = stack.enter_context(sharing.searched(local, query.filter, reporter))
             embed_query = embed_static = None
             if query.mode is not SearchMode.KEYWORD:
                 embed_static = self.data.embed_static(here.connection)
                 embed_query = self.data.embed_query(
                     here.connection,
-                    count_chunk_vectors(here.connection, query.filter.sources),
+                    rows.vector_counts(),
                     reporter,
                     required=query.mode is SearchMode.VECTOR,
                     static=embed_static,
                 )
             hits = search_code(
-                query,
-                LocalRows(here.connection, here.store, query.filter),
-                here.connection,
-                embed_query=embed_query,
-                embed_static=embed_static,
+                query, rows, here.connection, embed_query=embed_query, embed_static=embed_static
             )
             if not hits:
                 here.require_scanned()
             if not query.explain:
                 return hits
             pending = count_pending(here.connection, [CHUNKS])
-            return [
-                replace(
-                    hit,
-                    freshness=Freshness.of(
-                        here.live.get(hit.source), here.scanned[hit.source], pending
-                    ),
-                )
-                for hit in hits
-            ]
+            return [replace(hit, freshness=here.freshness(hit.source, pending)) for hit in hits]
 
     def navigate(
         self, wanted: CodeFilter, ask: Callable[[Snapshot], T], *, reporter: Reporter
@@ -342,8 +341,3 @@ class Codebase:
         """The files with that status, and why."""
         with self.data.open().reading() as connection:
             return list_files(connection, status)
-
-
-def _names_of(db: Path) -> list[str]:
-    """Of the files that SQLite, and setting it aside, make of a database."""
-    return [db.name + suffix for suffix in DATABASE_SUFFIXES]

@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from memory_sidecar.code.lookup import (
-    MAX_CHUNKS_SAYING,
-    Names,
-    chunks_with_words,
-    read_chunks,
-)
+from memory_sidecar.code.lookup import MAX_CHUNKS_SAYING, Names, StoredChunk
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.keyword import plain_words
 
@@ -29,12 +24,24 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _LAST = "\U0010ffff"
 
 
+FindWords = Callable[[str, int], Sequence[int]]
+"""Ids of chunks whose text holds some words in a row, so many at most."""
+
+ReadChunks = Callable[[Sequence[int]], Sequence[StoredChunk]]
+
+
 def meant_by(
-    connection: Connection, names: Names, sources: Collection[str]
+    connection: Connection,
+    names: Names,
+    sources: Collection[str],
+    *,
+    find: FindWords,
+    read: ReadChunks,
 ) -> tuple[Names, list[int]]:
     """What those of `names` mean that nothing in `sources`, or in all, defines.
 
-    `names` with the names that may be meant, and the ids of the chunks in which one stands.
+    `connection` knows the definitions, `find` and `read` the chunks. Returns `names`
+    with the names that may be meant, and the ids of the chunks in which one stands.
     """
     known = _Definitions(connection, sources)
     symbols: list[tuple[str, ...]] = []
@@ -42,7 +49,7 @@ def meant_by(
     for token in names.tokens:
         if known.has(re.split(r"\W+", token)[-1]):
             continue
-        standing = _chunks_with(connection, token)
+        standing = _chunks_with(token, find, read)
         if not standing and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
             likes = known.beginning(token) or known.one_slip_from(token)
             symbols += [(like,) for like in likes]
@@ -101,14 +108,13 @@ class _Definitions:
         return [str(name) for (name,) in rows]
 
 
-def _chunks_with(connection: Connection, token: str) -> list[int]:
+def _chunks_with(token: str, find: FindWords, read: ReadChunks) -> Sequence[int]:
     """Ids of the chunks in which `token` stands, letter by letter; of many, of more than that."""
     words = plain_words(token)
     if not token.isascii() or not words:
         return []
-    ids = chunks_with_words(connection, " ".join(words), limit=MAX_CHUNKS_READ)
+    ids = find(" ".join(words), MAX_CHUNKS_READ)
     if len(ids) == MAX_CHUNKS_READ:
         return ids
     stands = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
-    found = read_chunks(connection, ids)
-    return [each.chunk_id for each in found if stands.search(each.chunk.code)]
+    return [each.chunk_id for each in read(ids) if stands.search(each.chunk.code)]

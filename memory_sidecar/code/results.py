@@ -187,6 +187,16 @@ class SourceMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """What a team was given of a source, in this call."""
+
+    name: str
+    files: int
+    chunks: int
+    deleted: Annotated[int, about("files that the team had and this machine has not")]
+
+
+@dataclass(frozen=True, slots=True)
 class CodebaseStatus:
     """What a database of code holds: the part of `status` that is about it."""
 

@@ -17,18 +17,21 @@ from memory_sidecar.code.lookup import (
     Names,
     StoredChunk,
     chunks_saying,
+    chunks_with_words,
+    count_chunk_vectors,
     named_chunks,
     read_around,
     read_chunks,
     read_symbols,
 )
-from memory_sidecar.code.nearly import meant_by
+from memory_sidecar.code.nearly import FindWords, ReadChunks, meant_by
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, among
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
+from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.vectors import VectorIndex
 
 KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
@@ -87,6 +90,9 @@ class Searched(Protocol):
     def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         """As `read_around`."""
 
+    def vector_counts(self) -> VectorCounts:
+        """How far the vectors of the sources asked for are, whatever else is filtered."""
+
 
 class LocalRows:
     """The rows of a snapshot of `codebase.sqlite`."""
@@ -97,6 +103,9 @@ class LocalRows:
         self._wanted = wanted
         self._directory = store.directory.read(connection)
         self.allowed = allowed_chunks(connection, self._directory, wanted)
+
+    def vector_counts(self) -> VectorCounts:
+        return count_chunk_vectors(self.connection, self._wanted.sources)
 
     def keywords(self, text: str) -> Keywords:
         return keywords_of(self.connection, CHUNKS, text)
@@ -120,8 +129,17 @@ class LocalRows:
         return self._allowed(named_chunks(self.connection, names, self._directory))
 
     def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
-        names, standing = meant_by(self.connection, names, self._wanted.sources)
-        return names, self._allowed(standing)
+        return self.meant_in(names, find=self.with_words, read=self.read)
+
+    def meant_in(
+        self, names: Names, *, find: FindWords, read: ReadChunks
+    ) -> tuple[Names, Sequence[int]]:
+        """`meant`, by the names that are defined here and the chunks that `find` finds."""
+        return meant_by(self.connection, names, self._wanted.sources, find=find, read=read)
+
+    def with_words(self, words: str, limit: int) -> Sequence[int]:
+        """Those whose text holds `words` in a row, `limit` at most."""
+        return self._allowed(chunks_with_words(self.connection, words, limit=limit))
 
     def saying(self, text: str) -> Sequence[int]:
         return self._allowed(chunks_saying(self.connection, text))

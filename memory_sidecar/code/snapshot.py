@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.sqlite import Connection
@@ -31,6 +32,10 @@ class Snapshot:
     def graph(self) -> Graph:
         """The names in it, for one answer."""
         return Graph(self.connection)
+
+    def freshness(self, source: str, pending: int) -> Freshness:
+        """Of hits in `source`; `pending` chunks wait for a vector."""
+        return Freshness.of(self.live.get(source), self.scanned[source], pending)
 
     def require_scanned(self) -> None:
         """Raises NoIndex where none of the sources was scanned yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from memory_sidecar.code.names import FileNames
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.derived import DerivedStore, note_change
 from memory_sidecar.index.keyword import index_words
 from memory_sidecar.index.schema import Corpus, Schema
 from memory_sidecar.index.writing import Write
@@ -73,6 +73,20 @@ class CodeStore(DerivedStore):
     def complete(self, source: Source) -> None:
         """Have the newest commits of the repository around `source`."""
         follow_history(source, self)
+
+    def leave_out(self, source: str, tracked: Mapping[str, str]) -> None:
+        """Delete the chunks of the files in `tracked`, by path, and note what is tracked of them.
+
+        Another database has them. Their names stay.
+        """
+        with self.writing() as write:
+            note_change(write)
+            for path, fingerprint in tracked.items():
+                write.delete_rows(CHUNKS, "source = ? AND filename = ?", (source, path))
+                write.connection.execute(
+                    "UPDATE files SET fingerprint = ?, chunks = 0 WHERE source = ? AND path = ?",
+                    (fingerprint, source, path),
+                )
 
     def _insert_rows(self, write: Write, document: Document) -> None:
         assert isinstance(document, CodeDocument)

@@ -68,6 +68,11 @@ class StorePaths:
         return Tree(self.db.parent, is_own=True)
 
     @property
+    def files(self) -> list[Path]:
+        """What SQLite, and setting it aside, make of the database."""
+        return [self.db.with_name(self.db.name + suffix) for suffix in DATABASE_SUFFIXES]
+
+    @property
     def registry(self) -> Path:
         return self.state / "sources.json"
 

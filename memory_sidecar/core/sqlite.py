@@ -34,6 +34,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.opening import FileRefused, Tree
 
 Connection = apsw.Connection
+FTS5ExtensionApi = apsw.FTS5ExtensionApi
 
 BUSY_TIMEOUT_MS = 10_000
 _RETRY_S = 0.01

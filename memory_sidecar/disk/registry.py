@@ -50,6 +50,7 @@ class Source:
     excludes: Annotated[tuple[str, ...], about("globs as in a .gitignore")] = ()
     address: Annotated[str, about("of git, that `root` is a clone of")] = ""
     branch: Annotated[str, about("or tag, of that clone; its default branch otherwise")] = ""
+    publishes: Annotated[bool, about("whether this machine indexes it for the team")] = False
 
 
 class Registry:
@@ -159,6 +160,16 @@ class Registry:
             document["sources"][index].update(_entry(moved))
         return moved
 
+    def publish(self, name: str, *, publishes: bool) -> Source:
+        """Have this machine index the source for the team, or no longer. Raises NotFound."""
+        with self._changed() as document:
+            sources = self._sources(document)
+            index = next((i for i, source in enumerate(sources) if source.name == name), None)
+            if index is None:
+                raise _unknown(name, sources)
+            document["sources"][index]["publishes"] = publishes
+        return replace(sources[index], publishes=publishes)
+
     def remove(self, name: str) -> Source:
         """Forget a source and return what it was. Its index is the caller's to remove.
 
@@ -231,6 +242,7 @@ class Registry:
                     excludes=tuple(_text(glob) for glob in entry.get("excludes", [])),
                     address=_text(entry.get("address", "")),
                     branch=_text(entry.get("branch", "")),
+                    publishes=entry.get("publishes") is True,
                 )
                 for entry in document["sources"]
             ]

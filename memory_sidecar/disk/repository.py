@@ -16,7 +16,12 @@ from memory_sidecar.core.opening import Tree
 
 _POINTER_BYTES = 4096
 _PACKED_REFS_BYTES = 8 << 20
+_CONFIG_BYTES = 1 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]([^\[]*)""")
+_URL = re.compile(r"(?m)^\s*url\s*=\s*(\S+)\s*$")
+_SCP = re.compile(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.+)", re.IGNORECASE)
 _BRANCH = re.compile(r"refs/(?:(?!\.\.)[\w.+/@-])+")
 
 
@@ -29,24 +34,67 @@ class Repository:
     inside: str  # the folder, relative to the top of the working tree: "" or "src/app"
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a folder is, on whatever machine it is checked out."""
+
+    address: str  # of its remote, as host/path, without user, password and ending
+    branch: str  # "" where none is checked out
+    inside: str  # as `Repository.inside`
+
+
 def repository_around(folder: Path) -> Repository | None:
     """That of the nearest `.git` at or above `folder`; `None` without one, or without a commit."""
+    try:
+        git, common, inside = _around(folder)
+        head = _head(git, common)
+    except (OSError, ValueError):
+        return None
+    return Repository(common / "objects", head, inside) if head else None
+
+
+def origin_of(folder: Path) -> Origin | None:
+    """What `folder` is; `None` without a repository around it that has a remote.
+
+    Of several remotes it is `origin`. What stands there is a name, and is not connected to.
+    """
+    try:
+        git, common, inside = _around(folder)
+        config = Tree(common).read("config", _CONFIG_BYTES).decode("utf-8", "replace")
+        branch = _content(git, "HEAD").removeprefix("ref:").strip()
+    except (OSError, ValueError):
+        return None
+    remotes = {name: _URL.search(text) for name, text in _REMOTE.findall(config)}
+    url = remotes.get("origin") or next(iter(remotes.values()), None)
+    if url is None:
+        return None
+    name = branch.removeprefix("refs/heads/") if _BRANCH.fullmatch(branch) else ""
+    return Origin(_plain_address(url[1]), name, inside)
+
+
+def _plain_address(url: str) -> str:
+    parts = _SCHEME.fullmatch(url) or _SCP.fullmatch(url)
+    address = f"{parts[1].lower()}/{parts[2].lstrip('/')}" if parts else url
+    return address.rstrip("/").removesuffix(".git")
+
+
+def _around(folder: Path) -> tuple[Path, Path, str]:
+    """The repository's own folder, the one that its worktrees share, and where `folder` is in it.
+
+    Raises OSError and ValueError where there is none.
+    """
     for top in (folder, *folder.parents):
         if os.path.lexists(top / ".git"):
             break
     else:
-        return None
-    try:
-        git = _git_folder(top)
-        if git is None:
-            return None
-        shared = _content(git, "commondir")
-        common = Path(os.path.realpath(git / shared)) if shared else git
-        head = _head(git, common)
-    except (OSError, ValueError):
-        return None
+        raise FileNotFoundError(folder)
+    git = _git_folder(top)
+    if git is None:
+        raise FileNotFoundError(top)
+    shared = _content(git, "commondir")
+    common = Path(os.path.realpath(git / shared)) if shared else git
     inside = folder.relative_to(top).as_posix()
-    return Repository(common / "objects", head, "" if inside == "." else inside) if head else None
+    return git, common, "" if inside == "." else inside
 
 
 def _git_folder(top: Path) -> Path | None:

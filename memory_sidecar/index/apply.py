@@ -278,13 +278,17 @@ class Applier:
         documents = [document for _, document in changes if document is not None]
         # One question to the cache, and one to the table, for all texts of a transaction.
         at_hand = self._at_hand([text for d in documents for text in d.embedded_texts])
+        gone = [path for path, document in changes if document is None]
+        elsewhere = sum(len(each.embedded_texts) for each in documents)
+        documents = [*self._builder.handed_on(documents, gone, at_hand)]
+        elsewhere -= sum(len(each.embedded_texts) for each in documents)
         indexed, deleted = self._store.write(
             documents,
-            gone=[(self._source.name, path) for path, document in changes if document is None],
+            gone=[(self._source.name, path) for path in gone],
             at_hand=at_hand,
             queued_at=self._pass.began_at,
         )
-        self._pass.count_written(documents, indexed=indexed, deleted=deleted)
+        self._pass.count_written(documents, indexed=indexed + elsewhere, deleted=deleted)
 
 
 def _slices(changed: Sequence[SourceFile]) -> Iterator[Differences]:

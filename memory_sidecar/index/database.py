@@ -29,7 +29,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import Builder, Stopped
-from memory_sidecar.index.embed import waiting
+from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting
 from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.indexing import Embed, IndexReport, index_sources, require_files
@@ -63,6 +63,7 @@ class Database(Readings[S]):
         models: Models,
         clock: Clock,
         remedy: str,
+        embed: EmbedPending = embed_pending,
     ) -> None:
         """As `Readings`; `builder` makes rows of the files of a source."""
         file = StoreFile(paths.db, store, clock=clock)
@@ -70,7 +71,7 @@ class Database(Readings[S]):
         self.paths = paths
         self._builder = builder
         self._make_owner = partial(
-            Owner, self._file, paths, builder=builder, models=models, clock=clock
+            Owner, self._file, paths, builder=builder, models=models, clock=clock, embed=embed
         )
         self._owner: Owner[S] | None = None
         self._making = threading.Lock()  # of the owner: a second one would wait for the first
@@ -105,7 +106,7 @@ class Database(Readings[S]):
         `full` reads unchanged files too; `embed=False` leaves vectors for later. The rows of a
         source that is not there stay; it takes all of them to be absent for an error.
         """
-        return self._ask(
+        return self.ask(
             lambda said: self._update(self._with_lost(sources, said), said, full=full, embed=embed),
             reporter,
             patience_s=INDEX_PATIENCE_S,
@@ -192,7 +193,7 @@ class Database(Readings[S]):
                 self._forget_all_but(sources)
             return self._update(self._with_lost(sources, said), said, embed=True)
 
-        return self._ask(work, reporter, patience_s=INDEX_PATIENCE_S)
+        return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
     def forget(self, source: Source, *, reporter: Reporter) -> None:
         """Remove everything derived from `source`, and watch it no longer."""
@@ -256,7 +257,7 @@ class Database(Readings[S]):
             if unless_after in (None, self._file.beginnings):
                 self.owner.start_over()
 
-        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        self.ask(work, reporter, patience_s=STORE_PATIENCE_S)
         if self.is_tended:
             self.wait_fresh(timeout_ms=int(1000 * LOST_PATIENCE_S))
 
@@ -303,9 +304,10 @@ class Database(Readings[S]):
     def _change(self, source: Source, work: Callable[[Reporter], None], reporter: Reporter) -> None:
         """Have `work` change the rows of `source`, which is watched no longer."""
         self.owner.unfollow(source.name)
-        self._ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        self.ask(work, reporter, patience_s=STORE_PATIENCE_S)
 
-    def _ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
+    def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
+        """Have the owner do `work`, under the writer's lock. Raises StoreBusy, NotFound."""
         try:
             done = self.owner.loop.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
         except Stopped as error:

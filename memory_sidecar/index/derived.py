@@ -39,6 +39,7 @@ from memory_sidecar.index.schema import (
 from memory_sidecar.index.vectors import VectorIndex
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand, Write
 
+FILES_VERSION = "files_version"  # in the identity: how many transactions have changed files
 MAX_IDLE_READERS = 4  # connections kept for the next questions
 
 
@@ -208,6 +209,7 @@ class DerivedStore(ABC):
     def forget_source(self, name: str) -> None:
         """Remove everything of `name`, and give the disk back what it took."""
         with self.writing() as write:
+            note_change(write)
             write.connection.execute("DELETE FROM files WHERE source = ?", (name,))
             write.connection.execute("DELETE FROM sources WHERE name = ?", (name,))
             self._delete_rows(write, name, None)
@@ -309,6 +311,7 @@ class DerivedStore(ABC):
         default), are embedded in the order of writing.
         """
         with self.writing(queued_at=queued_at, at_hand=at_hand) as write:
+            note_change(write)
             for source, path in gone:
                 self._delete_document(write, source, path)
             for document in documents:
@@ -321,6 +324,14 @@ class DerivedStore(ABC):
     def _delete_document(self, write: Write, source: str, path: str) -> None:
         write.connection.execute("DELETE FROM files WHERE source = ? AND path = ?", (source, path))
         self._delete_rows(write, source, path)
+
+
+def note_change(write: Write) -> None:
+    """Count one more transaction that changes files."""
+    write.connection.execute(
+        "INSERT INTO identity VALUES (?, '1') ON CONFLICT DO UPDATE SET value = value + 1",
+        (FILES_VERSION,),
+    )
 
 
 def _rules_key(source: str) -> str:

@@ -11,6 +11,8 @@ from typing import Protocol
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan
+from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+from memory_sidecar.index.writing import AtHand
 
 
 class Builder(Protocol):
@@ -47,6 +49,25 @@ class Builder(Protocol):
         """Around the building of all of `files`."""
         del files
         return nullcontext()
+
+    def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
+        """Paths in `manifest` that are to be built again, whatever their files are."""
+        del manifest
+        return ()
+
+    def handed_on(
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+    ) -> Sequence[Document]:
+        """Give `documents`, and what is `gone`, to who else wants them, before they are written.
+
+        Returns what is to be written here.
+        """
+        del gone, at_hand
+        return documents
+
+    def finish(self, store: DerivedStore) -> None:
+        """At the end of a pass over all of the source."""
+        del store
 
     def build(self, file: SourceFile) -> Document:
         """Called from several threads. Raises BuildError where the disk refuses."""

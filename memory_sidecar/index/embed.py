@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.embedding.cache import embed_texts, vector_key
@@ -94,6 +94,19 @@ def embed_pending(
             put_vectors(store, list(zip(rows, vectors, strict=True)))
             done += len(rows)
         yield done, max(done, total)
+
+
+class EmbedPending(Protocol):
+    """`embed_pending`, or what does more."""
+
+    def __call__(
+        self,
+        store: DerivedStore,
+        models: Models,
+        parts: Collection[tuple[str, str]] | None,
+        *,
+        stop: threading.Event,
+    ) -> Iterator[tuple[int, int]]: ...
 
 
 def waiting(store: DerivedStore) -> int:

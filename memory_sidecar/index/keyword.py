@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -95,7 +95,16 @@ def index_words(text: str) -> str:
     return f"{text}\n{' '.join(sorted(whole))}" if whole else text
 
 
+Holding = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
+"""How many rows there are, and how many hold each of some stems."""
+
+
 def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
+    """The keywords of a query to `corpus`."""
+    return weighed_keywords(connection, text, partial(rows_holding, connection, corpus))
+
+
+def weighed_keywords(connection: Connection, text: str, holding_of: Holding) -> Keywords:
     """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
 
     Stopwords and words that half of all rows hold are left out unless nothing else is there.
@@ -103,7 +112,7 @@ def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
     words, phrases = _words_of(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
     stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
-    rows, holding = _document_frequencies(connection, corpus, set(stems.values()))
+    rows, holding = holding_of(set(stems.values()))
     rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
     # A word that no row holds is no reason to do without the others.
     kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
@@ -122,7 +131,17 @@ def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
 
 def stems_of(connection: Connection, text: str) -> list[str]:
     """The tokens that FTS5 makes of `text`, in order."""
-    return _tokens(connection, "porter", ["unicode61"], index_words(text))
+    return indexed_tokens(connection, index_words(text))
+
+
+def indexed_tokens(connection: Connection, words: str) -> list[str]:
+    """The tokens that FTS5 makes of what `index_words` returned, in order."""
+    return _tokens(connection, "porter", ["unicode61"], words)
+
+
+def tokenizing() -> Connection:
+    """A connection to no file, for those who have none."""
+    return apsw.Connection(":memory:")
 
 
 def unstemmed(connection: Connection, text: str) -> list[str]:
@@ -195,7 +214,7 @@ def _words_of(text: str) -> tuple[list[str], list[str]]:
     return list(words)[:MAX_QUERY_WORDS], list(phrases)
 
 
-def _document_frequencies(
+def rows_holding(
     connection: Connection, corpus: Corpus, stems: Iterable[str]
 ) -> tuple[int, dict[str, int]]:
     """How many rows there are, and how many hold each of `stems`."""

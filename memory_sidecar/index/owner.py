@@ -33,7 +33,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import Builder, Stopped
-from memory_sidecar.index.embed import adopt_model, adopt_static, embed_pending, vectors_at_hand
+from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static, vectors_at_hand
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
@@ -59,6 +59,7 @@ class Owner(Generic[S]):
         builder: Callable[[Source], Builder],
         models: Models,
         clock: Clock,
+        embed: EmbedPending,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.activity = Activity()
@@ -76,6 +77,7 @@ class Owner(Generic[S]):
         self._paths = paths
         self._builder = builder
         self._models = models
+        self._embed_pending = embed
         self._clock = clock
         self._now_s = now_s
         self._state = threading.Lock()  # of the next two
@@ -192,9 +194,8 @@ class Owner(Generic[S]):
         See `embed_pending`; ends after the slice at which `until` holds. Raises ModelError.
         """
         done = before = 0
-        for done, total in embed_pending(
-            self._file.open(), self._models, parts, stop=self.loop.is_closing
-        ):
+        stop = self.loop.is_closing
+        for done, total in self._embed_pending(self._file.open(), self._models, parts, stop=stop):
             self.activity.vectors.add(done - before)
             before = done
             reporter.progress("vectors", done, total)

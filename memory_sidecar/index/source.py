@@ -125,10 +125,13 @@ class SourceFlow:
             require_rows_unneeded(self.source, self._store, look.changed or look.under)
         if made_by is None:
             self._begin_anew()
+        for path in self._builder.outdated(manifest):
+            manifest[path] = replace(manifest[path], fingerprint="")
         found = differences(scan, manifest, everything=look.full or made_by != version)
         done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
             self._store.complete(self.source)
+            self._builder.finish(self._store)
             if not known:
                 rules = self._builder.rules_elsewhere(folders_of(f.path for f in scan.files))
             self._store.end_scan(name, chunker=version, rules=rules)

@@ -36,7 +36,8 @@ SCHEMA_NAME = "memory_sidecar"
 _OURS = {
     "application_name": "memory-sidecar",
     "options": f"-c search_path={SCHEMA_NAME},public -c jit=off"
-    " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s",
+    " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
+    " -c hnsw.ef_search=200 -c hnsw.iterative_scan=relaxed_order",
     "keepalives_idle": "20",
 }
 
@@ -96,7 +97,8 @@ class TeamLink:
         password = self.address.password()
         try:
             connection = psycopg.connect(
-                make_conninfo("", **self.address.parameters, **password, **_OURS), autocommit=True
+                make_conninfo("", **{**self.address.parameters, **password, **_OURS}),
+                autocommit=True,
             )
         except psycopg.Error as error:
             named = self._named(error)

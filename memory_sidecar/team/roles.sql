@@ -25,6 +25,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA memory_sidecar TO memory_sidecar_reader;
 -- indexer: writes code besides
 GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memory_sidecar TO memory_sidecar_indexer;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA memory_sidecar TO memory_sidecar_indexer;
+GRANT EXECUTE ON FUNCTION declare_nearest() TO memory_sidecar_indexer;
 REVOKE INSERT, UPDATE, DELETE ON identity, mirrored FROM memory_sidecar_indexer;
 REVOKE USAGE ON SEQUENCE mirrored_changes FROM memory_sidecar_indexer;
 

@@ -12,10 +12,10 @@ from typing import Final
 from memory_sidecar.core.errors import NoIndex, StoreNewer
 from memory_sidecar.team.link import SCHEMA_NAME, Connected, TeamLink
 
-SCRIPTS: Final = ("team.sql", "mirror.sql")
+SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql")
 """What makes a new schema, in order."""
 
-MIGRATIONS: Final[tuple[str, ...]] = ()
+MIGRATIONS: Final = ("code.sql",)
 """What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
 
 VERSION: Final = 1 + len(MIGRATIONS)
@@ -39,6 +39,11 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
         else f"{link.shown} is of version {found}, older than this one",
         hint="`memory-sidecar source publish` by a role that may write makes it",
     )
+
+
+def has_schema(connection: Connected) -> bool:
+    """Whether there is one, of whatever version."""
+    return _version(connection) > 0
 
 
 def make_schema(link: TeamLink) -> None:

@@ -147,6 +147,7 @@ ELSEWHERE = MappingProxyType(
         "completion show": "prints a script",
         "completion install": "tests/cli/test_help.py",
         "source move": "tests/cli/test_sources.py",
+        "source publish": "tests/team/test_code.py",
         "source prune": "tests/cli/test_sources.py",
         "embed": "needs the model alone, which is no part of the data directory",
         "model list": "the same",

@@ -16,7 +16,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.embed import next_pending
+from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.followed import RESCAN_S
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
@@ -59,6 +59,7 @@ def owner(data_dir, file, clock) -> Iterator[Owner[CodeStore]]:
         builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=models,
         clock=system_clock,
+        embed=embed_pending,
         now_s=clock,
     )
     yield owner
@@ -149,6 +150,7 @@ def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_di
         builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=owner._models,
         clock=system_clock,
+        embed=embed_pending,
     )
     assert ask(other, lambda _: owner.other_writer()) != ""
     assert owner.other_writer() == ""

@@ -89,6 +89,7 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("why", ("link.py",), ""),
     ("why", ("../../outside/profile",), ""),
     ("source move", (".", "../traps"), ""),
+    ("source publish", (".",), ""),
     ("source prune", ("--yes",), ""),
     ("setup", ("claude", "--dry-run"), ""),
     ("completion show", ("bash",), ""),

@@ -21,10 +21,16 @@ from jsonschema import Draft202012Validator
 from memory_sidecar.agents import team_files
 from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.schemas import all_schemas
-from memory_sidecar.core.paths import DataDir
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.paths import DataDir, StorePaths
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.team.codebase import TeamCode
 from memory_sidecar.team.link import TeamLink, link_of
-from tests.conftest import HashModels, run_here
+from tests.conftest import HashModels, Notices, run_here, write_project
 from tests.contract.test_schemas import forbidding_more
 from tests.finished import Finished
 
@@ -158,5 +164,63 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return Machine(services, tmp_path)
 
     yield machine
+    for each in opened:
+        each.close()
+
+
+@dataclass
+class Member:
+    """A machine of the team: a clone of the project, and its own data directory."""
+
+    root: Path
+    codebase: Codebase
+    models: HashModels
+    notices: Notices
+
+    def index(self) -> IndexReport:
+        return self.codebase.index([self.root], reporter=self.notices)
+
+    def find(self, text: str, mode: SearchMode = SearchMode.HYBRID, **wanted: Any) -> list[CodeHit]:
+        query = CodeQuery(text, mode=mode, filter=CodeFilter(**wanted))
+        return self.codebase.search(query, reporter=self.notices)
+
+    def own(self) -> set[str]:
+        """The files whose chunks are here."""
+        with self.codebase.data.open().reading() as connection:
+            rows = connection.execute("SELECT DISTINCT filename FROM code_chunks")
+            return {str(path) for (path,) in rows}
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).write_text(text, "utf-8")
+
+
+@pytest.fixture
+def make_member(
+    tmp_path: Path, database: str, link_to: Callable[..., TeamLink]
+) -> Iterator[Callable[..., Member]]:
+    """Makes a machine; without a team if `shares` is false."""
+    opened: list[Codebase | HashModels] = []
+
+    def make_member(name: str, *, branch: str = "main", shares: bool = True) -> Member:
+        root, data = tmp_path / name / "project", tmp_path / name / "data"
+        if not root.exists():
+            write_project(root)
+            (root / ".git").mkdir()
+            config = '[remote "origin"]\n\turl = git@git.example:shop/shop.git\n'
+            (root / ".git" / "config").write_text(config)
+        (root / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+        models: Any = HashModels(data / "embeddings.sqlite")
+        codebase = Codebase(
+            StorePaths(data / "codebase.sqlite"),
+            settings=Settings(),
+            models=models,
+            clock=system_clock,
+            own_folders=[data],
+            team=TeamCode(link_to(database), holder=name, models=models) if shares else None,
+        )
+        opened.extend((codebase, models))
+        return Member(root, codebase, models, Notices())
+
+    yield make_member
     for each in opened:
         each.close()

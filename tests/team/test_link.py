@@ -17,6 +17,7 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.team import schema
 from memory_sidecar.team.address import Address
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.schema import VERSION, make_schema, require_schema
@@ -136,3 +137,22 @@ def test_the_schema_is_made_once_and_a_newer_one_refused(link):
 def _require(link: TeamLink) -> None:
     with link.reading() as connection:
         require_schema(connection, link)
+
+
+def test_an_older_schema_is_led_forward_with_what_it_holds(link, monkeypatch):
+    monkeypatch.setattr(schema, "SCRIPTS", ("team.sql", "mirror.sql"))
+    monkeypatch.setattr(schema, "MIGRATIONS", ())
+    monkeypatch.setattr(schema, "VERSION", 1)
+    monkeypatch.setattr(schema, "_SET_VERSION", "INSERT INTO identity VALUES ('version', '1')")
+    make_schema(link)
+    monkeypatch.undo()
+    with pytest.raises(NoIndex, match="version 1, older than this one"):
+        _require(link)
+    with link.writing() as connection:
+        connection.execute("INSERT INTO identity VALUES ('kept', 'yes')")
+    make_schema(link)
+    _require(link)
+    with link.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM sources").fetchone() == (0,)
+        kept = connection.execute("SELECT value FROM identity WHERE key = 'kept'").fetchone()
+        assert kept == ("yes",)

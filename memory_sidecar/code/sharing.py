@@ -1,0 +1,78 @@
+"""What a codebase does with a team: gives it a source, counts and searches what both have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from memory_sidecar.code.results import Published
+from memory_sidecar.code.searched import LocalRows, Searched
+from memory_sidecar.code.shared import SharedSource, Team
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
+from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.index.reporter import Reporter
+
+
+class Sharing:
+    """Of the code in `data`, whose sources are in `registry`; without a `team` it does nothing."""
+
+    def __init__(self, registry: Registry, data: Database[CodeStore], team: Team | None) -> None:
+        self.team = team
+        self._registry = registry
+        self._data = data
+
+    def source(self, source: Source) -> SharedSource | None:
+        """`source` as the team has it."""
+        return self.team.source(source) if self.team is not None else None
+
+    def begun(self, source: Source, reporter: Reporter) -> Source:
+        """`source`, which this machine indexes for the team from now on if nobody does."""
+        if self.team is None or not self.team.begin(source, reporter):
+            return source
+        return self._registry.publish(source.name, publishes=True)
+
+    def publish(self, source: Source, *, by_force: bool, reporter: Reporter) -> Published:
+        """Give the team what is indexed of `source`, and have this machine go on doing so.
+
+        Raises UsageError without a team, or a repository; Conflict where another machine does it.
+        """
+        if self.source(source) is None:
+            raise UsageError(
+                f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
+                hint="docs/team.md tells how a team shares an index",
+            )
+        shared = self.source(self._registry.publish(source.name, publishes=True))
+        assert shared
+        given = self._data.ask(
+            lambda _: shared.give(self._data.open(), by_force=by_force),
+            reporter,
+            patience_s=INDEX_PATIENCE_S,
+        )
+        return Published(source.name, given.files, given.chunks, given.deleted)
+
+    def counted(self, report: IndexReport, reporter: Reporter) -> IndexReport:
+        """`report`, the team's chunks counted, too."""
+        if self.team is None:
+            return report
+        wanted = CodeFilter(sources=report.sources)
+        with self._data.open().reading() as connection:
+            local = LocalRows(connection, self._data.open(), wanted)
+            with self.searched(local, wanted, reporter) as rows:
+                counts = rows.vector_counts()
+        return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
+
+    @contextmanager
+    def searched(
+        self, local: LocalRows, wanted: CodeFilter, reporter: Reporter
+    ) -> Iterator[Searched]:
+        """`local`, over what the team has of the same sources, if it has any."""
+        if self.team is None:
+            yield local
+            return
+        with self.team.searching(local, self._registry.all(), wanted, reporter) as both:
+            yield both or local

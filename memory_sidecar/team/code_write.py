@@ -1,0 +1,302 @@
+"""Writes documents into the team's database: one transaction, the same again changes nothing.
+
+Who writes holds the lease of the source: one machine at a time, until it lets go, or has not
+written for `LEASE_S`. Each transaction takes it anew, so that one who lost it writes nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from psycopg import Cursor
+
+from memory_sidecar.code.store import CodeDocument
+from memory_sidecar.core.errors import Conflict
+from memory_sidecar.core.model import Chunk, Document, FileStatus
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.codes import Floats
+from memory_sidecar.index.keyword import index_words, indexed_tokens
+from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
+from memory_sidecar.team.link import Connected
+from memory_sidecar.team.postings import WordRow, packed, unpacked
+
+LEASE_S = 600
+MOST_SEGMENTS = 16  # rows of one word, after which they are joined
+_ADVISORY = 0x6D65  # of the locks of sources
+
+
+class Held(Conflict):
+    """Another machine indexes this source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A document as it goes up: `fingerprint` is of its content alone."""
+
+    document: Document
+    fingerprint: str
+
+    @property
+    def is_indexed(self) -> bool:
+        return self.document.status is FileStatus.INDEXED
+
+    @property
+    def chunks(self) -> Sequence[tuple[Chunk, tuple[str, str], str]]:
+        """Each with its words, body and symbols, and its head."""
+        if not isinstance(self.document, CodeDocument):
+            return ()
+        words = ((each.body, each.symbols) for each in self.document.words)
+        return list(zip(self.document.chunks, words, self.document.heads, strict=True))
+
+
+def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:
+    """Hold the lease of `source` from now on, till `LEASE_S` after the commit.
+
+    Returns the generation that this transaction makes. Raises Held.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_ADVISORY, source))
+    taken = connection.execute(
+        "UPDATE sources SET holder = %(holder)s, generation = generation + 1,"
+        " lease_until = now() + make_interval(secs => %(seconds)s)"
+        " WHERE id = %(source)s AND (holder = %(holder)s OR lease_until < now() OR %(force)s)"
+        " RETURNING generation",
+        {"holder": holder, "seconds": LEASE_S, "source": source, "force": by_force},
+    ).fetchone()
+    if taken is None:
+        (other,) = _row(connection, "SELECT holder FROM sources WHERE id = %s", (source,))
+        raise Held(
+            f"{other} indexes this source for the team",
+            hint="it may do so until it has been silent for ten minutes; `--take` takes over",
+        )
+    generation: int = taken[0]
+    return generation
+
+
+def write_documents(
+    connection: Connected,
+    source: int,
+    generation: int,
+    written: Sequence[Raised],
+    *,
+    gone: Collection[str] = (),
+    at_hand: AtHand = NONE_AT_HAND,
+    tokens: Connection,
+) -> None:
+    """Replace `written` and delete what is `gone`, in the transaction that took the lease.
+
+    `tokens` takes words apart. What is there with the same fingerprint is left as it is.
+    """
+    kept = {each.document.file.path: each for each in written if each.is_indexed}
+    gone = {*gone, *(w.document.file.path for w in written)} - kept.keys()
+    paths = [*kept, *gone]
+    known = {
+        path: (file, fingerprint)
+        for file, path, fingerprint in connection.execute(
+            "SELECT id, path, fingerprint FROM files WHERE source = %s AND path = ANY(%s)",
+            (source, paths),
+        )
+    }
+    new = {path: w for path, w in kept.items() if known.get(path, (0, ""))[1] != w.fingerprint}
+    replaced = [known[path][0] for path in (*new, *gone) if path in known]
+    chunks_before, tokens_before = _delete_chunks(connection, replaced)
+    connection.execute(
+        "UPDATE files SET fingerprint = '', chunks = 0, generation = %s WHERE id = ANY(%s)",
+        (generation, [known[path][0] for path in gone if path in known]),
+    )
+    total = sum(len(each.chunks) for each in new.values())
+    numbers = iter(_new_ids(connection, total))
+    rows: list[_ChunkRow] = []
+    with connection.cursor() as cursor:
+        for each in new.values():
+            ids = [next(numbers) for _ in each.chunks]
+            file = _put_file(cursor, source, generation, each, ids)
+            rows += _chunk_rows(each, file, ids, tokens)
+        _copy_all(cursor, source, rows, at_hand)
+    connection.execute(
+        "UPDATE sources SET chunks = chunks + %s, tokens = tokens + %s WHERE id = %s",
+        (total - chunks_before, sum(row.words.tokens for row in rows) - tokens_before, source),
+    )
+
+
+def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats]) -> None:
+    """Give chunks their vectors, by id; those replaced since they were read are passed over."""
+    waiting = connection.execute(
+        "DELETE FROM chunk_pending WHERE id = ANY(%s) RETURNING id, file", (list(vectors),)
+    ).fetchall()
+    with connection.cursor() as cursor:
+        found = [(row, source, file, vectors[row]) for row, file in waiting]
+        _copy_vectors(cursor, "chunk_vectors", found)
+
+
+def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, int]) -> None:
+    """Join the rows of words that have many, without what is of chunks that are gone.
+
+    `first_chunks` are, by file, the first chunk of its current version.
+    """
+    many = connection.execute(
+        "SELECT term FROM words WHERE source = %s GROUP BY term HAVING count(*) > %s",
+        (source, MOST_SEGMENTS),
+    ).fetchall()
+    rows = connection.execute(
+        "DELETE FROM words WHERE source = %s AND term = ANY(%s) RETURNING term, entries",
+        (source, [term for (term,) in many]),
+        binary=True,
+    ).fetchall()
+    lists: dict[str, list[bytes]] = {}
+    for term, entries in rows:
+        lists.setdefault(term, []).append(entries)
+    joined = {}
+    for term, parts in lists.items():
+        entries = unpacked(parts)
+        first = [first_chunks.get(file, 1 << 31) for file in entries["file"].tolist()]
+        joined[term] = entries[entries["row"] >= np.array(first)].tobytes()
+    with connection.cursor() as cursor:
+        _copy_words(cursor, source, {term: entries for term, entries in joined.items() if entries})
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkRow:
+    chunk: Chunk
+    head: str
+    words: WordRow
+
+
+def _delete_chunks(connection: Connected, files: Sequence[int]) -> tuple[int, int]:
+    """Of `files`, with all that belongs to them; returns how many, and of how many tokens."""
+    if not files:
+        return 0, 0
+    for table in ("chunk_static", "chunk_vectors", "chunk_pending"):
+        connection.execute(f"DELETE FROM {table} WHERE file = ANY(%s)", (files,))
+    chunks, tokens = _row(
+        connection,
+        "WITH gone AS (DELETE FROM chunks WHERE file = ANY(%s) RETURNING tokens)"
+        " SELECT count(*), coalesce(sum(tokens), 0)::int FROM gone",
+        (files,),
+    )
+    return chunks, tokens
+
+
+def _new_ids(connection: Connected, wanted: int) -> list[int]:
+    """Ascending, and higher than any that was given out before: see files.first_chunk."""
+    rows = connection.execute(
+        "SELECT nextval(pg_get_serial_sequence('chunks', 'id')) FROM generate_series(1, %s)",
+        (wanted,),
+    )
+    return sorted(row for (row,) in rows)
+
+
+def _put_file(
+    cursor: Cursor[tuple[object, ...]],
+    source: int,
+    generation: int,
+    written: Raised,
+    ids: Sequence[int],
+) -> int:
+    cursor.execute(
+        "INSERT INTO files (source, path, language, fingerprint, first_chunk, chunks, generation)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (source, path) DO UPDATE SET"
+        " language = excluded.language, fingerprint = excluded.fingerprint,"
+        " first_chunk = excluded.first_chunk, chunks = excluded.chunks,"
+        " generation = excluded.generation RETURNING id",
+        (
+            *(source, written.document.file.path, written.document.language, written.fingerprint),
+            *(min(ids, default=0), len(ids), generation),
+        ),
+    )
+    row = cursor.fetchone()
+    assert row
+    return int(str(row[0]))
+
+
+def _chunk_rows(
+    written: Raised, file: int, ids: Sequence[int], tokens: Connection
+) -> Iterator[_ChunkRow]:
+    path = indexed_tokens(tokens, index_words(written.document.file.path))
+    for row, (chunk, (body, symbols), head) in zip(ids, written.chunks, strict=True):
+        columns = (indexed_tokens(tokens, body), indexed_tokens(tokens, symbols), path)
+        yield _ChunkRow(chunk, head, WordRow(row, file, columns))
+
+
+def _copy_all(
+    cursor: Cursor[tuple[object, ...]], source: int, rows: Sequence[_ChunkRow], at_hand: AtHand
+) -> None:
+    if not rows:
+        return
+    columns = "id, file, start_line, end_line, code, symbols, scope, signature, head, tokens"
+    with cursor.copy(f"COPY chunks ({columns}) FROM STDIN") as copy:
+        for each in rows:
+            chunk = each.chunk
+            texts = (chunk.code, " ".join(chunk.symbols), chunk.scope, chunk.signature, each.head)
+            copy.write_row(
+                (
+                    *(each.words.row, each.words.file, chunk.start_line, chunk.end_line),
+                    *(text.replace("\0", "") for text in texts),  # which PostgreSQL keeps in none
+                    each.words.tokens,
+                )
+            )
+    _copy_words(cursor, source, packed(each.words for each in rows))
+    for table, vectors in (("chunk_static", at_hand.static), ("chunk_vectors", at_hand.known)):
+        known = [
+            (each.words.row, source, each.words.file, vectors[each.head])
+            for each in rows
+            if each.head in vectors
+        ]
+        _copy_vectors(cursor, table, known)
+    waiting = [each for each in rows if each.head not in at_hand.known]
+    with cursor.copy("COPY chunk_pending FROM STDIN") as copy:
+        for each in waiting:
+            copy.write_row((each.words.row, source, each.words.file))
+
+
+def _copy_words(
+    cursor: Cursor[tuple[object, ...]], source: int, lists: Mapping[str, bytes]
+) -> None:
+    named = ((term.replace("\0", "").encode("utf-8", "replace"), lists[term]) for term in lists)
+    _copy_binary(
+        cursor, "words", ([_integer(source), term, entries] for term, entries in named if term)
+    )
+
+
+def _copy_vectors(
+    cursor: Cursor[tuple[object, ...]],
+    table: str,
+    vectors: Iterable[tuple[int, int, int, Floats]],
+) -> None:
+    _copy_binary(
+        cursor,
+        table,
+        (
+            [_integer(row), _integer(source), _integer(file), _half(vector)]
+            for row, source, file, vector in vectors
+        ),
+    )
+
+
+def _copy_binary(
+    cursor: Cursor[tuple[object, ...]], table: str, rows: Iterable[Sequence[bytes]]
+) -> None:
+    """Of values as the types' own binary form has them, in the order of the columns."""
+    with cursor.copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
+        copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        for values in rows:
+            sized = (struct.pack(">i", len(value)) + value for value in values)
+            copy.write(struct.pack(">h", len(values)) + b"".join(sized))
+        copy.write(b"\xff\xff")
+
+
+def _integer(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def _half(vector: Floats) -> bytes:
+    """As pgvector receives a halfvec."""
+    return struct.pack(">hh", len(vector), 0) + vector.astype(">f2").tobytes()
+
+
+def _row(connection: Connected, query: str, values: Sequence[object]) -> tuple[int, ...]:
+    row = connection.execute(query, values).fetchone()
+    assert row
+    return tuple(row)

@@ -1,0 +1,173 @@
+"""The code of a team, for the machine of one developer or of an indexer: the `Team` of `code`.
+
+Which source of the team's a folder is, is told by its repository. What the server does not answer
+is answered by what is here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack, contextmanager
+
+from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.code.shared import is_left_out
+from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
+from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.repository import origin_of
+from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
+from memory_sidecar.index.embed import embed_pending
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.schema import read_identity
+from memory_sidecar.team.code_read import SharedRows
+from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.overlaid import Overlaid
+from memory_sidecar.team.schema import require_schema
+from memory_sidecar.team.shared_files import Reach, SourceRow
+from memory_sidecar.team.source import FAILS, MadeWith, SourceOfTeam
+
+MAX_REACHES = 16  # kept for the next searches of the same
+
+
+class TeamCode:
+    """Thread-safe."""
+
+    def __init__(self, link: TeamLink, *, holder: str, models: Models) -> None:
+        """`holder` is what other machines are told of this one while it indexes."""
+        self.link = link
+        self.holder = holder
+        self.models = models
+        self._sources: dict[str, SourceOfTeam] = {}
+        self._reaches: dict[object, Reach] = {}
+        self._lock = threading.Lock()
+
+    def source(self, source: Source) -> SourceOfTeam | None:
+        origin = origin_of(source.root)
+        if origin is None:
+            return None
+        with self._lock:
+            known = self._sources.get(source.name)
+            if known is None or (known.source, known.origin) != (source, origin):
+                known = SourceOfTeam(
+                    self.link, source, origin, holder=self.holder, made_with=self._made_with
+                )
+                self._sources[source.name] = known
+            return known
+
+    def begin(self, source: Source, reporter: Reporter) -> bool:
+        shared = None if source.publishes else self.source(source)
+        try:
+            has_begun = shared is not None and shared.begin()
+        except (*FAILS, NoIndex) as error:
+            reporter.notice(f"{error}: {source.name} is indexed on this machine alone")
+            return False
+        if has_begun:
+            reporter.notice(f"{self.link.shown} has nothing of {source.name} yet: giving it this")
+        return has_begun
+
+    @contextmanager
+    def searching(
+        self,
+        local: LocalRows,
+        sources: Sequence[Source],
+        wanted: CodeFilter,
+        reporter: Reporter,
+    ) -> Iterator[Overlaid | None]:
+        asked = [each for each in sources if not wanted.sources or each.name in wanted.sources]
+        shared = [each for source in asked if (each := self.source(source)) is not None]
+        with ExitStack() as stack:
+            rows: dict[str, tuple[SourceRow, SourceOfTeam]] = {}
+            try:
+                if shared and not self.link.is_away:
+                    connection = stack.enter_context(self.link.reading())
+                    require_schema(connection, self.link)
+                    for each in shared:
+                        if row := each.row(connection):
+                            rows[each.source.name] = row, each
+                elif shared:
+                    reporter.notice(f"{self.link.shown} does not answer: searching what is here")
+            except (DatabaseError, StoreNewer) as error:
+                reporter.notice(f"{error.message}: searching what is here")
+                rows = {}
+            except NoIndex:
+                rows = {}
+            if not rows:
+                yield None
+                return
+            reach = self._reach(connection, local.connection, rows, wanted)
+            found = [row for row, _ in rows.values()]
+            yield Overlaid(
+                SharedRows(connection, local.connection, found, reach),
+                local,
+                has_vectors=all(row.model == self._made_with().model for row in found),
+                has_static=all(row.static == self._made_with().static for row in found),
+            )
+
+    def embed(
+        self,
+        store: DerivedStore,
+        models: Models,
+        parts: Collection[tuple[str, str]] | None,
+        *,
+        stop: threading.Event,
+    ) -> Iterator[tuple[int, int]]:
+        before = total = 0
+        for before, total in embed_pending(store, models, parts, stop=stop):
+            yield before, total
+        with self._lock:
+            known = [each for each in self._sources.values() if each.source.publishes]
+        for each in known:
+            if parts is None or each.source.name in {name for name, _ in parts}:
+                for done in each.embed(models, stop):
+                    yield before + done, max(total, before + done)
+
+    def close(self) -> None:
+        self.link.close()
+
+    def _made_with(self) -> MadeWith:
+        model = self.models.files.sha256 if self.models.problem is None else ""
+        return MadeWith(model, self.models.static.version if self.models.static else "")
+
+    def _reach(
+        self,
+        connection: Connected,
+        local: Connection,
+        rows: Mapping[str, tuple[SourceRow, SourceOfTeam]],
+        wanted: CodeFilter,
+    ) -> Reach:
+        files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
+        version = read_identity(local, FILES_VERSION)
+        state = tuple((name, row.id, row.generation) for name, (row, _) in rows.items())
+        key = (version, state, wanted)
+        reach = self._reaches.get(key)
+        if reach is None:
+            masked = {
+                name: _masked(local, name, {each.path for each in known.values()})
+                for name, known in files.items()
+            }
+            reach = Reach.of(files, wanted, masked)
+            with self._lock:
+                if len(self._reaches) >= MAX_REACHES:
+                    self._reaches.clear()
+                self._reaches[key] = reach
+        return reach
+
+
+def _masked(local: Connection, source: str, theirs: AbstractSet[str]) -> frozenset[str]:
+    """The files of the team's that the own rows answer for: changed, deleted or ignored here.
+
+    Before the first scan has ended what is not here yet is not taken for deleted.
+    """
+    tracked: dict[str, str] = dict(
+        local.execute("SELECT path, fingerprint FROM files WHERE source = ?", (source,))
+    )
+    scanned = local.execute(
+        "SELECT scanned_at IS NOT NULL FROM sources WHERE name = ?", (source,)
+    ).get
+    answered = {path for path, fingerprint in tracked.items() if is_left_out(fingerprint)}
+    kept = answered if scanned else theirs - (tracked.keys() - answered)
+    return frozenset(theirs - kept)

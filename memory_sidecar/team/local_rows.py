@@ -1,0 +1,58 @@
+"""Rows of `codebase.sqlite` as the documents that they were made of, with their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memory_sidecar.code.store import CHUNKS, ChunkWords, CodeDocument, CodeStore, chunk_from_row
+from memory_sidecar.core.model import FileStatus, SourceFile
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.codes import Floats
+from memory_sidecar.index.vectors import stored_vector
+from memory_sidecar.index.writing import AtHand
+
+
+def read_documents(
+    store: CodeStore, source: str, paths: Sequence[str]
+) -> tuple[list[CodeDocument], AtHand]:
+    """The documents at `paths`, without names, and the vectors of their heads."""
+    documents: list[CodeDocument] = []
+    known: dict[str, Floats] = {}
+    static: dict[str, Floats] = {}
+    with store.reading() as connection:
+        for path in paths:
+            rows: list[Any] = connection.execute(
+                "SELECT id, head, start_line, end_line, code, symbols, scope, signature"
+                " FROM code_chunks WHERE source = ? AND filename = ? ORDER BY id",
+                (source, path),
+            ).fetchall()
+            chunks = tuple(chunk_from_row(chunk) for _, _, *chunk in rows)
+            documents.append(
+                CodeDocument(
+                    source=source,
+                    file=SourceFile(path, 0, 0, 0),
+                    fingerprint="",
+                    language=_language(connection, source, path),
+                    status=FileStatus.INDEXED,
+                    chunks=chunks,
+                    words=tuple(map(ChunkWords.of, chunks)),
+                    heads=tuple(head for _, head, *_ in rows),
+                )
+            )
+            for row_id, head, *_ in rows:
+                vector = stored_vector(connection, CHUNKS.vector_table, row_id)
+                if vector is not None:
+                    known[head] = vector
+                if CHUNKS.static_table is not None:
+                    vector = stored_vector(connection, CHUNKS.static_table, row_id)
+                    if vector is not None:
+                        static[head] = vector
+    return documents, AtHand(known, static)
+
+
+def _language(connection: Connection, source: str, path: str) -> str:
+    found = connection.execute(
+        "SELECT language FROM files WHERE source = ? AND path = ?", (source, path)
+    ).get
+    return str(found)

@@ -1,0 +1,191 @@
+"""A team's chunks and a developer's own, searched as one.
+
+A file is in one of them: what was changed, added or deleted here is masked there. Words count for
+as much as the team's statistics say, here too, or a few changed files would judge by themselves
+what is rare. Ids of own rows begin at `OWN`, so that they mean the same to every method.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from memory_sidecar.code.directory import ChunkFile, FileNumbers
+from memory_sidecar.code.history import File, Lent
+from memory_sidecar.code.lookup import Names, StoredChunk
+from memory_sidecar.code.searched import Judging, LocalRows, Nearest
+from memory_sidecar.code.store import CHUNKS
+from memory_sidecar.core.sqlite import FTS5ExtensionApi
+from memory_sidecar.index.arms import Arm, Scores
+from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.keyword import (
+    Keywords,
+    keyword_share,
+    match_expression,
+    rows_holding,
+    weighed_keywords,
+)
+from memory_sidecar.index.report import VectorCounts
+from memory_sidecar.team.code_read import SharedRows
+from memory_sidecar.team.postings import share_of_term
+
+OWN = 1 << 40
+_BM25 = "bm25_beside"
+
+V = TypeVar("V")
+
+
+class Overlaid:
+    """A `Searched`."""
+
+    def __init__(
+        self,
+        shared: SharedRows,
+        local: LocalRows,
+        *,
+        has_vectors: bool,
+        has_static: bool,
+    ) -> None:
+        """Has the team's vectors where they are made with the same as those here."""
+        self._shared = shared
+        self._local = local
+        self._has_vectors = has_vectors
+        self._has_static = has_static
+
+    def vector_counts(self) -> VectorCounts:
+        theirs = self._shared.vector_counts()
+        own = self._local.vector_counts()
+        pending = theirs.pending if self._has_vectors else theirs.rows
+        return VectorCounts(theirs.rows + own.rows, pending + own.pending)
+
+    def keywords(self, text: str) -> Keywords:
+        return weighed_keywords(self._local.connection, text, self._holding)
+
+    def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
+        rows, theirs = self._shared.holding(stems)
+        more, own = rows_holding(self._local.connection, CHUNKS, stems)
+        return rows + more, {stem: theirs.get(stem, 0) + own.get(stem, 0) for stem in stems}
+
+    def by_words(self, keywords: Keywords) -> Judging:
+        theirs = self._shared.by_words(keywords)
+        if not keywords.terms:
+            return theirs
+        connection = self._local.connection
+        connection.register_fts5_function(_BM25, _bm25_beside)
+        idf = json.dumps([idf for _, idf in self._shared.weighed(keywords)])
+        rows: list[Any] = connection.execute(
+            f"SELECT rowid, {_BM25}({CHUNKS.words}, ?, ?) FROM {CHUNKS.words}"
+            f" WHERE {CHUNKS.words} MATCH ?",
+            (idf, self._shared.statistics.mean_tokens, match_expression(keywords.terms)),
+        ).fetchall()
+        ids = np.array([row for row, _ in rows], np.int64)
+        scores = np.array([score for _, score in rows], np.float32)
+        return _Both(theirs, Arm.of(ids, keyword_share(scores), self._local.allowed))
+
+    def by_vectors(self) -> Nearest:
+        if not self._has_vectors:
+            return _own_alone(self._local.by_vectors())
+        return _of_both(self._shared.by_vectors(), self._local.by_vectors())
+
+    def by_static(self) -> Nearest:
+        if not self._has_static:
+            return _own_alone(self._local.by_static())
+        return _of_both(self._shared.by_static(), self._local.by_static())
+
+    def named(self, names: Names) -> Sequence[int]:
+        return [*self._shared.named(names), *map(OWN.__add__, self._local.named(names))]
+
+    def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
+        # Names are known here, of the team's files too.
+        return self._local.meant_in(names, find=self._with_words, read=self.read)
+
+    def _with_words(self, words: str, limit: int) -> Sequence[int]:
+        theirs = self._shared.with_words(words, limit)
+        own = self._local.with_words(words, limit - len(theirs))
+        return [*theirs, *map(OWN.__add__, own)]
+
+    def saying(self, text: str) -> Sequence[int]:
+        return [*self._shared.saying(text), *map(OWN.__add__, self._local.saying(text))]
+
+    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+        theirs, their_numbers = self._shared.placed(ids[ids < OWN])
+        own, own_numbers = self._local.placed(ids[ids >= OWN] - OWN)
+        # Ids ascend, so that the own ones come last.
+        return [*theirs, *own], np.concatenate([their_numbers, own_numbers + len(theirs)])
+
+    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+        theirs, own = _split(ids)
+        named = self._local.symbols(own)
+        return {
+            **self._shared.symbols(theirs),
+            **{row + OWN: each for row, each in named.items()},
+        }
+
+    def lent(self, text: str) -> Mapping[File, Lent]:
+        return self._local.lent(text)
+
+    def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
+        theirs, own = _split(ids)
+        found = self._local.read(own) if own else ()
+        return [
+            *(self._shared.read(theirs) if theirs else ()),
+            *(replace(each, chunk_id=each.chunk_id + OWN) for each in found),
+        ]
+
+    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+        side = self._shared if stored.chunk_id < OWN else self._local
+        return side.around(stored, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """An arm of both; `own` by the ids that they have there."""
+
+    theirs: Judging
+    own: Judging
+
+    def best(self, depth: int) -> Ids:
+        return np.concatenate([self.theirs.best(depth), self.own.best(depth) + OWN])
+
+    def scores_of(self, wanted: Ids) -> Scores:
+        own = wanted >= OWN
+        scores = np.full(len(wanted), np.nan)
+        scores[~own] = self.theirs.scores_of(wanted[~own])
+        scores[own] = self.own.scores_of(wanted[own] - OWN)
+        return scores
+
+
+def _of_both(theirs: Nearest, own: Nearest) -> Nearest:
+    def nearest(query: Floats, depth: int) -> Judging:
+        return _Both(theirs(query, depth), own(query, depth))
+
+    return nearest
+
+
+def _own_alone(own: Nearest) -> Nearest:
+    def nearest(query: Floats, depth: int) -> Judging:
+        return _Both(Arm.silent(), own(query, depth))
+
+    return nearest
+
+
+def _split(ids: Sequence[int]) -> tuple[list[int], list[int]]:
+    return [row for row in ids if row < OWN], [row - OWN for row in ids if row >= OWN]
+
+
+def _bm25_beside(api: FTS5ExtensionApi, *given: Any) -> float:  # noqa: ANN401
+    """BM25 of an own row by given statistics; FTS5 calls it."""
+    idfs, mean_tokens = given
+    tokens = api.column_size(-1)
+    total = 0.0
+    for phrase, idf in enumerate(json.loads(idfs)):
+        places = api.phrase_locations(phrase)
+        count = sum(
+            weight * len(found) for weight, found in zip(CHUNKS.weights, places, strict=True)
+        )
+        total += idf * share_of_term(count, tokens, mean_tokens)
+    return total

@@ -1,0 +1,129 @@
+"""What files the sources of a team have, as a reader remembers them from one search to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memory_sidecar.code.directory import ChunkFile, file_filter
+from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.disk.repository import Origin
+from memory_sidecar.team.link import Connected
+from memory_sidecar.team.postings import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A file that the team has."""
+
+    path: str
+    language: str
+    fingerprint: str
+    first_chunk: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source as one commit has it."""
+
+    id: int
+    branch: str
+    generation: int
+    holder: str
+    model: str
+    static: str
+    statistics: Statistics
+
+    @classmethod
+    def of(cls, connection: Connected, origin: Origin, *, is_exact: bool) -> SourceRow | None:
+        """What the team has of `origin`: its branch, or unless `is_exact` the main one."""
+        row = connection.execute(
+            "SELECT id, branch, generation, holder, model, static, chunks, tokens FROM sources"
+            " WHERE repository = %(address)s AND folder = %(inside)s"
+            " AND (branch = %(branch)s OR NOT %(exact)s)"
+            " ORDER BY branch = %(branch)s DESC, branch IN ('main', 'master') DESC, id LIMIT 1",
+            {
+                "address": origin.address,
+                "inside": origin.inside,
+                "branch": origin.branch,
+                "exact": is_exact,
+            },
+        ).fetchone()
+        if row is None:
+            return None
+        id_, branch, generation, holder, model, static, chunks, tokens = row
+        statistics = Statistics(chunks, tokens)
+        return cls(id_, branch, generation, holder, model, static, statistics)
+
+
+@dataclass
+class SharedFiles:
+    """The files of one source, kept from one search to the next. Thread-safe."""
+
+    source: int
+    by_id: dict[int, SharedFile] = field(default_factory=dict)
+    generation: int = -1
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self, connection: Connected, generation: int) -> Mapping[int, SharedFile]:
+        """By id, as the commit of `connection` has them; that is of `generation`."""
+        with self._lock:
+            if generation != self.generation:
+                # A mapping that a reader has is left as it is.
+                known = {} if generation < self.generation else dict(self.by_id)
+                since = self.generation if known else -1
+                rows = connection.execute(
+                    "SELECT id, path, language, fingerprint, first_chunk, chunks FROM files"
+                    " WHERE source = %s AND generation > %s",
+                    (self.source, since),
+                )
+                for file, *row in rows:
+                    each = SharedFile(*row)
+                    if each.fingerprint:
+                        known[file] = each
+                    else:
+                        known.pop(file, None)
+                self.by_id, self.generation = known, generation
+            return self.by_id
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which files of some sources may hold hits."""
+
+    files: Sequence[ChunkFile]
+    numbers: Mapping[int, int]  # in `files`, by the id of the file
+    first: Mapping[int, int]  # the first chunk of each, by its id
+    masked: Sequence[int]  # ids of files that the reader's own rows answer for
+    chunks: int  # in these files
+    narrows: bool  # whether a filter left files out
+
+    @classmethod
+    def of(
+        cls,
+        sources: Mapping[str, Mapping[int, SharedFile]],
+        wanted: CodeFilter,
+        masked: Mapping[str, Collection[str]],
+    ) -> Reach:
+        """`sources` and `masked`, paths, are by the name that a source has on this machine."""
+        is_wanted = file_filter(wanted)
+        files: list[ChunkFile] = []
+        numbers: dict[int, int] = {}
+        first: dict[int, int] = {}
+        hidden: list[int] = []
+        chunks = left_out = 0
+        for name, known in sources.items():
+            for file_id, each in known.items():
+                file = ChunkFile(name, each.path, each.language)
+                if each.path in masked.get(name, ()):
+                    hidden.append(file_id)
+                elif is_wanted(file):
+                    numbers[file_id] = len(files)
+                    files.append(file)
+                    first[file_id] = each.first_chunk
+                    chunks += each.chunks
+                else:
+                    left_out += 1
+        return cls(files, numbers, first, hidden, chunks, narrows=bool(left_out))

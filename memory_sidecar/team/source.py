@@ -1,0 +1,294 @@
+"""One source as a team has it: what is known of it, what this machine adds to it.
+
+What could not be given to the team, because its server did not answer or another machine indexes
+the source, stays in the own rows and is given at the end of a later pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from memory_sidecar.code.shared import Given, beside, halves
+from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
+from memory_sidecar.core.model import Document, FileStatus
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.repository import Origin
+from memory_sidecar.embedding.cache import embed_texts
+from memory_sidecar.embedding.embedder import EmbeddingStopped
+from memory_sidecar.index.codes import Floats
+from memory_sidecar.index.embed import SLICE_TEXTS
+from memory_sidecar.index.keyword import tokenizing
+from memory_sidecar.index.models import Models
+from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
+from memory_sidecar.team.code_write import (
+    Held,
+    Raised,
+    fold_words,
+    put_vectors,
+    take_lease,
+    write_documents,
+)
+from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.local_rows import read_documents
+from memory_sidecar.team.schema import has_schema, make_schema, require_schema
+from memory_sidecar.team.shared_files import SharedFile, SharedFiles, SourceRow
+
+REFRESH_S = 1.0  # for so long it is taken that the team has what it had
+FOLD_EVERY = 64  # transactions of a source
+MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index
+BATCH = 64  # files of one transaction that moves rows up
+FAILS = (DatabaseError, DiskFull, StoreNewer, Held)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeWith:
+    """What vectors are made with here, "" for nothing."""
+
+    model: str
+    static: str
+
+
+class SourceOfTeam:
+    """A `SharedSource`. Thread-safe."""
+
+    def __init__(
+        self,
+        link: TeamLink,
+        source: Source,
+        origin: Origin,
+        *,
+        holder: str,
+        made_with: Callable[[], MadeWith],
+    ) -> None:
+        self.source = source
+        self.origin = origin
+        self.generation = 0
+        self.problem = ""  # why what is here could not be given to the team
+        self._link = link
+        self._holder = holder
+        self._made_with = made_with
+        self._files: SharedFiles | None = None
+        self._fingerprints: Mapping[str, str] | None = None
+        self._read_at_s = -REFRESH_S
+        self._lock = threading.Lock()
+        self._tokens = tokenizing()
+        self._writing = threading.Lock()  # the connection above is for one thread at a time
+
+    def row(self, connection: Connected) -> SourceRow | None:
+        """What one commit knows of it."""
+        return SourceRow.of(connection, self.origin, is_exact=self.source.publishes)
+
+    def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
+        """Its files in that commit."""
+        if self._files is None or self._files.source != row.id:
+            self._files = SharedFiles(row.id)
+        return self._files.read(connection, row.generation)
+
+    def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
+        with self._lock:
+            is_fresh = time.monotonic() - self._read_at_s < REFRESH_S and not anew
+            if is_fresh or self._link.is_away:
+                return self._fingerprints
+            try:
+                self._fingerprints = self._link.retrying(self._read_fingerprints)
+            except FAILS as error:
+                _log.warning("%s: %s", self.source.name, error)
+            self._read_at_s = time.monotonic()
+            return self._fingerprints
+
+    def put(
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+    ) -> Sequence[Document]:
+        if not self.source.publishes:
+            return documents
+        written = [Raised(each, halves(each.fingerprint)[0]) for each in documents]
+        try:
+            self._write(written, gone, at_hand)
+        except FAILS as error:
+            self._note(error)
+            return documents
+        self.problem = ""
+        return [
+            beside(each.document, each.fingerprint if each.is_indexed else "", self.generation)
+            for each in written
+        ]
+
+    def catch_up(self, store: CodeStore) -> None:
+        if self.source.publishes:
+            try:
+                self.give(store, by_force=False)
+                self._declare_nearest()
+            except FAILS as error:
+                self._note(error)
+
+    def begin(self) -> bool:
+        """Make it, if the team has nothing of the repository; whether that was so.
+
+        Raises DatabaseError, DatabaseRefused where this role may only read.
+        """
+        with self._link.reading() as connection:
+            known = has_schema(connection) and SourceRow.of(connection, self.origin, is_exact=False)
+        if not known:
+            make_schema(self._link)
+            self._link.retrying(self._begin)
+        return not known
+
+    def give(self, store: CodeStore, *, by_force: bool) -> Given:
+        make_schema(self._link)
+        self._link.retrying(lambda: self._begin(by_force=by_force))
+        theirs = self._link.retrying(self._read_fingerprints)
+        manifest = store.manifest(self.source.name)
+        own = {
+            path: halves(entry.fingerprint)[0]
+            for path, entry in manifest.items()
+            if entry.status is FileStatus.INDEXED
+        }
+        todo = [path for path, fingerprint in own.items() if theirs.get(path) != fingerprint]
+        gone = theirs.keys() - own.keys()
+        if gone:
+            self._write([], gone, NONE_AT_HAND)
+        chunks = 0
+        paths = iter(todo)
+        while batch := list(islice(paths, BATCH)):
+            documents, at_hand = read_documents(store, self.source.name, batch)
+            written = [Raised(each, own[each.file.path]) for each in documents]
+            self._write(written, (), at_hand)
+            store.leave_out(self.source.name, {path: f"{own[path]} {own[path]}" for path in batch})
+            chunks += sum(len(each.embedded_texts) for each in documents)
+        with self._lock:
+            self._read_at_s = -REFRESH_S
+        self.problem = ""
+        return Given(len(todo), chunks, len(gone))
+
+    def _declare_nearest(self) -> None:
+        """Have the server keep graphs of the vectors, once there are so many that it saves time."""
+        with self._link.reading() as connection:
+            row = connection.execute(
+                "SELECT coalesce(sum(chunks), 0) >= %s AND to_regclass('chunk_vectors_nearest')"
+                " IS NULL FROM sources",
+                (MANY_CHUNKS,),
+            ).fetchone()
+        if row is not None and row[0]:
+            with self._link.writing() as connection:
+                connection.execute("SELECT declare_nearest()")
+
+    def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
+        """Give its chunks their vectors, if this machine may; yields how many have got one.
+
+        Raises ModelError.
+        """
+        done = 0
+        try:
+            while not stop.is_set() and (rows := self._pending(models.files.sha256)):
+                texts = [head for _, head in rows]
+                vectors = embed_texts(
+                    texts, embedder=models.embedder, cache=models.cache, stop=stop
+                )
+                found = dict(zip([row for row, _ in rows], vectors, strict=True))
+
+                def put(found: Mapping[int, Floats] = found) -> None:
+                    with self._link.writing() as connection:
+                        source, _ = self._lease(connection)
+                        put_vectors(connection, source, found)
+
+                self._link.retrying(put)
+                done += len(rows)
+                yield done
+        except EmbeddingStopped:
+            return
+        except (*FAILS, NoIndex) as error:
+            self._note(error)
+
+    def _pending(self, model: str) -> list[tuple[int, str]]:
+        """The next chunks without a vector, with what the model sees of each."""
+        with self._link.reading() as connection:
+            require_schema(connection, self._link)
+            row = self.row(connection)
+            if row is None or row.model != model:
+                return []
+            return connection.execute(
+                "SELECT p.id, c.head FROM chunk_pending p JOIN chunks c ON c.id = p.id"
+                " WHERE p.source = %s ORDER BY p.id LIMIT %s",
+                (row.id, SLICE_TEXTS),
+            ).fetchall()
+
+    def _read_fingerprints(self) -> Mapping[str, str]:
+        try:
+            with self._link.reading() as connection:
+                require_schema(connection, self._link)
+                row = self.row(connection)
+                files = self.files(connection, row) if row else {}
+                self.generation = row.generation if row else 0
+        except NoIndex:
+            return {}
+        return {each.path: each.fingerprint for each in files.values()}
+
+    def _write(self, written: Sequence[Raised], gone: Collection[str], at_hand: AtHand) -> None:
+        make_schema(self._link)
+        with self._writing:
+            self._link.retrying(lambda: self._write_once(written, gone, at_hand))
+        with self._lock:
+            if self._fingerprints is not None:
+                kept = {each.document.file.path: each.fingerprint for each in written}
+                self._fingerprints = {**self._fingerprints, **kept}
+
+    def _write_once(
+        self, written: Sequence[Raised], gone: Collection[str], at_hand: AtHand
+    ) -> None:
+        with self._link.writing() as connection:
+            source, generation = self._lease(connection)
+            row = self.row(connection)
+            assert row
+            made = self._made_with()
+            at_hand = replace(
+                at_hand,
+                known=at_hand.known if row.model == made.model else {},
+                static=at_hand.static if row.static == made.static else {},
+            )
+            write_documents(
+                connection,
+                source,
+                generation,
+                written,
+                gone=gone,
+                at_hand=at_hand,
+                tokens=self._tokens,
+            )
+            if generation % FOLD_EVERY == 0:
+                files = self.files(connection, replace(row, generation=generation))
+                fold_words(
+                    connection, source, {id_: each.first_chunk for id_, each in files.items()}
+                )
+
+    def _lease(self, connection: Connected, *, by_force: bool = False) -> tuple[int, int]:
+        """The source, made if it is new, and the generation of this transaction. Raises Held."""
+        made = self._made_with()
+        connection.execute(
+            "INSERT INTO sources (repository, branch, folder, model, static)"
+            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (
+                *(self.origin.address, self.origin.branch, self.origin.inside),
+                made.model,
+                made.static,
+            ),
+        )
+        row = self.row(connection)
+        assert row
+        return row.id, take_lease(connection, row.id, self._holder, by_force=by_force)
+
+    def _begin(self, *, by_force: bool = False) -> None:
+        with self._link.writing() as connection:
+            self._lease(connection, by_force=by_force)
+
+    def _note(self, error: Exception) -> None:
+        if self.problem != str(error):
+            _log.warning("%s stays on this machine: %s", self.source.name, error)
+        self.problem = str(error)

@@ -1,0 +1,222 @@
+"""Code that a team shares: who gives it, who reads it, and what a developer has changed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import psycopg
+import pytest
+from jsonschema import Draft202012Validator
+from psycopg.conninfo import conninfo_to_dict
+
+from memory_sidecar.cli.schemas import all_schemas
+from memory_sidecar.core.errors import Conflict, UsageError
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.team.postings import unpacked
+from tests.conftest import run_here
+
+QUESTIONS = (
+    "total price of the cart",
+    "how is a card charged",
+    "retryWithBackoff",
+    "Cart.add_item",
+    "shop/payment.py",
+    "raise Declined(response.reason)",
+    "install the package",
+    "検索",
+)
+
+
+def test_a_search_finds_in_the_team_what_it_finds_without(make_member):
+    alone, giver, reader = make_member("alone", shares=False), make_member("a"), make_member("b")
+    for each in (alone, giver, reader):
+        each.index()
+    assert giver.own() == reader.own() == set()
+    assert giver.notices.has("has nothing of project yet")
+    assert reader.models.embedder.embedded == []  # the team has the vectors
+    for mode in SearchMode:
+        for question in QUESTIONS:
+            expected = _scores(alone.find(question, mode))
+            for each in (giver, reader):
+                found = _scores(each.find(question, mode))
+                assert next(iter(found)) == next(iter(expected))
+                assert found == pytest.approx(expected, abs=0.02)
+    narrow = {"languages": ("python",), "path_globs": ("shop/",)}
+    narrowed = {hit.filename for hit in reader.find("price", **narrow)}
+    assert narrowed == {hit.filename for hit in alone.find("price", **narrow)} != set()
+
+
+def test_own_changes_lie_over_what_the_team_has(make_member):
+    giver, reader = make_member("a"), make_member("b")
+    giver.index()
+    reader.write("shop/cart.py", "def empty_the_trolley():\n    return []\n")
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    (reader.root / "shop" / "payment.py").unlink()
+    reader.index()
+    assert reader.own() == {"shop/cart.py", "shop/coupon.py"}
+    assert reader.find("empty_the_trolley")[0].filename == "shop/cart.py"
+    assert reader.find("redeem a coupon")[0].filename == "shop/coupon.py"
+    for question in ("charge_card", "add_item", "total_price"):
+        shown = {hit.filename for hit in reader.find(question)}
+        assert "shop/payment.py" not in shown
+        assert not any("self.items" in hit.code for hit in reader.find(question))
+    assert giver.find("charge_card")[0].filename == "shop/payment.py"
+    assert all(hit.filename != "shop/coupon.py" for hit in giver.find("redeem a coupon"))
+
+
+def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(make_member):
+    giver, reader = make_member("a"), make_member("b")
+    giver.index()
+    reader.index()
+    text = "def redeem_coupon(code):\n    return code.value\n"
+    reader.write("shop/coupon.py", text)
+    reader.index()
+    assert reader.own() == {"shop/coupon.py"}
+    giver.write("shop/coupon.py", text)
+    giver.write("shop/cart.py", "class Basket:\n    pass\n")
+    giver.index()
+    reader.index()
+    assert reader.own() == {"shop/cart.py"}  # the older version is what is checked out here
+    assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
+    assert giver.find("Basket")[0].filename == "shop/cart.py"
+
+
+def test_rows_go_up_with_their_vectors_and_a_second_giver_waits(make_member):
+    before = make_member("a", shares=False)
+    before.index()
+    embedded = len(before.models.embedder.embedded)
+    before.codebase.close()
+    giver, other = make_member("a"), make_member("b")
+    source = giver.codebase.registry.all()[0]
+    published = giver.codebase.sharing.publish(source, by_force=False, reporter=giver.notices)
+    assert published.files > 5
+    assert published.chunks == embedded
+    assert giver.own() == set()
+    other.index()
+    assert giver.models.embedder.embedded == other.models.embedder.embedded == []
+    assert other.find("charge_card")[0].filename == "shop/payment.py"
+    source = other.codebase.registry.all()[0]
+    with pytest.raises(Conflict, match="a indexes this source for the team"):
+        other.codebase.sharing.publish(source, by_force=False, reporter=other.notices)
+    (other.root / "shop" / "payment.py").unlink()
+    other.index()
+    taken = other.codebase.sharing.publish(source, by_force=True, reporter=other.notices)
+    assert taken.deleted == 1
+    giver.write("shop/cart.py", "class Basket:\n    pass\n")
+    giver.index()  # it lost the lease: its save stays with it
+    assert giver.own() == {"shop/cart.py", "shop/payment.py"}
+
+
+def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, server, database):
+    giver = make_member("a")
+    giver.index()
+    _allow(server, database, connections=False)
+    giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    giver.index()
+    assert giver.own() == {"shop/coupon.py"}
+    assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
+    assert giver.notices.has("searching what is here")
+    _allow(server, database, connections=True)
+    giver.codebase.sharing.team.link.close()
+    giver.index()
+    assert giver.own() == set()
+    assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
+
+
+def test_a_branch_of_its_own_is_laid_over_main(make_member):
+    giver, reader = make_member("a"), make_member("b", branch="feature")
+    giver.index()
+    reader.write("shop/cart.py", "class Basket:\n    pass\n")
+    reader.index()
+    assert reader.own() == {"shop/cart.py"}
+    assert reader.find("charge_card")[0].filename == "shop/payment.py"
+
+
+def test_a_folder_without_a_remote_is_indexed_here_alone(make_member):
+    alone = make_member("a")
+    (alone.root / ".git" / "config").write_text("[core]\n\tbare = false\n")
+    alone.index()
+    assert "shop/cart.py" in alone.own()
+    source = alone.codebase.registry.all()[0]
+    with pytest.raises(UsageError, match="no git remote"):
+        alone.codebase.sharing.publish(source, by_force=False, reporter=alone.notices)
+
+
+def test_what_is_kept_after_many_changes_is_what_a_first_index_makes(make_member, link):
+    giver = make_member("a")
+    giver.index()
+    for turn in range(4):
+        for path in ("shop/cart.py", "shop/new.py", "docs/setup.md"):
+            giver.write(path, f"def turn_{turn}(item):\n    return item.price * {turn}\n")
+        giver.index()
+        (giver.root / "shop" / "new.py").unlink()
+    giver.index()
+    kept = _content(link)
+    with link.writing() as connection:
+        connection.execute("DROP SCHEMA memory_sidecar CASCADE")
+    again = make_member("again")
+    for path in ("shop/cart.py", "docs/setup.md"):
+        again.write(path, (giver.root / path).read_text("utf-8"))
+    again.index()
+    assert kept == _content(link)
+
+
+def test_a_user_sets_the_database_indexes_searches_and_publishes(
+    make_member, database, data_dir, tmp_path
+):
+    root = make_member("user").root
+    environ = {
+        "MEMORY_SIDECAR_DATA_DIR": str(data_dir),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "MEMORY_SIDECAR_DATABASE": database,
+    }
+    run = partial(run_here, environ=environ, cwd=root)
+    assert run("index", ".").json["chunks_total"] > 5
+    assert run("search", "charge_card", "--json").json[0]["filename"] == "shop/payment.py"
+    published = run("source", "publish", "--json")
+    Draft202012Validator(all_schemas()["source-publish"]).validate(published.json)
+    refused = run("source", "publish", "--json", environ=environ | {"MEMORY_SIDECAR_DATABASE": ""})
+    assert (refused.status, refused.error["code"]) == (2, "usage")
+
+
+def _scores(hits) -> dict[str, float]:
+    return {f"{hit.filename}:{hit.location}: {hit.code}": hit.score for hit in hits}
+
+
+def _content(link) -> list[object]:
+    """Of the team's database, without ids and order: rows, words that can be found, counts."""
+    with link.reading() as connection:
+        first = dict(
+            connection.execute("SELECT id, first_chunk FROM files WHERE fingerprint <> ''")
+        )
+        words: dict[str, list[tuple[int, int, int]]] = {}
+        for term, entries in connection.execute("SELECT term, entries FROM words"):
+            for row, file, *counts in unpacked([entries]).tolist():
+                if row >= first.get(file, row + 1):
+                    words.setdefault(term, []).append(tuple(counts))
+        return [
+            sorted(
+                connection.execute(
+                    "SELECT path, fingerprint, chunks FROM files f WHERE fingerprint <> ''"
+                ).fetchall()
+            ),
+            sorted(connection.execute("SELECT code, head, tokens FROM chunks").fetchall()),
+            connection.execute("SELECT chunks, tokens FROM sources").fetchall(),
+            connection.execute(
+                "SELECT (SELECT count(*) FROM chunk_vectors),"
+                " (SELECT count(*) FROM chunk_static),"
+                " (SELECT count(*) FROM chunk_pending)"
+            ).fetchone(),
+            {term: sorted(each) for term, each in words.items()},
+        ]
+
+
+def _allow(address: str, database: str, *, connections: bool) -> None:
+    name = conninfo_to_dict(database)["dbname"]
+    with psycopg.connect(address, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {connections}")
+        if not connections:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
+                (name,),
+            )
