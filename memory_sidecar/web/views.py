@@ -7,6 +7,7 @@ from collections.abc import Callable
 from memory_sidecar.web import (
     bulk,
     duplicates,
+    growth,
     index,
     memories,
     memory,
@@ -21,6 +22,7 @@ VIEWS: dict[str, Section] = {
     "/search": Section(search.show, "Search"),
     "/index": Section(index.show, "Index", index.version),
     "/sessions": Section(sessions.show, "Sessions", memories.version),
+    "/growth": Section(growth.show, "Growth"),
     "/sessions/one": Section(sessions.show_one),
     "/memories/one": Section(memory.show, version=memories.version),
     "/memories/edit": Section(memory.edit),

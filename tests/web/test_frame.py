@@ -29,7 +29,15 @@ def test_seen_as_an_agent_there_is_what_that_may_see(served: Served, reader: Rea
     titles = {m["title"] for m in reader.get("/memories?as=architect&json=1").json["memories"]}
     assert "For all to know" in titles
     assert "Of the builder alone" not in titles
-    for path in ("/memories", "/memories/one", "/index", "/search", "/sessions", "/sessions/one"):
+    for path in (
+        "/memories",
+        "/memories/one",
+        "/index",
+        "/search",
+        "/sessions",
+        "/sessions/one",
+        "/growth",
+    ):
         seen = reader.get(f"{path}?as=architect&agent=builder&path={mine.path}&json=1").text
         assert "Of the builder" not in seen
         assert '"builder"' not in seen

@@ -1,0 +1,49 @@
+"""`/growth`: what comes in by week, what is read of it and what never, and how questions fare."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from memory_sidecar.agents.growth import Growth, growth_of
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.errors import NotFound
+from memory_sidecar.web.visit import View, Visit
+
+WEEKS = (4, 12, 26, 52)
+USUAL_WEEKS = 12
+
+# What is drawn together, by the name of the chart: fields of a week.
+_CHARTS = {
+    "Memories made": ("memories",),
+    "Sessions": ("sessions",),
+    "Reads of memories": ("reads",),
+    "Questions": ("questions", "unanswered"),
+}
+
+
+def show(visit: Visit) -> View:
+    """The same as the command `growth`, of one agent or of all that may be seen."""
+    agent = visit.text("agent") or visit.seen_as
+    if agent and agent not in visit.readable:
+        raise NotFound(f"there is nothing of {agent[:64]!r} to see", hint="see as everyone")
+    weeks = min(max(visit.number("weeks", USUAL_WEEKS), 1), max(WEEKS))
+    found = growth_of(visit.services, agent, weeks=weeks, now=system_clock(), reporter=visit)
+    return View(
+        template="growth.html",
+        title="Growth",
+        data=found,
+        more={
+            "spans": WEEKS,
+            "span": weeks,
+            "asked": sum(week.questions for week in found.weeks),
+            "unanswered": sum(week.unanswered for week in found.weeks),
+            "charts": [(name, fields, _lines(found, fields)) for name, fields in _CHARTS.items()],
+        },
+    )
+
+
+def _lines(found: Growth, fields: tuple[str, ...]) -> str:
+    """When each week begins, in seconds since 1970, and each of its `fields`, as uPlot has them."""
+    begins = [datetime.fromisoformat(week.begins).timestamp() for week in found.weeks]
+    return json.dumps([begins, *([getattr(w, name) for w in found.weeks] for name in fields)])

@@ -1,0 +1,33 @@
+// Draws each chart of the view in the colours of the page, and anew when these or its size change.
+"use strict";
+
+const HALF_WEEK_S = 3.5 * 86400;
+
+function draw() {
+  document.querySelectorAll("[data-chart]").forEach((place) => {
+    place.querySelector(".uplot")?.remove();
+    const ink = (name) => getComputedStyle(place).getPropertyValue(name).trim();
+    const [accent, warn, muted] = ["--accent", "--warn", "--muted"].map(ink);
+    const bars = uPlot.paths.bars({ size: [0.6, 40], radius: 0.15 });
+    const series = place.dataset.names.split(" ").map((label, at) => ({
+      label, width: 0, fill: at ? warn : accent, stroke: at ? warn : accent, paths: bars, points: { show: false },
+    }));
+    const axis = { stroke: muted, font: "11px system-ui", ticks: { show: false } };
+    new uPlot({
+      width: place.clientWidth,
+      height: 150,
+      cursor: { y: false, drag: { x: false }, points: { show: false } },
+      scales: { x: { range: (_, first, last) => [first - HALF_WEEK_S, last + HALF_WEEK_S] }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
+      axes: [
+        { ...axis, grid: { show: false }, values: (_, all) => all.map((s) => new Date(1000 * s).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" })), space: 60, size: 26 },
+        { ...axis, grid: { stroke: ink("--grid"), width: 1 }, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
+      ],
+      series: [{ label: "week of", value: (_, s) => (s == null ? "" : new Date(1000 * s).toISOString().slice(0, 10)) }, ...series],
+    }, JSON.parse(place.dataset.chart), place);
+  });
+}
+
+let waiting = 0;
+addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(draw, 100); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+draw();

@@ -1,0 +1,61 @@
+"""Growth on the page: the numbers of `growth`, drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory_sidecar.agents.growth import growth_of
+from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.results import plain
+from memory_sidecar.disk.questions import Asked
+from memory_sidecar.index.reporter import Silent
+from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.test_memories import Pieces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _used(served: Served) -> None:
+    served.store("Carts are emptied at night")
+    for agent in ("architect", "builder"):
+        served.services.questions.asking(Asked.MEMORIES, agent, f"{agent} {SCRIPT}", list)
+
+
+def test_a_number_is_that_of_the_command(served: Served, reader: Reader) -> None:
+    shown = reader.get("/growth?weeks=4&json=1").json
+    told = growth_of(served.services, weeks=4, now=system_clock(), reporter=Silent())
+    rss = "resident_bytes"
+    assert shown | {rss: 0} == json.loads(json.dumps(plain(told))) | {rss: 0}
+    text = reader.get("/growth?weeks=4").text
+    assert Pieces(text).found == []
+    charts = {
+        names: json.loads(unescape(lines))
+        for lines, names in re.findall(r'data-chart="([^"]+)" data-names="([^"]+)"', text)
+    }
+    assert charts["questions unanswered"][1:] == [[0, 0, 0, 2], [0, 0, 0, 2]]
+    assert charts["memories"][1] == [0, 0, 0, 1]
+
+
+def test_an_agent_sees_its_own_alone(reader: Reader) -> None:
+    as_architect = reader.get("/growth?as=architect&json=1").json
+    assert as_architect["agents"] == ["architect"]
+    assert [each["text"] for each in as_architect["unanswered"]] == [f"architect {SCRIPT}"]
+    assert reader.get("/growth?as=architect&agent=builder").status == 404
+    assert reader.get("/growth?weeks=many").status == 400
+
+
+@pytest.mark.browser
+def test_charts_are_drawn(tab: Page) -> None:
+    tab.get_by_role("link", name="Growth").click()
+    tab.locator("[data-chart] canvas").nth(3).wait_for()
+    tab.get_by_text("the weeks as a table").click()
+    assert tab.locator("tbody tr").count() >= 12
+    tab.get_by_role("link", name="4 weeks").click()
+    tab.wait_for_url("**weeks=4**")
