@@ -18,6 +18,7 @@ from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.index.process_memory import keep_few_arenas
 
 PROGRAM = "memory-sidecar"
 EXIT_INTERRUPTED = 130
@@ -209,6 +210,7 @@ def _goes_on(call: Call) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of this process; returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    keep_few_arenas()
     try:
         call = Call.of_this_process(tuple(arguments))
     except SidecarError as error:

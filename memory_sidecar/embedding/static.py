@@ -115,6 +115,8 @@ def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
         tokenizer.no_truncation()
         tokenizer.no_padding()
+        # It would keep 10,000 texts, 5 KB each, none of which comes again.
+        tokenizer.model._resize_cache(0)
         table = _read_safetensors(files.weights).reshape(tokenizer.get_vocab_size(), DIMENSION)
     except Exception as error:  # tokenizers has no class of its own for what it raises
         raise ModelCorrupt(
