@@ -170,6 +170,7 @@ class HashModels:
         self.gate = QueryGate()
         self._embedder: HashEmbedder | None = None
         self.static = STATIC
+        self.static_problem = None if STATIC else ModelMissing("no table here")
 
     is_loaded = False
 

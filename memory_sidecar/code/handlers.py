@@ -80,7 +80,7 @@ class Codebase:
             paths,
             store=CodeStore,
             sources=self.registry.all,
-            builder=self._builder,
+            builder=self.builder,
             models=models,
             clock=clock,
             remedy="memory-sidecar index",
@@ -181,7 +181,8 @@ class Codebase:
             raise NoIndex("no source is registered", hint="run `memory-sidecar index PATH`")
         return sources
 
-    def _builder(self, source: Source) -> CodeBuilder:
+    def builder(self, source: Source) -> CodeBuilder:
+        """What reads the files of `source`, and leaves out what lies there of our own."""
         return CodeBuilder(
             replace(source, excludes=source.excludes + own_globs(source.root, self._own)),
             settings=self._settings,
@@ -330,7 +331,7 @@ class Codebase:
         source = self.registry.containing(real) or self.registry.containing(real.parent)
         if source is None:
             return why_outside(real)
-        return why_inside(real, source, store=self.data.open(), scan=self._builder(source).scan)
+        return why_inside(real, source, store=self.data.open(), scan=self.builder(source).scan)
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the last scan of `source` took the file at `path` for one worth indexing."""

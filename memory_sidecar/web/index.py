@@ -1,20 +1,113 @@
-"""`/index`: what is indexed, how fresh it is, and what is wrong."""
+"""`/index`: what is indexed, how fresh it is, what was left out, and what is wrong."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated
 
+from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.status import Status, status_of
-from memory_sidecar.web.visit import View, Visit
+from memory_sidecar.code.breakdown import SourceVectors, break_down, vectors_by_source
+from memory_sidecar.core.errors import NoIndex, NotFound
+from memory_sidecar.core.results import about
+from memory_sidecar.web.guard import Told
+from memory_sidecar.web.visit import Done, View, Visit
+
+LOG_BYTES = 24_000  # from its end: some two hundred lines
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShown:
+    """The status, as the command prints it, and the vectors of each source."""
+
+    status: Status
+    vectors: Mapping[str, SourceVectors]
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksShown:
+    """What `doctor` finds."""
+
+    checks: tuple[Check, ...]
+    can_mend: Annotated[bool, about("something is wrong that needs no decision")]
+
+
+@dataclass(frozen=True, slots=True)
+class LogShown:
+    """The end of the daemon's log."""
+
+    file: str
+    lines: tuple[str, ...]
 
 
 def show(visit: Visit) -> View:
-    return View(template="index.html", title="Index", data=_status(visit))
+    try:
+        status = _status(visit)
+    except NoIndex as error:
+        return View(template="problem.html", title="Index", data=error.as_json())
+    vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
+    return View(template="index.html", title="Index", data=IndexShown(status, vectors))
 
 
 def version(visit: Visit) -> object:
     """The status, less what differs with every look."""
-    return replace(_status(visit), daemon=None, vectors_seconds_left=None)
+    try:
+        return replace(_status(visit), daemon=None, vectors_seconds_left=None)
+    except NoIndex:
+        return None
+
+
+def source(visit: Visit) -> View:
+    name = visit.text("name")
+    return View(
+        template="source.html", title=name, data=break_down(visit.services.codebase(), name)
+    )
+
+
+def checks(visit: Visit) -> View:
+    found = _checks(visit)
+    can_mend = any(each.remedy and not each.ok for each in found)
+    return View(template="checks.html", title="Checks", data=ChecksShown(found, can_mend))
+
+
+def log(visit: Visit) -> View:
+    """The log names every agent, so it is for the owner of the machine alone."""
+    daemon = visit.daemon()
+    if visit.seen_as or daemon is None:
+        raise NotFound("there is no log to see", hint="see as everyone, served by the daemon")
+    with open(daemon.log, "rb") as file:  # noqa: PTH123  of our own, and long
+        file.seek(max(file.seek(0, os.SEEK_END) - LOG_BYTES, 0))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return View(template="log.html", title="Log", data=LogShown(daemon.log, tuple(lines[::-1])))
+
+
+def log_version(visit: Visit) -> object:
+    daemon = visit.daemon()
+    return daemon and os.stat(daemon.log).st_size  # noqa: PTH116
+
+
+# Changes
+
+
+def mend(visit: Visit) -> Done:
+    """As `doctor --fix` does, where one may see everything."""
+    codebase = visit.services.codebase()
+    repair(_checks(visit), visit.services, codebase, reporter=visit)
+    left = sum(not each.ok for each in _checks(visit))
+    text = f"Mended, but for {left}" if left else "Mended"
+    return Done(visit.to("/index/checks"), Told("; ".join([text, *visit.notices])))
+
+
+def look(visit: Visit) -> Done:
+    """Have the files of a source compared with its rows now."""
+    codebase = visit.services.codebase()
+    source = codebase.registry.get(visit.text("name"))
+    report = codebase.index([source.root], reporter=visit, embed=False)
+    changed = report.files_processed
+    files = "1 file was" if changed == 1 else f"{changed:,} files were"
+    return Done(visit.to("/index"), Told(f"{source.name}: {files} indexed anew"))
 
 
 def _status(visit: Visit) -> Status:
@@ -22,3 +115,8 @@ def _status(visit: Visit) -> Status:
     status = status_of(visit.services, None, daemon=visit.daemon())
     readable = set(visit.readable)
     return replace(status, agents=tuple(each for each in status.agents if each.name in readable))
+
+
+def _checks(visit: Visit) -> tuple[Check, ...]:
+    found = examine(visit.services, visit.services.codebase())
+    return tuple(each for each in found if not each.agent or each.agent in visit.readable)

@@ -1,0 +1,143 @@
+"""What a source consists of: how far its vectors are, what is large in it, what was left out.
+
+The database tells what was skipped. What is ignored has no row, so the folders are looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.store import CHUNKS
+from memory_sidecar.core.results import about
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.ruling import rule_for
+from memory_sidecar.disk.walk import Scan
+
+LARGEST = 15  # files that are named
+PATHS_OF_REASON = 50
+MOST_IGNORED = 400  # paths whose rule is looked for: each takes about a millisecond
+
+
+@dataclass(frozen=True, slots=True)
+class SourceVectors:
+    """How far the vectors of a source are."""
+
+    static: Annotated[int, about("chunks that have one")]
+    pending: Annotated[int, about("chunks that wait for one of the model")]
+
+
+@dataclass(frozen=True, slots=True)
+class Eater:
+    """A file that takes much room."""
+
+    path: str
+    chunks: int
+    bytes: Annotated[int, about("of the file")]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Files and folders that are left out for one reason."""
+
+    reason: str
+    status: Annotated[str, about("skipped, failed or ignored")]
+    count: Annotated[int, about("an ignored folder counts as one")]
+    bytes: int | None
+    paths: Annotated[tuple[str, ...], about("the first of them")]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """What a source consists of."""
+
+    name: str
+    root: str
+    largest: tuple[Eater, ...]
+    left_out: Annotated[tuple[LeftOut, ...], about("the most frequent reason first")]
+    is_complete: Annotated[bool, about("no ignored path was left unlooked at")]
+
+
+def vectors_by_source(codebase: Codebase) -> dict[str, SourceVectors]:
+    """Of every source that has chunks."""
+    with codebase.data.open().reading() as connection:
+        static = _by_source(connection, "chunk_static")
+        pending = _by_source(connection, CHUNKS.pending)
+    return {
+        source: SourceVectors(static.get(source, 0), pending.get(source, 0))
+        for source in static | pending
+    }
+
+
+def break_down(codebase: Codebase, name: str) -> Breakdown:
+    """What the source called `name` consists of. Raises NotFound."""
+    source = codebase.registry.get(name)
+    with codebase.data.open().reading() as connection:
+        largest: list[Any] = connection.execute(
+            "SELECT path, chunks, size FROM files WHERE source = ? AND status = 'indexed'"
+            " ORDER BY chunks DESC, path LIMIT ?",
+            (name, LARGEST),
+        ).fetchall()
+        left_out = list(_without_rows(connection, name))
+    ignored = list(_ignored(source, codebase.builder(source).scan(None)))
+    found = [*left_out, *_by_rule(source, ignored[:MOST_IGNORED])]
+    return Breakdown(
+        source.name,
+        source.root.as_posix(),
+        tuple(Eater(*row) for row in largest),
+        tuple(sorted(found, key=lambda each: (-each.count, each.reason))),
+        len(ignored) <= MOST_IGNORED,
+    )
+
+
+def _by_source(connection: Connection, table: str) -> dict[str, int]:
+    return dict(
+        connection.execute(
+            f"SELECT source, count(*) FROM {table} JOIN code_chunks USING (id) GROUP BY source"
+        )
+    )
+
+
+def _without_rows(connection: Connection, source: str) -> Iterator[LeftOut]:
+    """What was looked at, and skipped or not understood."""
+    rows: list[Any] = connection.execute(
+        "SELECT reason, status, path, size FROM files INDEXED BY files_not_indexed"
+        " WHERE status <> 'indexed' AND source = ? ORDER BY path",
+        (source,),
+    ).fetchall()
+    by_reason: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for reason, status, path, size in rows:
+        by_reason.setdefault((reason, status), []).append((path, size))
+    for (reason, status), files in by_reason.items():
+        paths = tuple(path for path, _ in files[:PATHS_OF_REASON])
+        yield LeftOut(reason, status, len(files), sum(size for _, size in files), paths)
+
+
+def _by_rule(source: Source, ignored: list[str]) -> Iterator[LeftOut]:
+    by_rule: dict[str, list[str]] = {}
+    for path in ignored:
+        is_folder = path.endswith("/")
+        rule = rule_for(
+            source.root, path.rstrip("/"), is_folder=is_folder, excludes=source.excludes
+        )
+        by_rule.setdefault(str(rule) if rule else "a rule of git", []).append(path)
+    for rule_text, paths in by_rule.items():
+        yield LeftOut(rule_text, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))
+
+
+def _ignored(source: Source, scan: Scan) -> Iterator[str]:
+    """What lies in the folders that are looked at and is not: folders with a slash, in order."""
+    seen = {file.path for file in scan.files} | set(scan.folders) | set(scan.unreadable)
+    for folder in scan.folders:
+        try:
+            entries = sorted(os.scandir(source.root / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue  # it went meanwhile
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if path not in seen:
+                yield f"{path}/" if entry.is_dir(follow_symlinks=False) else path

@@ -1,0 +1,85 @@
+"""The index on the page: the numbers of `status`, what was left out and why, and what mends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory_sidecar.agents.status import status_of
+from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.results import plain
+from memory_sidecar.index.reporter import Silent
+from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.test_memories import Pieces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _indexed(served: Served) -> None:
+    project = served.project
+    (project / ".gitignore").write_text("*.bak\nscratch/\n")
+    (project / ".git").mkdir()
+    (project / "old.bak").write_text("ignored")
+    (project / "scratch").mkdir()
+    (project / f"{SCRIPT.replace('/', '_')}.py").write_text(f"# {SCRIPT}\ndef cart():\n    pass\n")
+    served.services.codebase().index([project], reporter=Silent(), embed=False)
+    served.store("Totals are cents")
+
+
+def test_a_number_on_the_page_is_the_number_of_status(served: Served, reader: Reader) -> None:
+    shown = reader.get("/index?json=1").json
+    status = json.loads(json.dumps(plain(status_of(served.services, None, daemon=None))))
+    assert shown["status"] == status
+    (source,) = status["sources"]
+    vectors = shown["vectors"][source["name"]]
+    assert (vectors["static"], vectors["pending"]) == (source["chunks"], source["chunks"])
+    assert f"{source['files_indexed']:,}</dd>" in reader.get("/index").text
+
+
+def test_what_was_left_out_is_told_with_its_rule(served: Served, reader: Reader) -> None:
+    address = f"/index/source?name={served.project.name}"
+    shown = reader.get(f"{address}&json=1").json
+    reasons = {each["reason"]: each for each in shown["left_out"]}
+    by_rule = {reason.partition(" (")[0]: each["paths"] for reason, each in reasons.items()}
+    assert by_rule["*.bak"] == ["old.bak"]
+    assert by_rule["scratch/"] == ["scratch/"]
+    assert by_rule["binary"]
+    page = reader.get(address)
+    assert "&lt;script&gt;" in page.text
+    assert Pieces(page.text).found == []
+    assert reader.get("/index/source?name=none").status == 404
+
+
+def test_a_check_that_failed_is_mended(served: Served, reader: Reader) -> None:
+    more = served.project.parent / "more"
+    more.mkdir()
+    (more / "case.py").write_text("def case(): ...\n")
+    source = served.services.codebase().registry.add(more)
+    wrong = reader.get("/index/checks?json=1").json
+    assert wrong["can_mend"]
+    assert reader.post("/index/mend", {}).status == 303
+    assert not reader.get("/index/checks?json=1").json["can_mend"]
+    served.services.codebase().remove(source.name, reporter=Silent())
+
+
+@pytest.mark.browser
+def test_a_saved_file_is_told_while_it_is_looked_at(
+    served: Served, tab: Page, faults_of: Callable[[Page], list[str]]
+) -> None:
+    watching = Watching(served.services)
+    watching.start()
+    tab.goto(f"http://127.0.0.1:{served.site.port}/index")
+    tab.get_by_text("up to date").first.wait_for()
+    assert faults_of(tab) == []
+    files = tab.locator("dt:text-is('files') + dd").first
+    before = int(files.inner_text())
+    (served.project / "new.py").write_text("def fresh():\n    return 1\n")
+    tab.locator("dt:text-is('files') + dd", has_text=str(before + 1)).first.wait_for()
+    tab.goto(f"http://127.0.0.1:{served.site.port}/index/source?name={served.project.name}")
+    assert faults_of(tab) == []
+    watching.close()
