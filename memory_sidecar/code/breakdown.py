@@ -41,7 +41,7 @@ class Eater:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Omitted:
     """Files and folders that are left out for one reason."""
 
     reason: str
@@ -58,7 +58,7 @@ class Breakdown:
     name: str
     root: str
     largest: tuple[Eater, ...]
-    left_out: Annotated[tuple[LeftOut, ...], about("the most frequent reason first")]
+    left_out: Annotated[tuple[Omitted, ...], about("the most frequent reason first")]
     is_complete: Annotated[bool, about("no ignored path was left unlooked at")]
 
 
@@ -102,7 +102,7 @@ def _by_source(connection: Connection, table: str) -> dict[str, int]:
     )
 
 
-def _without_rows(connection: Connection, source: str) -> Iterator[LeftOut]:
+def _without_rows(connection: Connection, source: str) -> Iterator[Omitted]:
     """What was looked at, and skipped or not understood."""
     rows: list[Any] = connection.execute(
         "SELECT reason, status, path, size FROM files INDEXED BY files_not_indexed"
@@ -114,10 +114,10 @@ def _without_rows(connection: Connection, source: str) -> Iterator[LeftOut]:
         by_reason.setdefault((reason, status), []).append((path, size))
     for (reason, status), files in by_reason.items():
         paths = tuple(path for path, _ in files[:PATHS_OF_REASON])
-        yield LeftOut(reason, status, len(files), sum(size for _, size in files), paths)
+        yield Omitted(reason, status, len(files), sum(size for _, size in files), paths)
 
 
-def _by_rule(source: Source, ignored: list[str]) -> Iterator[LeftOut]:
+def _by_rule(source: Source, ignored: list[str]) -> Iterator[Omitted]:
     by_rule: dict[str, list[str]] = {}
     for path in ignored:
         is_folder = path.endswith("/")
@@ -126,7 +126,7 @@ def _by_rule(source: Source, ignored: list[str]) -> Iterator[LeftOut]:
         )
         by_rule.setdefault(str(rule) if rule else "a rule of git", []).append(path)
     for rule_text, paths in by_rule.items():
-        yield LeftOut(rule_text, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))
+        yield Omitted(rule_text, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))
 
 
 def _ignored(source: Source, scan: Scan) -> Iterator[str]:

@@ -36,7 +36,7 @@ def test_the_daemon_serves_it_until_it_is_stopped(home: Home) -> None:
     reader = Reader(address.port, entered.headers["set-cookie"].partition(";")[0])
     shown = reader.get("/index?json=1").json
     status = json.loads(home.call("status", "--json").stdout)
-    assert shown["daemon"]["pid"] == status["daemon"]["pid"]
+    assert shown["status"]["daemon"]["pid"] == status["daemon"]["pid"]
     done = home.call("web", "--port", address.port + 1, "--no-open")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert json.loads(home.call("web", "--stop", "--json").stdout) == {"stopped": True}
