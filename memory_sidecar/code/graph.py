@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.names import DefinitionRow, Place, read_places
+from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.disk.read import TextRead, read_text
 
 MAX_LINEAGE = 50  # classes
+MAX_READ_BYTES = 16 << 20  # of a file of which a line is shown
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
@@ -86,6 +90,7 @@ class Graph:
         self._importers: dict[str, frozenset[int]] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lineages: dict[tuple[int, str], list[str]] = {}
+        self._lines: dict[ChunkFile, list[str]] = {}
 
     def defined(self, name: str) -> list[Defined]:
         """What defines `name`, whatever encloses it; by source, path and line."""
@@ -172,13 +177,27 @@ class Graph:
         return [name for (name,) in rows]
 
     def code_at(self, at: NamedFile, line: int) -> str:
-        """That line of the file, as it was indexed."""
+        """That line of the file, as it was indexed, or as it is where a team has its chunks."""
         row: Any = self.connection.execute(
             "SELECT start_line, code FROM code_chunks WHERE source = ? AND filename = ?"
             " AND start_line <= ? AND end_line >= ?",
             (at.file.source, at.file.path, line, line),
         ).fetchone()
-        return row[1].split("\n")[line - row[0]].strip() if row else ""
+        if row:
+            code: str = row[1].split("\n")[line - row[0]]
+            return code.strip()
+        lines = self._lines_on_disk(at.file)
+        return lines[line - 1].strip() if line <= len(lines) else ""
+
+    def _lines_on_disk(self, file: ChunkFile) -> list[str]:
+        if file not in self._lines:
+            root: Any = self.connection.execute(
+                "SELECT root FROM sources WHERE name = ?", (file.source,)
+            ).get
+            found = SourceFile(file.path, 0, 0, 0)
+            read = read_text(Path(root), found, max_file_bytes=MAX_READ_BYTES)
+            self._lines[file] = read.text.split("\n") if isinstance(read, TextRead) else []
+        return self._lines[file]
 
     def _imported(self, name: str) -> frozenset[int]:
         if name not in self._importers:

@@ -128,7 +128,7 @@ def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats
     ).fetchall()
     with connection.cursor() as cursor:
         found = [(row, source, file, vectors[row]) for row, file in waiting]
-        _copy_vectors(cursor, "chunk_vectors", found)
+        copy_vectors(cursor, "chunk_vectors", found)
 
 
 def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, int]) -> None:
@@ -154,7 +154,7 @@ def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, in
         first = [first_chunks.get(file, 1 << 31) for file in entries["file"].tolist()]
         joined[term] = entries[entries["row"] >= np.array(first)].tobytes()
     with connection.cursor() as cursor:
-        _copy_words(cursor, source, {term: entries for term, entries in joined.items() if entries})
+        copy_words(cursor, source, {term: entries for term, entries in joined.items() if entries})
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,30 +237,28 @@ def _copy_all(
                     each.words.tokens,
                 )
             )
-    _copy_words(cursor, source, packed(each.words for each in rows))
+    copy_words(cursor, source, packed(each.words for each in rows))
     for table, vectors in (("chunk_static", at_hand.static), ("chunk_vectors", at_hand.known)):
         known = [
             (each.words.row, source, each.words.file, vectors[each.head])
             for each in rows
             if each.head in vectors
         ]
-        _copy_vectors(cursor, table, known)
+        copy_vectors(cursor, table, known)
     waiting = [each for each in rows if each.head not in at_hand.known]
     with cursor.copy("COPY chunk_pending FROM STDIN") as copy:
         for each in waiting:
             copy.write_row((each.words.row, source, each.words.file))
 
 
-def _copy_words(
-    cursor: Cursor[tuple[object, ...]], source: int, lists: Mapping[str, bytes]
-) -> None:
+def copy_words(cursor: Cursor[tuple[object, ...]], source: int, lists: Mapping[str, bytes]) -> None:
     named = ((term.replace("\0", "").encode("utf-8", "replace"), lists[term]) for term in lists)
     _copy_binary(
         cursor, "words", ([_integer(source), term, entries] for term, entries in named if term)
     )
 
 
-def _copy_vectors(
+def copy_vectors(
     cursor: Cursor[tuple[object, ...]],
     table: str,
     vectors: Iterable[tuple[int, int, int, Floats]],

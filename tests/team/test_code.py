@@ -165,6 +165,7 @@ def test_a_user_sets_the_database_indexes_searches_and_publishes(
     make_member, database, data_dir, tmp_path
 ):
     root = make_member("user").root
+    (root / "shop" / "checkout.py").write_text("def pay(card):\n    charge_card(card, 5)\n")
     environ = {
         "MEMORY_SIDECAR_DATA_DIR": str(data_dir),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
@@ -173,6 +174,8 @@ def test_a_user_sets_the_database_indexes_searches_and_publishes(
     run = partial(run_here, environ=environ, cwd=root)
     assert run("index", ".").json["chunks_total"] > 5
     assert run("search", "charge_card", "--json").json[0]["filename"] == "shop/payment.py"
+    used = run("refs", "charge_card", "--json").out  # names are here, lines are read from the file
+    assert "charge_card(card, 5)" in used
     published = run("source", "publish", "--json")
     Draft202012Validator(all_schemas()["source-publish"]).validate(published.json)
     refused = run("source", "publish", "--json", environ=environ | {"MEMORY_SIDECAR_DATABASE": ""})
