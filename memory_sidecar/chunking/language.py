@@ -89,26 +89,27 @@ _ALIASES = {
 }
 _SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)")
 _CPP_HEADER = re.compile(
-    r"^\s*(?:class\s+\w|namespace\b|template\s*<|using\s+\w|(?:public|private|protected)\s*:"
+    r"^\s*(?:class\s+(?:\w+\s+)?\w+\s*(?:final\s*)?(?:[:{;]|\n\s*\{)|namespace\b[\w\s:]*(?:\{|$)"
+    r"|template\s*<|using\s+(?:namespace\s|\w+\s*=|\w+::)|(?:public|private|protected)\s*:\s*$"
     r"|#\s*include\s*<\w+>)|\bstd::",
     re.MULTILINE,
 )
 
 
-def detect_language(path: str, head: str = "") -> str:
-    """One of LANGUAGES for the file at `path`, whose first lines (a few KiB) are `head`.
+def detect_language(path: str, text: str = "") -> str:
+    """One of LANGUAGES for the file at `path`, which begins with, or holds, `text`.
 
-    `head` decides for a file without an extension (its `#!` line) and between C and C++ for `.h`.
+    That decides for a file without an extension (its `#!` line) and between C and C++ for `.h`.
     """
     name = path.rsplit("/", 1)[-1].lower()
     if known := _BY_FILE_NAME.get(name):
         return known
     stem, dot, extension = name.rpartition(".")
     if dot and (known := _BY_EXTENSION.get(extension)):
-        return "cpp" if extension == "h" and _CPP_HEADER.search(head) else known
+        return "cpp" if extension == "h" and _CPP_HEADER.search(text) else known
     if stem == "dockerfile":  # Dockerfile.release
         return "dockerfile"
-    if shebang := _SHEBANG.match(head):
+    if shebang := _SHEBANG.match(text):
         return _BY_INTERPRETER.get(shebang[1].lower(), TEXT)
     return TEXT
 

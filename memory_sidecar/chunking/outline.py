@@ -2,7 +2,8 @@
 
 `queries/<language>.scm` says what counts. Its captures are `@definition` (or `@scope` for what
 only encloses: a namespace, an `impl`, an extension; with `@rest` where that is the rest of the
-file), its `@name`, the `@owner` that a method names, its `@body`, and `@lead` for what belongs to
+file), its `@name`, the `@owner` that a method names, its `@body`, what tells its `@kind` where the
+definition itself does not, and `@lead` for what belongs to
 the definition that follows: comments, attributes, decorators.
 """
 
@@ -125,12 +126,23 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
 class _Found:
     """One match of the query, its bytes looked up once."""
 
-    __slots__ = ("body", "end_byte", "name", "node", "owner", "rest", "start_byte", "symbol")
+    __slots__ = (
+        "body",
+        "end_byte",
+        "kind",
+        "name",
+        "node",
+        "owner",
+        "rest",
+        "start_byte",
+        "symbol",
+    )
 
     def __init__(self, captures: dict[str, list[tree_sitter.Node]], size: int) -> None:
         self.symbol = "definition" in captures
         self.node = captures["definition" if self.symbol else "scope"][0]
         self.name = captures["name"][0]
+        self.kind = captures.get("kind", [self.node])[0].type
         self.body = captures.get("body")
         self.owner = captures.get("owner")
         self.rest = "rest" in captures
@@ -212,7 +224,7 @@ def _nest(
 
 
 def _kind(match: _Found, outer: _Found | None) -> str:
-    kind = _kind_of(match.node.type)
+    kind = _kind_of(match.kind)
     if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
         kind = "function"
     if kind == "function" and (match.owner or (outer and _kind(outer, None) in _TYPES)):

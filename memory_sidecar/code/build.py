@@ -35,7 +35,7 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
         case FileGone():
             raise FileVanished("deleted while it was being indexed")
         case read:
-            language = detect_language(file.path, read.text[:200])
+            language = detect_language(file.path, read.text)
             parsed = parse_text(read.text, language)
             chunks = parsed.chunks
             return CodeDocument(

@@ -150,6 +150,7 @@ class _Resolving:
             if d.at.id == self._at.id
             and (not d.scope or path == d.scope or path.startswith(d.scope + "."))
             and (self._at.family in _IMPLICIT_SELF or d not in self._members)
+            and not _is_in(d, self._name)  # a constructor: its class is meant
         ]
         innermost = max((len(d.scope) for d in visible), default=0)
         return [d for d in visible if len(d.scope) == innermost]

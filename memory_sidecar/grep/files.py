@@ -18,7 +18,6 @@ from memory_sidecar.grep.finder import Finder
 from memory_sidecar.grep.match import Found
 
 NO_TREE = "its code is nested too deep, on too long lines, or takes too long to read as a tree"
-_HEAD = 4096  # characters that tell the language
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def search_file(
         on_failure(f"{file.path}: {read.reason}")
     if not isinstance(read, TextRead):
         return []
-    language = detect_language(file.path, read.text[:_HEAD])
+    language = detect_language(file.path, read.text)
     if language not in languages:
         return []
     if not finder.may_find(read.text.encode(errors="replace"), language):

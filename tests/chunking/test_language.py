@@ -82,6 +82,8 @@ def test_extension_outweighs_the_shebang() -> None:
 
 def test_header_is_cpp_only_when_it_shows() -> None:
     assert detect_language("cart.h", "struct cart;\nint add(struct cart *);\n") == "c"
+    assert detect_language("cart.h", "/* using it\n class of carts\n namespace here */\n") == "c"
+    assert detect_language("cart.h", f"//{300 * 'x'}\n\nclass SHOP_API Cart {{\n") == "cpp"
     assert detect_language("cart.h", "#include <string>\n") == "cpp"
     assert detect_language("cart.h", "namespace shop {\nclass Cart;\n}\n") == "cpp"
 

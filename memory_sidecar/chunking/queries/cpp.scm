@@ -4,6 +4,10 @@
 (struct_specifier name: (_) @name body: (_) @body) @definition
 (union_specifier name: (_) @name body: (_) @body) @definition
 (enum_specifier name: (_) @name body: (_) @body) @definition
+; `class EXPORT Cart {`, which is read as a function that returns `class EXPORT`.
+(function_definition type: (class_specifier name: (_) !body) @kind declarator: (identifier) @name body: (_) @body) @definition
+(function_definition type: (struct_specifier name: (_) !body) @kind declarator: (identifier) @name body: (_) @body) @definition
+(declaration declarator: (init_declarator declarator: (function_declarator declarator: (identifier) @name) value: (number_literal))) @definition
 (concept_definition name: (identifier) @name) @definition
 (alias_declaration name: (type_identifier) @name) @definition
 (type_definition declarator: (type_identifier) @name) @definition

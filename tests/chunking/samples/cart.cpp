@@ -42,3 +42,8 @@ T twice(T value) {
 }  // namespace shop::carts
 
 int main() { return 0; }
+
+// What other libraries see.
+class SHOP_API Shelf {
+  virtual int size() const = 0;
+};
