@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 SIGNS_FROM = 40_000
 FILE_FROM = 150_000
+FINE_FILE_FROM = 10_000  # fewer are 4 MB at most; a file takes a descriptor for each database
 CANDIDATES = 12_288  # chosen by signs at least: recall@10 .998 over 100,000 rows, of 8,192 .992,
 CANDIDATE_SHARE = 0.01  # or this part of all: the right ones come further down among more
 REFINED = 64  # the best rows, whose cosines are taken to 16 bits
@@ -208,21 +209,18 @@ class Codes:
     def _room(self, rows: int) -> tuple[EightBits, EightBits]:
         """For codes, which are in memory while they are not too many, and for what is finer."""
         self._files.clear()
-        codes = self._room_in_file(rows) if rows >= FILE_FROM else self._room_in_memory(rows)
-        return codes, self._room_in_memory(0) if self._is_exact else self._room_in_file(rows)
+        codes = self._room_for(rows, file_from=FILE_FROM)
+        return codes, self._room_for(0 if self._is_exact else rows, file_from=FINE_FILE_FROM)
 
-    def _room_in_memory(self, rows: int) -> EightBits:
-        return np.empty((rows, self._dimension), np.int8)
-
-    def _room_in_file(self, rows: int) -> EightBits:
-        """In a file without a name, if there can be one."""
+    def _room_for(self, rows: int, *, file_from: int) -> EightBits:
+        """From so many rows on in a file without a name, if there can be one."""
         size = rows * self._dimension
-        if size and self._folder is not None and hasattr(os, "posix_fallocate"):
+        if rows >= file_from and self._folder is not None and hasattr(os, "posix_fallocate"):
             with suppress(OSError), tempfile.TemporaryFile(dir=self._folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would kill us later
                 self._files.append(mmap.mmap(file.fileno(), size))
                 return np.frombuffer(self._files[-1], np.int8).reshape(rows, self._dimension)
-        return self._room_in_memory(rows)
+        return np.empty((rows, self._dimension), np.int8)
 
     def _let_go(self) -> None:
         """Of the pages of the files, which the system goes on to cache."""
