@@ -231,6 +231,8 @@ class Context:
                 last_ref=loaded.refs(atom).last or None,
                 hot=loaded.refs(atom).count >= HOT_REFS,
                 cold=loaded.is_cold(atom),
+                file=self.root.shown(atom.path),
+                basis=[f"{other.project.name}/{other.name}" for other in loaded.basis(atom)],
             )
             for atom in by_use
         ]

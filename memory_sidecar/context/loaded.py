@@ -173,6 +173,11 @@ class Loaded:
         """What the frontmatter of `atom` names: key and atom, as it is written there."""
         return self._named[atom.project.name, atom.name]
 
+    def basis(self, atom: Atom) -> list[Atom]:
+        """The atoms that it says it rests on or leads to, as far as they are there."""
+        named = atom.ids_under(atom.id.kind.basis)
+        return [other for name in named if (other := self.target(atom, name)) is not None]
+
     @cached_property
     def _referrers(self) -> Mapping[tuple[str, str], Sequence[Atom]]:
         """Who names an atom anywhere: in a list of the frontmatter, in the status or the text."""

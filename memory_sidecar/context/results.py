@@ -82,3 +82,5 @@ class AtomUse:
     last_ref: str | None
     hot: bool
     cold: bool
+    file: Annotated[str, about("relative to the root")]
+    basis: Annotated[list[str], about("project/id of what it rests on or leads to")]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from memory_sidecar.web import (
     bulk,
+    context,
     duplicates,
     growth,
     index,
@@ -23,6 +24,7 @@ VIEWS: dict[str, Section] = {
     "/index": Section(index.show, "Index", index.version),
     "/sessions": Section(sessions.show, "Sessions", memories.version),
     "/growth": Section(growth.show, "Growth"),
+    "/context": Section(context.show, "Context"),
     "/sessions/one": Section(sessions.show_one),
     "/index/source": Section(index.source),
     "/index/checks": Section(index.checks),
@@ -36,6 +38,7 @@ VIEWS: dict[str, Section] = {
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
     "/search/right": search.right,
     "/search/wrong": search.wrong,
+    "/context/mend": context.mend,
     "/sessions/promote": sessions.promote,
     "/index/mend": index.mend,
     "/index/look": index.look,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,11 @@ def test_an_agent_sees_its_own_alone(reader: Reader) -> None:
 
 
 @pytest.mark.browser
-def test_charts_are_drawn(tab: Page) -> None:
+def test_charts_are_drawn(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
     tab.get_by_role("link", name="Growth").click()
     tab.locator("[data-chart] canvas").nth(3).wait_for()
     tab.get_by_text("the weeks as a table").click()
     assert tab.locator("tbody tr").count() >= 12
+    assert faults_of(tab) == []
     tab.get_by_role("link", name="4 weeks").click()
     tab.wait_for_url("**weeks=4**")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -117,7 +118,7 @@ def test_colours_change_no_letter_and_let_no_markup_through() -> None:
 
 
 @pytest.mark.browser
-def test_a_search_in_a_browser(served: Served, tab: Page) -> None:
+def test_a_search_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
     tab.keyboard.press("2")
     tab.wait_for_url("**/search")
     tab.keyboard.press("/")
@@ -127,6 +128,7 @@ def test_a_search_in_a_browser(served: Served, tab: Page) -> None:
     first = tab.locator(".hit", has_text="web/retry.ts").first
     first.get_by_text("why here").click()
     assert first.locator(".sum tr").count() > 0
+    assert faults_of(tab) == []
     first.get_by_role("button", name="this was right").click()
     tab.get_by_role("button", name="Undo").click()
     tab.get_by_text("no longer noted").wait_for()
@@ -135,3 +137,4 @@ def test_a_search_in_a_browser(served: Served, tab: Page) -> None:
     tab.get_by_label("Language").press("Enter")
     tab.wait_for_url("**language=python**")
     assert tab.locator(".hit", has_text="retry.ts").count() == 0
+    assert faults_of(tab) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,15 +104,17 @@ def test_a_promotion_is_previewed_and_then_made(served: Served, reader: Reader) 
 
 
 @pytest.mark.browser
-def test_sessions_in_a_browser(served: Served, tab: Page) -> None:
+def test_sessions_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
     tab.get_by_role("link", name="Sessions").click()
     tab.wait_for_url("**/sessions")
     tab.get_by_label("Topic").fill("carts")
     tab.get_by_label("Topic").press("Enter")
     tab.wait_for_url("**topic=carts**")
+    assert faults_of(tab) == []
     tab.keyboard.press("Escape")
     tab.keyboard.press("j")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/sessions/one**")
     tab.get_by_role("button", name="What would it be worth").click()
     tab.get_by_role("heading", name="What it suggests to remember").wait_for()
+    assert faults_of(tab) == []

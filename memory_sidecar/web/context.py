@@ -1,0 +1,141 @@
+"""`/context`: a dense-context root: its atoms, what rests on what, and what is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
+from memory_sidecar.context.layout import Project, Root, is_root, page_bytes
+from memory_sidecar.context.results import AtomUse, ContextFinding
+from memory_sidecar.core.errors import NotFound, SidecarError
+from memory_sidecar.core.results import about
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.web.graph import drawn
+from memory_sidecar.web.guard import Told
+from memory_sidecar.web.hits import editor_link
+from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
+
+SHOWN_FINDINGS = 100
+_SLOW = frozenset({"merge"})  # takes vectors of every atom: asked for by itself
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShown:
+    """A dense-context root, or one project of it."""
+
+    roots: Annotated[tuple[str, ...], about("absolute; of all that may be seen")]
+    root: Annotated[str, about("the one that is shown, or empty")]
+    projects: tuple[str, ...]
+    atoms: Annotated[tuple[AtomUse, ...], about("as `context refs` has them")]
+    findings: Annotated[tuple[ContextFinding, ...], about("as `context check` has them")]
+
+
+def show(visit: Visit) -> View:
+    roots = _roots(visit)
+    if not roots:
+        return View(
+            template="context.html",
+            title="Context",
+            data=ContextShown((), "", (), (), ()),
+            more={"graph": None},
+        )
+    context = _context(visit, roots)
+    projects = _projects(visit, context.root)
+    atoms = context.used(projects)
+    rules = [rule for rule in CHECKS if rule not in _SLOW or visit.text("merge")]
+    one = projects[0] if visit.text("project") else None
+    findings = context.check(rules=rules, project=one, reporter=visit)
+    shown = ContextShown(
+        tuple(root.as_posix() for root in roots),
+        context.root.path.as_posix(),
+        tuple(each.name for each in context.root.projects()),
+        tuple(atoms),
+        tuple(context.shown(each, remedy_of=str) for each in findings),
+    )
+    graph = drawn(atoms, visit.text("atom"))
+    listed = [node.atom for node in graph.nodes] if graph and visit.text("atom") else atoms
+    wanted = [each for each in listed if _is_wanted(visit, each)]
+    path = context.root.path
+    return View(
+        template="context.html",
+        title="Context",
+        data=shown,
+        more={
+            "kinds": [kind.value for kind in AtomKind],
+            "facets": [
+                ("kind", Counter(each.kind for each in atoms)),
+                ("standing", Counter(each.standing for each in atoms)),
+                ("status", Counter(each.status for each in atoms if each.status)),
+                ("use", Counter(word for each in atoms for word in _use_of(each))),
+            ],
+            "wanted": wanted[visit.offset : visit.offset + PAGE_ROWS],
+            "total": len(wanted),
+            "graph": graph,
+            "indexes": _indexes(one) if one else [],
+            "opens": lambda file, line=1: editor_link(visit, path / file, line),
+            "most": SHOWN_FINDINGS,
+        },
+    )
+
+
+def mend(visit: Visit) -> Done:
+    """Do what loses and decides nothing, as `context check --fix` does."""
+    context = _context(visit, _roots(visit))
+    rules = [rule for rule in CHECKS if rule not in _SLOW]
+    fixed = context.fix(context.check(rules=rules, project=None, reporter=visit), reporter=visit)
+    to = visit.to("/context", root=visit.text("root"), project=visit.text("project"))
+    return Done(to, Told(f"{fixed} mended, and the indexes are as new"))
+
+
+def _roots(visit: Visit) -> list[Path]:
+    """The root that the settings name, and what is registered with agents that may be seen."""
+    named = visit.environ.get(ROOT_VARIABLE) or visit.services.settings.context_root
+    found = [Path(named).expanduser()] if named else []
+    for name in visit.readable:
+        try:
+            found += [source.root for source in visit.services.agent(name).registry.all()]
+        except SidecarError as error:
+            visit.notice(f"without {name}: {error.message}; {error.hint}")
+    return [root for root in dict.fromkeys(found) if is_root(root)]
+
+
+def _context(visit: Visit, roots: Sequence[Path]) -> Context:
+    """The root that the address names, which is one of `roots`, else the first of these."""
+    named = visit.text("root")
+    root = next((each for each in roots if named in ("", each.as_posix())), None)
+    if root is None:
+        raise NotFound("there is no such dense-context root", hint="leave `root` out")
+    return Context(Root(root), models=lambda: visit.services.models)
+
+
+def _projects(visit: Visit, root: Root) -> list[Project]:
+    named = visit.text("project")
+    return [root.project(named)] if named else root.projects()
+
+
+def _is_wanted(visit: Visit, atom: AtomUse) -> bool:
+    return all(
+        not visit.text(name) or visit.text(name) in values
+        for name, values in (
+            ("kind", (atom.kind,)),
+            ("standing", (atom.standing,)),
+            ("status", (atom.status,)),
+            ("use", _use_of(atom)),
+        )
+    )
+
+
+def _use_of(atom: AtomUse) -> tuple[str, ...]:
+    words = {"hot": atom.hot, "cold": atom.cold, "never read": not atom.refs}
+    return tuple(word for word, holds in words.items() if holds)
+
+
+def _indexes(project: Project) -> list[tuple[str, str]]:
+    """The generated indexes that are there: the name of the folder, and the page."""
+    pages = [(kind.folder, page_bytes(project.tree, project.index(kind))) for kind in AtomKind]
+    return [(name, page.decode("utf-8", "replace")) for name, page in pages if page]

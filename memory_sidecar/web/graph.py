@@ -1,0 +1,93 @@
+"""Which atoms rest on which, drawn: patterns at the left, experiments at the right, lines between.
+
+Only what is linked is drawn, and only as much as can be taken in at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_sidecar.context.results import AtomUse
+
+MOST = 36  # atoms
+COLUMNS = ("pattern", "knowledge", "experiment")
+WIDTH, HEIGHT = 250, 30  # of an atom
+GAP_X, GAP_Y = 85, 10
+TEXT = 23  # characters beside an id
+
+
+@dataclass(frozen=True, slots=True)
+class AtomBox:
+    """An atom at its place."""
+
+    atom: AtomUse
+    label: str
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Nodes, and lines between them as paths of SVG."""
+
+    nodes: tuple[AtomBox, ...]
+    lines: tuple[str, ...]
+    width: int
+    height: int
+
+
+def drawn(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
+    """The atoms around the one called `chosen`, as `project/id`, or all; `None` for too many.
+
+    Around one are those that it leads to and that lead to it, at any distance.
+    """
+    by_name = {f"{atom.project}/{atom.id}": atom for atom in atoms}
+    links = {
+        (name, other) for name, atom in by_name.items() for other in atom.basis if other in by_name
+    }
+    kept = _around(chosen, links) if chosen else {name for link in links for name in link}
+    if not kept or len(kept) > MOST:
+        return None
+    nodes: dict[str, AtomBox] = {}
+    rows = [0] * len(COLUMNS)
+    for name, atom in by_name.items():
+        if name in kept:
+            column = COLUMNS.index(atom.kind)
+            place = column * (WIDTH + GAP_X), rows[column] * (HEIGHT + GAP_Y)
+            nodes[name] = AtomBox(atom, _label(atom), *place)
+            rows[column] += 1
+    lines = tuple(_line(nodes[one], nodes[other]) for one, other in sorted(links) if one in nodes)
+    width = len(COLUMNS) * (WIDTH + GAP_X) - GAP_X
+    return Drawing(tuple(nodes.values()), lines, width, max(rows) * (HEIGHT + GAP_Y) - GAP_Y)
+
+
+def _around(chosen: str, links: set[tuple[str, str]]) -> set[str]:
+    kept: set[str] = set()
+    for forth in (0, 1):
+        waiting, seen = [chosen], {chosen}
+        while waiting:
+            name = waiting.pop()
+            new = {link[1 - forth] for link in links if link[forth] == name} - seen
+            seen |= new
+            waiting += new
+        kept |= seen
+    return kept if len(kept) > 1 else set()
+
+
+def _label(atom: AtomUse) -> str:
+    text = atom.summary
+    return text if len(text) <= TEXT else f"{text[: TEXT - 1].rstrip()}…"
+
+
+def _line(one: AtomBox, other: AtomBox) -> str:
+    """A curve from the nearer edge of the one to that of the other."""
+    if one.x == other.x:
+        edge = one.x + WIDTH
+        y, end = one.y + HEIGHT // 2, other.y + HEIGHT // 2
+        return f"M{edge} {y}C{edge + 30} {y} {edge + 30} {end} {edge} {end}"
+    left, right = sorted((one, other), key=lambda node: node.x)
+    x, y = left.x + WIDTH, left.y + HEIGHT // 2
+    end_x, end_y = right.x, right.y + HEIGHT // 2
+    half = (x + end_x) // 2
+    return f"M{x} {y}C{half} {y} {half} {end_y} {end_x} {end_y}"

@@ -1,0 +1,134 @@
+"""A dense-context root on the page: the same as `context refs` and `context check`, and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from memory_sidecar.context.atoms import AtomDraft
+from memory_sidecar.context.handlers import Context, init
+from memory_sidecar.context.layout import Root
+from memory_sidecar.context.results import AtomUse
+from memory_sidecar.core.results import plain
+from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.web.graph import MOST, drawn
+from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.test_memories import Pieces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def root(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("roots") / "context"
+    init(root, project="shop")
+    context = _context(served, root)
+    project = context.root.project("shop")
+    experiment = context.new(project, AtomKind.EXPERIMENT, AtomDraft(summary=f"Tried {SCRIPT}"))
+    fact = AtomDraft(summary="Carts are emptied", evidence=[experiment.id])
+    context.new(project, AtomKind.KNOWLEDGE, fact)
+    context.new(project, AtomKind.EXPERIMENT, AtomDraft(summary="Linked to nothing"))
+    services = served.services
+    before, services.settings = (
+        services.settings,
+        replace(services.settings, context_root=str(root)),
+    )
+    yield root
+    services.settings = before
+
+
+def _context(served: Served, root: Path) -> Context:
+    return Context(Root(root), models=lambda: served.services.models)
+
+
+def test_atoms_and_findings_are_those_of_the_commands(
+    served: Served, reader: Reader, root: Path
+) -> None:
+    shown = reader.get("/context?project=shop&merge=1&json=1").json
+    context = _context(served, root)
+    assert shown["atoms"] == plain(context.used(context.root.projects()))
+    assert shown["findings"]
+    assert {each["file"] for each in shown["findings"]} >= {"projects/shop/experiments/index.md"}
+    text = reader.get("/context?project=shop").text
+    assert Pieces(text.replace("vscode:", "/")).found == []
+    assert "&lt;script&gt;" in text
+    assert text.count("<rect") == 2  # what is linked to nothing is not drawn
+    only = reader.get("/context?kind=knowledge").text
+    assert "Carts are emptied" in only
+    assert "Linked to nothing" not in only
+    for wrong in ("root=/etc", "project=none", f"root={quote(SCRIPT)}"):
+        assert reader.get(f"/context?{wrong}").status == 404
+
+
+def test_mending_does_what_is_safe(served: Served, reader: Reader, root: Path) -> None:
+    reader.post("/context/mend", {"root": "", "project": "shop"})
+    assert "the indexes are as new" in reader.get("/context").text
+    assert "Carts are emptied" in reader.get("/context?project=shop").text
+    assert (root / "projects" / "shop" / "knowledge" / "index.md").exists()
+
+
+def test_a_root_of_another_agent_is_not_to_be_seen(
+    served: Served, reader: Reader, root: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    init(other, project="secret")
+    served.store("One", agent="builder")
+    served.services.agent("builder").register(other)
+    assert other.as_posix() in reader.get("/context?json=1").json["roots"]
+    seen = reader.get("/context?as=architect&json=1").json["roots"]
+    assert seen == [root.as_posix()]
+    assert reader.get(f"/context?as=architect&root={quote(str(other))}").status == 404
+    served.services.agent("builder").unregister("other", reporter=Silent())
+
+
+def test_where_there_is_no_root_it_says_how_to_have_one(served: Served, reader: Reader) -> None:
+    before, served.services.settings = (
+        served.services.settings,
+        replace(served.services.settings, context_root=""),
+    )
+    assert "The setting context_root names one" in reader.get("/context").text
+    served.services.settings = before
+
+
+def use(name: str, kind: str, basis: list[str]) -> AtomUse:
+    return AtomUse(
+        "p", name, kind, "A summary of it", "", "active", 0, None, False, False, "", basis
+    )
+
+
+def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in() -> None:
+    atoms = [
+        use("PAT-1", "pattern", ["p/EXP-1"]),
+        use("K-1", "knowledge", ["p/EXP-1", "p/gone"]),
+        use("K-2", "knowledge", ["p/EXP-2"]),
+        use("EXP-1", "experiment", []),
+        use("EXP-2", "experiment", ["p/EXP-1"]),
+        use("EXP-3", "experiment", []),
+    ]
+    everything = drawn(atoms)
+    assert everything is not None
+    assert [node.atom.id for node in everything.nodes] == ["PAT-1", "K-1", "K-2", "EXP-1", "EXP-2"]
+    assert len(everything.lines) == 4
+    around = drawn(atoms, "p/K-2")
+    assert around is not None
+    assert {node.atom.id for node in around.nodes} == {"K-2", "EXP-2", "EXP-1"}
+    assert drawn(atoms, "p/EXP-3") is None
+    many = [use(f"K-{n}", "knowledge", ["p/EXP-1"]) for n in range(MOST)]
+    assert drawn([*many, atoms[3]]) is None
+
+
+@pytest.mark.browser
+def test_a_root_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
+    tab.get_by_role("link", name="Context").click()
+    tab.wait_for_url("**/context")
+    tab.locator(".graph a", has_text="K-001").click()
+    tab.wait_for_url("**atom=**")
+    assert tab.locator(".graph .chosen").count() == 1
+    assert faults_of(tab) == []
