@@ -39,10 +39,9 @@ def show(visit: Visit) -> View:
     question = visit.text("q").strip()
     rows: Sequence[Listed | MemoryHit]
     if question:
-        rows, more = (
-            overview.query(MemoryQuery(text=question, top_k=PAGE_ROWS, filter=wanted)),
-            False,
-        )
+        # Asked at every letter, so no hit is read once more, which takes as long as all the rest.
+        asked = MemoryQuery(text=question, top_k=PAGE_ROWS, filter=wanted, rerank=False)
+        rows, more = overview.query(asked), False
     else:
         found = overview.listed(
             MemoryList(

@@ -36,6 +36,8 @@ def templates() -> Environment:
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,
     }
+    for name in environment.list_templates():  # so that the first view need not
+        environment.get_template(name)
     return environment
 
 

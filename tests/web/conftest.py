@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -58,7 +58,6 @@ class Reader:
 
     port: int
     cookie: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
 
     def get(self, path: str, **headers: str) -> Answer:
         return self._ask("GET", path, None, headers)
@@ -86,7 +85,7 @@ class Reader:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         cookie = {"Cookie": self.cookie} if self.cookie else {}
-        connection.request(method, path, body, cookie | self.headers | sent)
+        connection.request(method, path, body, cookie | sent)
         response = connection.getresponse()
         answer = Answer(
             response.status,
