@@ -18,7 +18,7 @@ from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
 DAY_MS = 86_400_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
-COUNTED_AT_ONCE = 20_000  # memories
+COUNTED_AT_ONCE = 5_000  # memories; more take longer than all the rest of the view
 MOST_KNOWN = 64
 _known_facets: dict[object, tuple[object, Facets]] = {}  # with what they were counted of
 _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
