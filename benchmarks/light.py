@@ -25,7 +25,7 @@ from machine import RESULTS, describe_machine
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
 from memory_sidecar.index.codes import CodedQuery, Codes
-from memory_sidecar.index.process_memory import resident_bytes
+from memory_sidecar.index.process_memory import resident_bytes, return_free
 from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
 
 NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
@@ -107,15 +107,16 @@ def measure_vectors(
 ) -> None:
     """Both vector arms over so many rows, against numpy's exact scan."""
     folder.mkdir(parents=True)
+    held: list[Codes] = []
     for rows in options.rows:
+        held.clear()
+        return_free()
         before = resident_bytes() or 0
-        held = []
         for arm, dimension in (("model", DIMENSION), ("static", STATIC_DIMENSION)):
             is_exact = arm == "static"
-            codes = Codes(dimension, rows, folder=str(folder), is_exact=is_exact)
-            held.append(codes)
+            held.append(Codes(dimension, rows, folder=str(folder), is_exact=is_exact))
             name = f"{arm} arm, {rows:,} rows"
-            _measure_arm(results, name, codes, dimension, rows, is_exact=is_exact)
+            _measure_arm(results, name, held[-1], dimension, rows, is_exact=is_exact)
         taken = ((resident_bytes() or 0) - before) / 2**20
         results.add(f"both arms, {rows:,} rows, memory", taken, "MB", note="resident, difference")
 

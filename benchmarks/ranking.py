@@ -19,10 +19,11 @@ from statistics import fmean
 
 import commits
 import known_items
+from conversations import measure_conversations, read_conversations
 from judged_sets import read_lines
 from machine import RESULTS, describe_machine
 from repositories import checkout, ndcg, ranking, relevant
-from retrieval import measure, read_set, report_conversations
+from retrieval import measure, read_set
 from steps import STEPS, left_out
 from trees import cache_folder
 
@@ -89,7 +90,10 @@ def measured(
 
 
 def of_conversations(folder: Path, cache: Path) -> Iterator[tuple[str, float]]:
-    for way, by_category in report_conversations(folder, cache=cache)["modes"].items():
+    judged_set = read_conversations(folder)
+    for way, by_category in measure_conversations(
+        judged_set, cache=cache, reporter=Silent()
+    ).items():
         for metric in ("hit@5", "hit@10") if way == "sessions" else ("recall@5", "recall@10"):
             yield _name("locomo-dev", metric, way), by_category["all"][metric]
 
