@@ -143,6 +143,7 @@ MIN_SAID, MAX_SAID = 3, 40  # words in a row that tell where they stand
 MAX_CHUNKS_SAYING = 10
 MAX_NAMES = 32
 
+BETWEEN_NAMES = re.compile(r"\.|::|->|#")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
@@ -178,12 +179,12 @@ def names_in(text: str) -> Names:
     """The names that stand in a query."""
     alone = text.strip()
     is_alone = len(alone.split()) == 1
-    symbols, tokens = [], [alone] if is_alone else []
+    symbols, tokens = [], [alone.removesuffix("()")] if is_alone else []
     for match in _NAME.finditer(alone):
         word = match.group()
         if word == alone or _LOOKS_WRITTEN.search(word):
             tokens.append(word.removesuffix("()"))
-            symbols.append(tuple(re.split(r"\.|::|->|#", tokens[-1])))
+            symbols.append(tuple(BETWEEN_NAMES.split(tokens[-1])))
     words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(alone))
     paths = [w.removeprefix("./") for w in words if len(w) <= _MAX_PATH and _PATH.search(w)]
     return Names(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from memory_sidecar.code.lookup import MAX_CHUNKS_SAYING, Names, StoredChunk
+from memory_sidecar.code.lookup import BETWEEN_NAMES, MAX_CHUNKS_SAYING, Names, StoredChunk
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.keyword import plain_words
 
@@ -47,7 +47,7 @@ def meant_by(
     symbols: list[tuple[str, ...]] = []
     chunks: list[int] = []
     for token in names.tokens:
-        if known.has(re.split(r"\W+", token)[-1]):
+        if known.has(BETWEEN_NAMES.split(token)[-1]):
             continue
         standing = _chunks_with(token, find, read)
         if not standing and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):

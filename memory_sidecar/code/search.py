@@ -79,7 +79,7 @@ def search_code(
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
         names, said = rows.meant(names)
-        if question.may_stand_so:
+        if question.may_stand_so and not names.is_alone:
             said = [*said, *rows.saying(text)]
         named += [*rows.named(names), *said]
         if embed_static is not None:

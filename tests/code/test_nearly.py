@@ -56,6 +56,13 @@ def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     )
 
 
+def test_where_a_name_is_called_is_not_where_it_is_defined(search, project):
+    (project / "caller.py").write_text("def close(queue):\n    drain_retry_queue()\n")
+    hits = search("drain_retry_queue()")
+    assert hits[0].filename == "odd.py"
+    assert all("exact_text" not in hit.explain.boosts for hit in hits)
+
+
 def test_what_begins_many_names_tells_none(search, project):
     many = (f"def drain_{number}():\n    pass\n" for number in range(MAX_MEANT))
     (project / "many.py").write_text("\n".join(many))
