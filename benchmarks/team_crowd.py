@@ -18,7 +18,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -36,12 +36,14 @@ from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import SHARED, DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import file_hash, read_memory
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 
+ROUNDS = 20  # of a store and the question that finds it
 THINKING_S = (0.3, 1.5)  # of a writer or reader, between two calls
 
 
@@ -173,6 +175,48 @@ def run_crowd(
     )
 
 
+def measure_two(server: Any, folder: Path, *, memories: int) -> dict[str, Any]:  # noqa: ANN401
+    """One machine that stores and one that asks, when so many memories are there already."""
+    root = folder / "one" / "knowledge" / SHARED
+    for number in range(memories):
+        (root / f"part-{number % 50}").mkdir(parents=True, exist_ok=True)
+        page = new_page({}, f"Memory {number} of the team, about thing {number * 7919 % 1000}\n")
+        (root / f"part-{number % 50}" / f"memory-{number}.md").write_text(page, encoding="utf-8")
+    found: dict[str, Any] = {"memories": memories}
+    with ExitStack() as stack:
+        one, two, alone = (
+            stack.enter_context(closing(services_of(folder / name, address)))
+            for name, address in (
+                ("one", server.get_uri()),
+                ("two", server.get_uri()),
+                ("one", ""),
+            )
+        )
+        for name, services in (("first_push", one), ("first_pull", two)):
+            agent = services.agent(SHARED)
+            started = time.perf_counter()
+            services.team_files(agent).exchange(Silent())
+            found[f"{name}_s"] = round(time.perf_counter() - started, 2)
+        times: dict[str, list[float]] = {"store_without_team": [], "store": [], "hit_after": []}
+        for services in (alone, one):  # so that both have looked at the files
+            Memories(services.agent(SHARED), Silent()).store(Draft(content="first", category="c"))
+        for step in range(ROUNDS):
+            for name, services in (("store_without_team", alone), ("store", one)):
+                began = time.perf_counter()
+                new = Memories(services.agent(SHARED), Silent()).store(
+                    Draft(content=f"{name} number{step} said zanzibar{step}", category="new")
+                )
+                times[name].append(1000 * (time.perf_counter() - began))
+            query = MemoryQuery(text=f"number{step} zanzibar{step}", mode=SearchMode.KEYWORD)
+            while True:
+                hits = Memories(two.agent(SHARED), Silent()).query(query)
+                if any(hit.path == new.path for hit in hits):
+                    break
+                time.sleep(0.02)
+            times["hit_after"].append(1000 * (time.perf_counter() - began))
+    return found | {name: _percentiles(each) for name, each in times.items()}
+
+
 def kill_and_start(server: Any) -> None:  # noqa: ANN401  as above
     """End the server by SIGKILL, as a loss of power does, and start it again."""
     process = psutil.Process(server.get_pid())
@@ -212,6 +256,7 @@ def main() -> None:
     parser.add_argument("--readers", type=int, default=32)
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--memories", type=int, default=5000)
     parser.add_argument("--write", action="store_true", help="into benchmarks/results")
     asked = parser.parse_args()
     with warnings.catch_warnings(action="ignore"):
@@ -220,6 +265,9 @@ def main() -> None:
     workers = asked.readers + asked.writers
     with tempfile.TemporaryDirectory() as folder:
         server = get_server(Path(folder, "server"), cleanup_mode="stop")
+        two = measure_two(server, Path(folder, "two"), memories=asked.memories)
+        with psycopg.connect(server.get_uri()) as connection:
+            connection.execute("DROP SCHEMA memory_sidecar CASCADE")
         with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as executor:
             crowd, told = run_crowd(
                 server,
@@ -233,6 +281,7 @@ def main() -> None:
         server.cleanup()
     shown = {
         "machine": machine,
+        "two_machines": two,
         "seconds": asked.seconds,
         "readers": asked.readers,
         "writers": asked.writers,

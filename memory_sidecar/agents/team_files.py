@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Final
 
 from memory_sidecar.agents.agent import Agent
@@ -31,7 +32,7 @@ from memory_sidecar.team.mirror import Mirror
 from memory_sidecar.team.mirror_rows import TeamFile
 from memory_sidecar.team.mirrored import MirroredFolder, MirrorReport
 
-LOOK_EVERY_S: Final = 1.0  # at most; questions in between are answered from what is here
+LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from what is here
 _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 
 
@@ -103,16 +104,22 @@ class TeamFiles:
         """Give what was stored; where that cannot be, it stays here and is given later."""
         try:
             if self._link.is_away:
+                self._owe()
                 reporter.notice(f"{self._link.shown} is away: stored here, and given to it later")
                 return
             done = self.exchange(reporter, changed={f"{directory}/{file}" for file in files})
         except SidecarError as error:
+            self._owe()
             reporter.notice(f"stored here, not given to the team yet: {error.message}")
             return
         for each in done.left_out:
             reporter.notice(f"{each.path} is not given to the team: {each.reason}")
         if done.conflicts:
             reporter.notice(conflict_line(done.conflicts))
+
+    def _owe(self) -> None:
+        with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
+            self._mirror.owe()
 
     def _index(self, done: MirrorReport, reporter: Reporter) -> None:
         for name in (OWN_DIRECTORY, SESSIONS):
@@ -135,7 +142,7 @@ def _memories(agent: Agent) -> MirroredFolder:
         paths.memories,
         paths.tree,
         MAX_PAGE_BYTES,
-        scan=lambda: builder.scan(None),
+        scan=builder.scan,
         changing=directory.changing,
         is_path=_is_memory,
     )

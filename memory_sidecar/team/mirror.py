@@ -13,14 +13,16 @@ both then. Which files were in step is remembered in a file, and without it told
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from memory_sidecar.core.atomic import move_file, remove_empty_folders, replace_file
+from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.clock import Clock, compact_utc
 from memory_sidecar.core.credentials import find_credentials
+from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.core.sqlite import named_errors
@@ -30,11 +32,13 @@ from memory_sidecar.team.mirror_rows import (
     News,
     Offer,
     TeamFile,
+    Written,
     read_contents,
     read_news,
     write_offers,
 )
 from memory_sidecar.team.mirrored import (
+    UNKNOWN,
     Known,
     LeftOut,
     MirroredFolder,
@@ -84,32 +88,31 @@ class Mirror:
     ) -> MirrorReport:
         """Give the team what changed here, and take what changed there.
 
-        Those known to be `changed` are removed if they are not there, even the last file. Of the
-        conflicts `over`, a call that only gives replaces the team's version, one that only takes
-        ours. Raises DatabaseError, StoreBusy and what changing files raises.
+        Of ours only those `changed` are looked at, if any are named and nothing is owed; else all.
+        Of the conflicts `over`, a call that only gives replaces the team's version, one that only
+        takes ours. Raises DatabaseError, StoreBusy and what changing files raises.
         """
-        if gives:
-            make_schema(self.link)
-        lock = self._state.with_suffix(".lock")
-        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
-            state = self._load()
-            news = self._news(state)
+        with self._changing_state() as state:
+            news = self._news(state, makes=gives)
             if news.database != state.database:
-                state = MirrorState(database=news.database)
+                state.reset(news.database)
             team = state.open | {head.path: head for head in news.heads}
             ours = self._ours(state, changed) if gives else self._those(team)
             work = _MirrorPass(self, state, team, ours, MirrorReport())
-            try:
-                work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
-                state.seen = news.seen
-            finally:
-                with named_errors(self._state):
-                    replace_file(self._tree, self._state, msgspec.json.encode(state))
+            state.seen = news.seen
+            state.open.update(team)
+            work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
+            state.owes &= not gives
             return work.done
+
+    def owe(self) -> None:
+        """Remember that something was changed and not given."""
+        with self._changing_state() as state:
+            state.owes = True
 
     def has_news(self) -> bool:
         """Whether the team has something that this machine has not seen. Raises DatabaseError."""
-        return bool(self._news(self._load()).heads)
+        return bool(self._news(self._load(), makes=False).heads)
 
     def differing(self) -> list[TeamFile]:
         """What the team had at the last exchange that is not here; asks no server."""
@@ -121,13 +124,33 @@ class Mirror:
         folder = self.folders.get(name)
         return (folder, rest) if folder is not None and folder.is_path(rest) else None
 
-    def _news(self, state: MirrorState) -> News:
+    @contextmanager
+    def _changing_state(self) -> Iterator[MirrorState]:
+        """What is remembered, for a block that nobody else changes it in; kept however it ends."""
+        lock = self._state.with_suffix(".lock")
+        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
+            state = self._load()
+            before = msgspec.json.encode(state)
+            try:
+                yield state
+            finally:
+                if (after := msgspec.json.encode(state)) != before:
+                    with named_errors(self._state):
+                        replace_file(self._tree, self._state, after)
+
+    def _news(self, state: MirrorState, *, makes: bool) -> News:
         def read() -> News:
             with self.link.reading() as connection:
                 require_schema(connection, self.link)
                 return read_news(connection, self.agent, state.database, state.seen)
 
-        return self.link.retrying(read)
+        try:
+            return self.link.retrying(read)
+        except NoIndex:
+            if not makes:
+                raise
+            make_schema(self.link)
+            return self.link.retrying(read)
 
     def _load(self) -> MirrorState:
         try:
@@ -138,16 +161,23 @@ class Mirror:
 
     def _ours(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
         """Every file that is here, and those that must be taken to be."""
+        named = tuple(f"{path}/" for path in changed)
+        told = () if state.owes else named
         found: dict[str, Known] = {}
         for folder in self.folders.values():
-            scan = folder.scan()
-            known = {path: each for path, each in state.files.items() if _is_below(path, folder)}
-            if not scan.files or scan.unreadable:
-                # A folder that is gone is no removal.
-                told = tuple(f"{each}/" for each in changed)
-                found |= {p: each for p, each in known.items() if not f"{p}/".startswith(told)}
+            start = f"{folder.name}/"
+            known = {path: each for path, each in state.files.items() if path.startswith(start)}
+            others = {p: each for p, each in known.items() if not f"{p}/".startswith(named)}
+            if told:
+                found |= others
+            under = [path.removeprefix(start) for path in changed if path.startswith(start)]
+            if told and not under:
+                continue
+            scan = folder.scan(under if told else None)
+            if scan.unreadable or not scan.files:  # what is gone as a whole is no removal
+                found |= others
             for file in scan.files:
-                path = f"{folder.name}/{file.path}"
+                path = start + file.path
                 before = known.get(path)
                 is_same = bool(file.skip_reason) or (before and before.stamp == file.stamp)
                 content = None if is_same else readable(folder, file.path)
@@ -162,17 +192,12 @@ class Mirror:
         for path in paths:
             place = self.folder_of(path)
             if place is not None and (content := readable(*place)) is not None:
-                found[path] = Known(file_hash(content), (0, 0, 0))
+                found[path] = Known(file_hash(content), UNKNOWN)
         return found
 
-    def put_away(self, folder: MirroredFolder, path: str) -> bool:
-        """Move a file to the archive, for a caller who has the folder `changing`."""
-        batch = self._archive / f"{compact_utc(self._clock())}-team"
-        file = folder.root / path
-        with named_errors(file):
-            is_moved = move_file(folder.tree, file, folder.tree, batch / folder.name / path)
-            remove_empty_folders(folder.tree, file, keep=folder.root)
-        return is_moved
+    def batch(self) -> Path:
+        """The folder of the archive for what is put away now."""
+        return self._archive / f"{compact_utc(self._clock())}-team"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +213,17 @@ class _MirrorPass:
     def run(self, *, takes: bool, gives: bool, over: Collection[str], with_secrets: bool) -> None:
         paths = set(self.team)
         if gives:
-            paths |= {
-                path
-                for path in {*self.ours, *self.state.files}
-                if self._ours(path) != self._base(path)
-            }
+            for path in {*self.ours, *self.state.files}:
+                if self._ours(path) != self._base(path):
+                    paths.add(path)
+                else:
+                    self.state.files[path] = self.ours[path]  # it may have been touched
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
         for path in sorted(paths):
             step = step_for(self._ours(path), self._base(path), self._team(path))
             if step is MirrorStep.CONFLICT and path in over:
                 step = MirrorStep.GIVE if gives else MirrorStep.TAKE
             steps[step].append(path)
-        self.state.open.update(self.team)
         for path in steps[MirrorStep.KEEP]:
             self._in_step(path, self._ours(path))
         self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]
@@ -220,10 +244,13 @@ class _MirrorPass:
 
     def _in_step(self, path: str, its_hash: str) -> None:
         self.state.open.pop(path, None)
-        self.state.files.pop(path, None)
+        before = self.state.files.pop(path, None)
         if its_hash:
-            stamp = self.ours[path].stamp if its_hash == self._ours(path) else (0, 0, 0)
-            self.state.files[path] = Known(its_hash, stamp)
+            is_ours = its_hash == self._ours(path)
+            known = self.ours[path] if is_ours else Known(its_hash, UNKNOWN)
+            if before is not None and before.hash == its_hash and known.stamp == UNKNOWN:
+                known = before
+            self.state.files[path] = known
 
     # Giving
 
@@ -267,11 +294,13 @@ class _MirrorPass:
     def _give(self, offers: Sequence[Offer]) -> None:
         link, agent = self.mirror.link, self.mirror.agent
 
-        def write() -> list[TeamFile]:
+        def write() -> Written:
             with link.writing() as connection:
-                return write_offers(connection, agent, offers)
+                return write_offers(connection, agent, offers, self.state.seen)
 
-        refused = {head.path: head for head in link.retrying(write)}
+        written = link.retrying(write)
+        self.state.seen = written.seen
+        refused = {head.path: head for head in written.refused}
         for offer in offers:
             if (head := refused.get(offer.path)) is not None:
                 self.state.open[offer.path] = head  # what comes of it, the next exchange says
@@ -312,14 +341,10 @@ class _MirrorPass:
         if (file_hash(there) if there is not None else "") != self._ours(path):
             return
         is_kept = bool(wanted) and self._ours(path) == self._base(path)
-        if there is not None and not is_kept and not self.mirror.put_away(folder, file):
+        if there is not None and not is_kept and not folder.put_away(file, self.mirror.batch()):
             return
         if wanted:
             with named_errors(folder.root / file):
                 replace_file(folder.tree, folder.root / file, content)
         self._in_step(path, wanted)
         self.done.taken.append(path)
-
-
-def _is_below(path: str, folder: MirroredFolder) -> bool:
-    return path.startswith(f"{folder.name}/")

@@ -5,7 +5,7 @@ Whose they are is the role's that is logged in, but for what all share.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,8 +86,18 @@ def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> 
     return dict(rows.fetchall())
 
 
-def write_offers(connection: Connected, agent: str, offers: Iterable[Offer]) -> list[TeamFile]:
-    """Write what may be written; returns the heads of those that others have changed meanwhile."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of offers."""
+
+    seen: int  # the number to ask from the next time
+    refused: tuple[TeamFile, ...]  # what the team has of those that others have changed meanwhile
+
+
+def write_offers(
+    connection: Connected, agent: str, offers: Collection[Offer], seen: int
+) -> Written:
+    """Write what may be written, for who has `seen` all up to a number."""
     refused = []
     for each in offers:
         values = {
@@ -101,7 +111,14 @@ def write_offers(connection: Connected, agent: str, offers: Iterable[Offer]) -> 
             found = connection.execute(_HEADS + "path = %(path)s", values).fetchone()
             assert found is not None
             refused.append(_head(*found))
-    return refused
+    # Writing keeps others from that: where nothing else is new, our own need not be read again.
+    row = connection.execute(
+        f"SELECT count(*), max(changed) FROM mirrored WHERE {_OWN} AND changed > %(seen)s",
+        {"agent": agent, "seen": seen},
+    ).fetchone()
+    assert row is not None
+    count, last = row
+    return Written(last if count == len(offers) - len(refused) and count else seen, tuple(refused))
 
 
 def _head(path: str, file_hash: str, written_by: str, written_at_ms: int) -> TeamFile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -10,7 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from memory_sidecar.core.atomic import move_file, remove_empty_folders
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.walk import Scan
 from memory_sidecar.team.mirror_rows import TeamFile
 
@@ -43,7 +45,7 @@ class MirroredFolder:
     root: Path
     tree: Tree  # of our own, in which it lies
     max_bytes: int
-    scan: Callable[[], Scan]
+    scan: Callable[[Collection[str] | None], Scan]  # of what is below some paths, or of all
     changing: Callable[[], AbstractContextManager[None]]  # keeps our own writers out
     is_path: Callable[[str], bool]  # whether a file of it may be called so
 
@@ -53,6 +55,18 @@ class MirroredFolder:
             return self.tree.read(self.root / path, self.max_bytes)
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+    def put_away(self, path: str, batch: Path) -> bool:
+        """Move a file to the archive, for a caller who has the folder `changing`."""
+        file = self.root / path
+        with named_errors(file):
+            is_moved = move_file(self.tree, file, self.tree, batch / self.name / path)
+            remove_empty_folders(self.tree, file, keep=self.root)
+        return is_moved
+
+
+UNKNOWN: Stamp = (0, 0, 0)
+"""Of a file whose content was read at another time."""
 
 
 class Known(msgspec.Struct, array_like=True):
@@ -67,8 +81,13 @@ class MirrorState(msgspec.Struct):
 
     database: str = ""
     seen: int = 0
+    owes: bool = False  # whether the team was not given something that a command has changed
     files: dict[str, Known] = {}
     open: dict[str, TeamFile] = {}  # what the team has, where that is neither ours nor the base
+
+    def reset(self, database: str) -> None:
+        """For another database than the one this is about."""
+        self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
 
 
 @dataclass(frozen=True, slots=True)
