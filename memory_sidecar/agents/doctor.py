@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from memory_sidecar.agents.agent import Agent
@@ -111,10 +111,17 @@ def examine_team(services: Services) -> Iterator[Check]:
     """Whether the database of a team answers, where there is one, and what differs."""
     if (team := team_status(services)) is None:
         return
-    hint = team.problem.hint if team.problem else ""
-    if any(each.differing for each in team.agents):
-        hint = hint or "`memory-sidecar memory pull` and `push` name what differs, and settle it"
-    yield Check("team", team.problem is None, team_line(team), hint)
+    problem = team.problem
+    told = team_line(replace(team, agents=()))
+    yield Check("team", problem is None, told, problem.hint if problem else "")
+    for each in team.agents:
+        if each.differing:
+            yield Check(
+                f"agent {each.name}, team", True,
+                f"otherwise there: {_some([file.path for file in each.differing])}",
+                f"`memory-sidecar memory pull --agent {each.name}`, or push; --over settles it",
+                agent=each.name,
+            )  # fmt: skip
 
 
 def _code(codebase: Codebase) -> list[Check]:

@@ -19,7 +19,7 @@ from memory_sidecar.core.children import child_environment, find_program, run_ch
 from memory_sidecar.core.errors import DatabaseRefused, UsageError
 from memory_sidecar.core.settings import Settings
 
-CONNECT_S = 5
+CONNECT_S = 2  # a host that starts us for one call waits five
 PASSWORD_S = 10.0
 _HERE = ("", "localhost", "127.0.0.1", "::1")
 _EXAMPLE = "for example postgresql://me@db.example/team?sslmode=verify-full"

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.status import Status, status_of
+from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.code.breakdown import SourceVectors, break_down, vectors_by_source
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.results import about
@@ -48,15 +49,18 @@ def show(visit: Visit) -> View:
     except NoIndex as error:
         return View(template="problem.html", title="Index", data=error.as_json())
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
-    return View(template="index.html", title="Index", data=IndexShown(status, vectors))
+    more = {"team": team_line(status.team)} if status.team else {}
+    return View(template="index.html", title="Index", data=IndexShown(status, vectors), more=more)
 
 
 def version(visit: Visit) -> object:
     """The status, less what differs with every look."""
     try:
-        return replace(_status(visit), daemon=None, vectors_seconds_left=None)
+        status = _status(visit)
     except NoIndex:
         return None
+    team = status.team and replace(status.team, delay_ms=None)
+    return replace(status, daemon=None, vectors_seconds_left=None, team=team)
 
 
 def source(visit: Visit) -> View:
@@ -114,7 +118,12 @@ def _status(visit: Visit) -> Status:
     """That of the command line, of the agents that may be seen."""
     status = status_of(visit.services, None, daemon=visit.daemon())
     readable = set(visit.readable)
-    return replace(status, agents=tuple(each for each in status.agents if each.name in readable))
+    agents = tuple(each for each in status.agents if each.name in readable)
+    team = status.team
+    if team is not None:
+        theirs = tuple(each for each in team.agents if each.name in readable)
+        team = replace(team, agents=theirs)
+    return replace(status, agents=agents, team=team)
 
 
 def _checks(visit: Visit) -> tuple[Check, ...]:

@@ -151,14 +151,14 @@ def test_what_is_kept_after_many_changes_is_what_a_first_index_makes(make_member
         giver.index()
         (giver.root / "shop" / "new.py").unlink()
     giver.index()
-    kept = _content(link)
+    kept = content_of(link)
     with link.writing() as connection:
         connection.execute("DROP SCHEMA memory_sidecar CASCADE")
     again = make_member("again")
     for path in ("shop/cart.py", "docs/setup.md"):
         again.write(path, (giver.root / path).read_text("utf-8"))
     again.index()
-    assert kept == _content(link)
+    assert kept == content_of(link)
 
 
 def test_a_user_sets_the_database_indexes_searches_and_publishes(
@@ -186,7 +186,7 @@ def _scores(hits) -> dict[str, float]:
     return {f"{hit.filename}:{hit.location}: {hit.code}": hit.score for hit in hits}
 
 
-def _content(link) -> list[object]:
+def content_of(link) -> list[object]:
     """Of the team's database, without ids and order: rows, words that can be found, counts."""
     with link.reading() as connection:
         first = dict(
