@@ -39,6 +39,9 @@ _OURS = {
     " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
     " -c hnsw.ef_search=200 -c hnsw.iterative_scan=relaxed_order",
     "keepalives_idle": "20",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
 }
 
 Connected = psycopg.Connection[tuple[Any, ...]]
