@@ -29,10 +29,10 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.memories.files import file_hash
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
+    Accepted,
     News,
     Offer,
     TeamFile,
-    Written,
     read_contents,
     read_news,
     write_offers,
@@ -294,7 +294,7 @@ class _MirrorPass:
     def _give(self, offers: Sequence[Offer]) -> None:
         link, agent = self.mirror.link, self.mirror.agent
 
-        def write() -> Written:
+        def write() -> Accepted:
             with link.writing() as connection:
                 return write_offers(connection, agent, offers, self.state.seen)
 

@@ -87,7 +87,7 @@ def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Accepted:
     """What became of offers."""
 
     seen: int  # the number to ask from the next time
@@ -96,7 +96,7 @@ class Written:
 
 def write_offers(
     connection: Connected, agent: str, offers: Collection[Offer], seen: int
-) -> Written:
+) -> Accepted:
     """Write what may be written, for who has `seen` all up to a number."""
     refused = []
     for each in offers:
@@ -118,7 +118,7 @@ def write_offers(
     ).fetchone()
     assert row is not None
     count, last = row
-    return Written(last if count == len(offers) - len(refused) and count else seen, tuple(refused))
+    return Accepted(last if count == len(offers) - len(refused) and count else seen, tuple(refused))
 
 
 def _head(path: str, file_hash: str, written_by: str, written_at_ms: int) -> TeamFile:
