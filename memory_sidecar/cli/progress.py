@@ -67,7 +67,7 @@ class Progress:
         self._stop_if_cancelled()
         if self._shows_progress:
             with self._lock:
-                self._show(stage, done, total)
+                self._show(stage, done, total or None)
 
     def _show(self, stage: str, done: int, total: int | None) -> None:
         if self._bar is None:

@@ -239,7 +239,7 @@ class _Git:
                     f"the repository has more than {MAX_BYTES >> 30} GiB or {MAX_FILES:,} files",
                     hint="clone what you need of it yourself, and index that folder",
                 )
-        self._reporter.progress("fetching, MiB", size >> 20, MAX_BYTES >> 20)
+        self._reporter.progress("MiB fetched", size >> 20, 0)
 
 
 def _reason(said: bytes) -> str:

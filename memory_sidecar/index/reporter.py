@@ -20,7 +20,7 @@ class Reporter(Protocol):
         """One line that the caller should see: what is missing, and what to do."""
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """`done` of `total` in `stage`, from any thread."""
+        """`done` of `total` in `stage`, from any thread; of 0 where that is not known."""
 
 
 class Silent:

@@ -100,6 +100,10 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (ELSEWHERE, ("index", "../nowhere"), 2, "name an existing folder"),
     (PROJECT, ("index", "settings.toml"), 2, "folder it lies in"),
     (ELSEWHERE, ("index", "cart.py"), 2, "name the folder"),
+    (PROJECT, ("index", "https://127.0.0.1:9/shop"), 1, "git"),  # without a network
+    (PROJECT, ("index", "https://me:secret@git.example/shop"), 2, "credential helper"),
+    (PROJECT, ("source", "add", "ftp://git.example/shop"), 2, "https://HOST/PATH"),
+    (PROJECT, ("index", ".", "--branch", "old"), 2, "a folder has the branch it has"),
     (PROJECT, ("source", "remove", "projekt"), 3, "registered are: project"),
     (PROJECT, ("source", "move", "projekt", "."), 3, "registered are: project"),
     (PROJECT, ("source", "add", "../elsewhere", "--name", "project"), 2, "another name"),
