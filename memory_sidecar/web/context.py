@@ -12,6 +12,7 @@ from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
 from memory_sidecar.context.layout import Project, Root, is_root, page_bytes
 from memory_sidecar.context.results import AtomUse, ContextFinding
+from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound, SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.atoms import AtomKind
@@ -46,7 +47,7 @@ def show(visit: Visit) -> View:
         )
     context = _context(visit, roots)
     projects = _projects(visit, context.root)
-    atoms = context.used(projects)
+    atoms, _ = mask_document(context.used(projects))
     rules = [rule for rule in CHECKS if rule not in _SLOW or visit.text("merge")]
     one = projects[0] if visit.text("project") else None
     findings = context.check(rules=rules, project=one, reporter=visit)
@@ -138,4 +139,6 @@ def _use_of(atom: AtomUse) -> tuple[str, ...]:
 def _indexes(project: Project) -> list[tuple[str, str]]:
     """The generated indexes that are there: the name of the folder, and the page."""
     pages = [(kind.folder, page_bytes(project.tree, project.index(kind))) for kind in AtomKind]
-    return [(name, page.decode("utf-8", "replace")) for name, page in pages if page]
+    return [
+        (name, mask_credentials(page.decode("utf-8", "replace"))[0]) for name, page in pages if page
+    ]

@@ -14,6 +14,7 @@ from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.handlers import Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.results import AtomUse
+from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.results import plain
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.index.reporter import Silent
@@ -23,6 +24,8 @@ from tests.web.test_memories import Pieces
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+TOKEN = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,6 +38,8 @@ def root(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     fact = AtomDraft(summary="Carts are emptied", evidence=[experiment.id])
     context.new(project, AtomKind.KNOWLEDGE, fact)
     context.new(project, AtomKind.EXPERIMENT, AtomDraft(summary="Linked to nothing"))
+    kept = AtomDraft(summary=f"The token is {TOKEN}")
+    context.new(project, AtomKind.EXPERIMENT, kept, allow_secrets=True)
     services = served.services
     before, services.settings = (
         services.settings,
@@ -53,12 +58,15 @@ def test_atoms_and_findings_are_those_of_the_commands(
 ) -> None:
     shown = reader.get("/context?project=shop&merge=1&json=1").json
     context = _context(served, root)
-    assert shown["atoms"] == plain(context.used(context.root.projects()))
+    used, _ = mask_document(context.used(context.root.projects()))
+    assert shown["atoms"] == plain(used)
     assert shown["findings"]
     assert {each["file"] for each in shown["findings"]} >= {"projects/shop/experiments/index.md"}
     text = reader.get("/context?project=shop").text
     assert Pieces(text.replace("vscode:", "/")).found == []
     assert "&lt;script&gt;" in text
+    assert "The token is" in text
+    assert TOKEN not in text
     assert text.count("<rect") == 2  # what is linked to nothing is not drawn
     only = reader.get("/context?kind=knowledge").text
     assert "Carts are emptied" in only
@@ -70,7 +78,9 @@ def test_atoms_and_findings_are_those_of_the_commands(
 def test_mending_does_what_is_safe(served: Served, reader: Reader, root: Path) -> None:
     reader.post("/context/mend", {"root": "", "project": "shop"})
     assert "the indexes are as new" in reader.get("/context").text
-    assert "Carts are emptied" in reader.get("/context?project=shop").text
+    shown = reader.get("/context?project=shop").text
+    assert "Carts are emptied" in shown
+    assert TOKEN not in shown
     assert (root / "projects" / "shop" / "knowledge" / "index.md").exists()
 
 
