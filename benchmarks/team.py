@@ -107,7 +107,7 @@ def _measure_save(results: Results, services: Services, root: Path) -> None:
 
 def measure_queries(results: Results, work: Path, address: str, tree: Path, *, chunks: int) -> None:
     """Of so many chunks, beyond the model's time."""
-    root = _clone(work / "whole", tree, every=1)
+    root = _clone(work / "whole", tree, every=2)
     giver = Services(DataDir(work / "giver"), Settings(database=address))
     giver.codebase().index([root], reporter=Silent(), embed=False)
     static = giver.models.static
@@ -181,6 +181,7 @@ def _fill(address: str, turn: Floats, chunks: int) -> tuple[npt.NDArray[np.int64
         assert row
         step, file_step, known, source = row
         lists = owner.execute("SELECT term, entries FROM words", binary=True).fetchall()
+        owner.execute("DROP INDEX IF EXISTS chunk_static_nearest, chunk_vectors_nearest")
         for copy in range(1, -(-chunks // known)):
             add = {"chunks": copy * step, "files": copy * file_step, "copy": f"copy-{copy}/"}
             owner.execute(

@@ -40,6 +40,10 @@ class SharedSource(Protocol):
     def generation(self) -> int:
         """How often the team's rows had been changed when `fingerprints` was read."""
 
+    @property
+    def has_moved_on(self) -> bool:
+        """Whether a search has seen a later generation."""
+
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         """Of the content of each file that the team has, by path; `None` while that is unknown.
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.searched import LocalRows, Searched
-from memory_sidecar.code.shared import SharedSource, Team
+from memory_sidecar.code.shared import SharedSource, Team, out_of_step
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.indexing import IndexReport
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.source import Look
 
 
 class Sharing:
@@ -76,3 +79,25 @@ class Sharing:
             return
         with self.team.searching(local, self._registry.all(), wanted, reporter) as both:
             yield both or local
+        if self._data.is_tended:
+            self._keep_up_soon()
+
+    def keep_up(self, source: Source) -> None:
+        """Look again at the files of `source` of which the team has another version by now.
+
+        In the thread of the owner. What is checked out here is then laid over it.
+        """
+        shared = self.source(source)
+        theirs = shared.fingerprints(anew=True) if shared else None
+        if theirs is not None:
+            paths = out_of_step(self._data.open().manifest(source.name), theirs)
+            if paths:
+                self._data.owner.refresh(source, Silent(), Look(under=paths))
+
+    def _keep_up_soon(self) -> None:
+        for source in self._registry.all():
+            shared = self.source(source)
+            if shared is not None and shared.has_moved_on:
+                self._data.owner.loop.ask_soon(
+                    partial(self.keep_up, source), urgency=Urgency.ITSELF, key=f"team {source.name}"
+                )

@@ -70,7 +70,7 @@ class SourceOfTeam:
     ) -> None:
         self.source = source
         self.origin = origin
-        self.generation = 0
+        self.generation = self._seen = 0
         self.problem = ""  # why what is here could not be given to the team
         self._link = link
         self._holder = holder
@@ -82,9 +82,15 @@ class SourceOfTeam:
         self._tokens = tokenizing()
         self._writing = threading.Lock()  # the connection above is for one thread at a time
 
+    @property
+    def has_moved_on(self) -> bool:
+        return self._seen > self.generation
+
     def row(self, connection: Connected) -> SourceRow | None:
         """What one commit knows of it."""
-        return SourceRow.of(connection, self.origin, is_exact=self.source.publishes)
+        row = SourceRow.of(connection, self.origin, is_exact=self.source.publishes)
+        self._seen = row.generation if row else 0
+        return row
 
     def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
         """Its files in that commit."""
