@@ -219,6 +219,7 @@ class SharedRows:
             f"{rows} ORDER BY {distance} LIMIT %(depth)s",
             {**values, "query": query, "depth": depth},
         )
+        found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
         self._noted([row[0] for row in found], [row[1] for row in found])
         ids = np.array([row[0] for row in found], np.int64)
         return ids, np.array([row[2] for row in found], np.float32)
@@ -283,12 +284,7 @@ class SharedRows:
 
     def _living(self, entries: Entries) -> Entries:
         """Those that may be hits: of files that may, in their current version."""
-        first = self._reach.first
-        kept = [
-            row >= first.get(file, row + 1)
-            for row, file in zip(entries["row"].tolist(), entries["file"].tolist(), strict=True)
-        ]
-        return entries[np.array(kept, np.bool_)]
+        return entries[entries["row"] >= self._reach.first_of(entries["file"])]
 
     def _query(self, query: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         with self._lock:

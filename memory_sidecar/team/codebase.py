@@ -30,7 +30,7 @@ from memory_sidecar.team.schema import require_schema
 from memory_sidecar.team.shared_files import Reach, SourceRow
 from memory_sidecar.team.source import FAILS, MadeWith, SourceOfTeam
 
-MAX_REACHES = 16  # kept for the next searches of the same
+MAX_REACHES = 4  # kept for the next searches of the same
 
 
 class TeamCode:

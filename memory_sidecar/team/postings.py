@@ -82,11 +82,8 @@ def held_together(lists: Sequence[Entries]) -> Entries:
     """
     shared, *others = sorted(lists, key=len)
     for other in others:
-        order = np.argsort(other["row"], kind="stable")
-        at = np.minimum(np.searchsorted(other["row"], shared["row"], sorter=order), len(other) - 1)
-        found = other[order[at]] if len(other) else other
-        kept = (found["row"] == shared["row"]) if len(other) else np.zeros(len(shared), np.bool_)
-        shared, found = shared[kept].copy(), found[kept] if len(other) else found
+        shared = np.sort(shared[np.isin(shared["row"], other["row"])], order="row")
+        found = np.sort(other[np.isin(other["row"], shared["row"])], order="row")
         shared["body"] = np.minimum(shared["body"], found["body"])
         low = np.minimum(shared["names"] & 15, found["names"] & 15)
         shared["names"] = low | np.minimum(shared["names"] >> 4, found["names"] >> 4) << 4

@@ -6,11 +6,16 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.link import Connected
 from memory_sidecar.team.postings import Statistics
+
+NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +100,17 @@ class Reach:
 
     files: Sequence[ChunkFile]
     numbers: Mapping[int, int]  # in `files`, by the id of the file
-    first: Mapping[int, int]  # the first chunk of each, by its id
+    first: npt.NDArray[np.int32]  # the first chunk of each, by its id; none is below NO_CHUNK
     masked: Sequence[int]  # ids of files that the reader's own rows answer for
     chunks: int  # in these files
     narrows: bool  # whether a filter left files out
+
+    def first_of(self, files: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The first chunk of each of `files`, which a hit may have; `NO_CHUNK` for the others."""
+        if not len(self.first):
+            return np.full(len(files), NO_CHUNK, np.int32)
+        known = self.first[np.minimum(files, len(self.first) - 1)]
+        return np.where(files < len(self.first), known, NO_CHUNK)
 
     @classmethod
     def of(
@@ -111,7 +123,8 @@ class Reach:
         is_wanted = file_filter(wanted)
         files: list[ChunkFile] = []
         numbers: dict[int, int] = {}
-        first: dict[int, int] = {}
+        last = max((max(known, default=0) for known in sources.values()), default=0)
+        first = np.full(last + 1, NO_CHUNK, np.int32)
         hidden: list[int] = []
         chunks = left_out = 0
         for name, known in sources.items():
