@@ -25,7 +25,6 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.process_memory import resident_bytes
 from memory_sidecar.index.reporter import Silent
 
 FILES = 20  # of a source
@@ -64,7 +63,6 @@ def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
     watching.start()
     agent.data.wait_fresh(timeout_ms=60_000)
     services.codebase().data.wait_fresh(timeout_ms=60_000)
-    before = resident_bytes() or 0
     started = time.perf_counter()
     from memory_sidecar.web.site import Site
 
@@ -87,8 +85,6 @@ def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
         each = 1000 * (time.process_time() - began) / ASKED
         note = f"median of {ASKED}; of CPU {each:.0f} ms each; the first took {first:.1f} ms"
         results.add(f"{named}view: {name}", statistics.median(times), "ms", note=note)
-    grown = (resident_bytes() or 0) - before
-    results.add(f"{named}memory that the page takes", grown / 1e6, "MB")
     site.close()
     watching.close()
     services.close()
