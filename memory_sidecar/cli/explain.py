@@ -7,6 +7,7 @@ from textwrap import shorten
 
 from msgspec import UNSET
 
+from memory_sidecar.cli.call import Call
 from memory_sidecar.core.model import Explanation
 
 SUBJECT_CHARACTERS = 60
@@ -28,3 +29,12 @@ def explanation_line(why: Explanation) -> str:
 def _first_of(subjects: Sequence[str]) -> str:
     more = f", {len(subjects) - 1} more" if len(subjects) > 1 else ""
     return f"'{shorten(subjects[0], SUBJECT_CHARACTERS, placeholder=' …')}'{more}"
+
+
+def note_team(call: Call) -> None:
+    """Say which database of a team stands behind the answer, and how fast it is."""
+    if call.services.settings.database:
+        from memory_sidecar.agents.team_status import team_line, team_status
+
+        if (team := team_status(call.services)) is not None:
+            call.reporter.notice(f"team: {team_line(team)}")

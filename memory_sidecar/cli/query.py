@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_line
+from memory_sidecar.cli.explain import explanation_line, note_team
 from memory_sidecar.cli.hits import note_quality
 from memory_sidecar.cli.memory_form import (
     body_lines,
@@ -96,6 +96,8 @@ def show_memories(
         asked.text,
         lambda: memories_of(call, agent).query(asked, with_shared=with_shared),
     )
+    if asked.explain:
+        note_team(call)
     return call.show(call.masked(hits), _print_hits)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.explain import note_team
 from memory_sidecar.cli.hits import HitView, hit_lines, note_quality
 from memory_sidecar.cli.memory_form import project_around
 from memory_sidecar.cli.options import (
@@ -127,6 +128,9 @@ def search(
             lambda: codebase.search(asked, reporter=call.reporter),
         )
     )
+
+    if explain:
+        note_team(call)
 
     def print_hits(call: Call, hits: list[CodeHit]) -> None:
         roots = {source.name: source.root for source in codebase.registry.all()}

@@ -233,6 +233,9 @@ def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
     assert (team["problem"], [each["name"] for each in team["agents"]]) == (None, ["shared"])
     assert team["delay_ms"] > 0
     assert " answers in " in one("status").out
+    explained = one("query", "delay", "--mode", "keyword", "--explain")
+    assert "note: team: team" in explained.err
+    assert " answers in " in explained.err
 
     gone = machine("one", f"postgresql://me@/team?host={tmp_path}")
     done = gone("query", "delay", "--mode", "keyword")
