@@ -129,9 +129,9 @@ def compare_definitions(
 ) -> None:
     """Count, by language, what the others and we have, and what both have."""
     theirs: dict[str, set[Spot]] = defaultdict(set)
-    every: dict[str, set[Spot]] = defaultdict(set)
+    every: set[Spot] = set()  # a header of C may be one of C++ to them
     for language, spot, is_definition in told_by_others(tree, modules):
-        every[language].add(spot)
+        every.add(spot)
         if is_definition:
             theirs[language].add(spot)
     rows: Any = connection.execute(
@@ -152,7 +152,7 @@ def compare_definitions(
         found[language]["theirs"] += len(known)
         found[language]["theirs, ours too"] += len(known & ours[language])
         found[language]["ours"] += len(told[language])
-        found[language]["ours, theirs too"] += len(told[language] & every[language])
+        found[language]["ours, theirs too"] += len(told[language] & every)
 
 
 def told_by_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spot, bool]]:
@@ -186,7 +186,8 @@ def ctags(tree: Path) -> Iterator[dict[str, Any]]:
         shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         for file in copy.rglob("*.cs"):
             file.write_bytes(NULLABLE.sub(rb" ", file.read_bytes()))
-        command = ["ctags", "-R", "--output-format=json", "--fields=+nlK", "-f", "-", "."]
+        options = ["--output-format=json", "--fields=+nlK", "--kinds-C=+p", "--kinds-C++=+p"]
+        command = ["ctags", "-R", *options, "-f", "-", "."]
         done = subprocess.run(command, check=True, capture_output=True, cwd=copy)
     for line in done.stdout.decode(errors="replace").splitlines():
         yield json.loads(line)
