@@ -139,7 +139,8 @@ def _is_ours_alone(status: os.stat_result) -> bool:
 
 
 def _replace(path: str, content: bytes) -> None:
-    written = f"{path}.{os.getpid()}"
+    folder, name = os.path.split(path)
+    written = os.path.join(folder, f".sidecar-tmp-{name}")  # one, however often we are killed
     fd = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         try:

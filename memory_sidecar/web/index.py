@@ -49,7 +49,7 @@ def show(visit: Visit) -> View:
     except NoIndex as error:
         return View(template="problem.html", title="Index", data=error.as_json())
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
-    more = {"team": team_line(status.team)} if status.team else {}
+    more = {"team": team_line(status.team) if status.team else ""}
     return View(template="index.html", title="Index", data=IndexShown(status, vectors), more=more)
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memory_sidecar.disk.atoms import GENERATED_LIST
 from tests.e2e.home import Home
 from tests.faults.commands import Command
 from tests.faults.forked import Job
@@ -258,12 +259,16 @@ class Scene:
     # What is true
 
     def truth(self) -> Truth:
-        """Every file that no other can be made from: its path and its text, without times."""
+        """Every file that no other can be made from: its path and its text.
+
+        Without times, and without the lists that `context regen` makes.
+        """
         found: Truth = Counter()
         for path in self.folder.rglob("*"):
             name = path.relative_to(self.folder).as_posix()
             if path.is_file() and not _DERIVED.search(f"/{name}"):
                 content = path.read_text("utf-8", errors="backslashreplace")
+                content = GENERATED_LIST.sub("", content)
                 found[_masked(name), _masked(content)] += 1
         return found
 
