@@ -15,6 +15,7 @@ import mmap
 import os
 import tempfile
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,38 @@ class CodedQuery:
         return (floats @ self.whole + rest / _FINE_STEPS) * (scales * self.step)
 
 
+@dataclass(frozen=True, slots=True)
+class CodedRows:
+    """A few rows: ids (n,), codes and what is finer (n, dimension), scales (n,)."""
+
+    ids: Ids
+    codes: EightBits
+    fine: EightBits
+    scales: Floats
+
+    @classmethod
+    def none(cls, dimension: int) -> CodedRows:
+        nothing = np.empty((0, dimension), np.int8)
+        return cls(np.empty(0, np.int64), nothing, nothing, np.empty(0, np.float32))
+
+    def where(self, chosen: Mask) -> CodedRows:
+        return CodedRows(
+            self.ids[chosen], self.codes[chosen], self.fine[chosen], self.scales[chosen]
+        )
+
+    def followed_by(self, others: CodedRows) -> CodedRows:
+        return CodedRows(
+            np.concatenate([self.ids, others.ids]),
+            np.concatenate([self.codes, others.codes]),
+            np.concatenate([self.fine, others.fine]),
+            np.concatenate([self.scales, others.scales]),
+        )
+
+    def cosines(self, question: CodedQuery) -> Floats:
+        """To 16 bits."""
+        return question.refined(self.codes, self.fine, self.scales)
+
+
 class Codes:
     """Rows in no order: each an id, a code and its scale. Not thread-safe."""
 
@@ -105,8 +138,10 @@ class Codes:
         """The rows of `ids`, -1 for those that are not here."""
         return self._places.rows_of(ids)
 
-    def copy_of(self, rows: Rows) -> tuple[EightBits, Floats]:
-        return self._codes[rows], self._scales[rows]
+    def copy_of(self, rows: Rows) -> CodedRows:
+        return CodedRows(
+            self._ids[rows], self._codes[rows], self._fine_of(rows), self._scales[rows]
+        )
 
     def append(self, ids: Ids, vectors: Floats) -> None:
         """Add rows of unit vectors (n, dimension)."""
@@ -157,9 +192,12 @@ class Codes:
         best = np.arange(len(rows))
         if len(rows) > REFINED:
             best = np.argpartition(cosines, -REFINED)[-REFINED:]
-        codes = self._codes[rows[best]]
-        fine = np.zeros_like(codes) if self._is_exact else self._fine[rows[best]]
-        cosines[best] = question.refined(codes, fine, self._scales[rows[best]])
+        cosines[best] = self.copy_of(rows[best]).cosines(question)
+
+    def _fine_of(self, rows: Rows) -> EightBits:
+        if self._is_exact:
+            return np.zeros((len(rows), self._dimension), np.int8)
+        return self._fine[rows]
 
     def nearest(
         self, question: CodedQuery, count: int, allowed: Rows | None

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import integers
-from memory_sidecar.index.codes import CodedQuery, Codes, EightBits, Floats, Ids
+from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids
 from memory_sidecar.index.schema import VectorTable
 
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
@@ -132,9 +132,7 @@ class _Change:
 
     version: int  # that it led to
     added: Ids
-    removed: Ids
-    codes: EightBits  # of what was removed
-    scales: Floats
+    removed: CodedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +140,7 @@ class _Undone:
     """How an earlier commit differs: without the rows `added` since, and with others."""
 
     added: Ids
-    ids: Ids
-    codes: EightBits
-    scales: Floats
+    others: CodedRows
 
     def without_added(self, ids: Ids) -> npt.NDArray[np.bool_]:
         return ~np.isin(ids, self.added)
@@ -183,9 +179,7 @@ class _Rows:
         """Follow one transaction."""
         gone = self._codes.rows_of(np.unique(removed))
         gone = np.sort(gone[gone >= 0])
-        self._changes.append(
-            _Change(version, ids, self._codes.ids[gone], *self._codes.copy_of(gone))
-        )
+        self._changes.append(_Change(version, ids, self._codes.copy_of(gone)))
         self._codes.remove(gone)
         self._codes.append(ids, vectors)
         self.version = version
@@ -196,8 +190,8 @@ class _Rows:
         ids, scores = self._codes.ids, self._codes.cosines(question)
         if (undone := self._undone(version)) is not None:
             kept = undone.without_added(ids)
-            ids = np.concatenate([ids[kept], undone.ids])
-            others = question.cosines(undone.codes, undone.scales)
+            ids = np.concatenate([ids[kept], undone.others.ids])
+            others = question.cosines(undone.others.codes, undone.others.scales)
             scores = np.concatenate([scores[kept], others])
         order = np.argsort(ids)
         return ids[order], scores[order]
@@ -217,12 +211,11 @@ class _Rows:
         if undone is None:
             return ids, scores
         kept = undone.without_added(ids)
-        others = np.ones(len(undone.ids), np.bool_)
+        others = undone.others
         if allowed is not None:
-            others = np.isin(undone.ids, allowed)
-        ids = np.concatenate([ids[kept], undone.ids[others]])
-        more_scores = question.cosines(undone.codes[others], undone.scales[others])
-        scores = np.concatenate([scores[kept], more_scores])
+            others = others.where(np.isin(others.ids, allowed))
+        ids = np.concatenate([ids[kept], others.ids])
+        scores = np.concatenate([scores[kept], others.cosines(question)])
         best = np.argsort(-scores, kind="stable")[:count]
         return ids[best], scores[best]
 
@@ -236,9 +229,8 @@ class _Rows:
         scores = np.full(len(ids), np.nan, np.float32)
         scores[known] = self._codes.cosines(question, rows[known])
         if undone is not None:
-            others = dict(
-                zip(undone.ids.tolist(), question.cosines(undone.codes, undone.scales), strict=True)
-            )
+            cosines = undone.others.cosines(question)
+            others = dict(zip(undone.others.ids.tolist(), cosines, strict=True))
             for at, row_id in enumerate(ids.tolist()):
                 scores[at] = others.get(row_id, scores[at])
         return scores
@@ -248,27 +240,23 @@ class _Rows:
         if version == self.version:
             return None
         added: list[Ids] = []
-        ids: Ids = np.empty(0, np.int64)
-        codes: EightBits = np.empty((0, self._dimension), np.int8)
-        scales: Floats = np.empty(0, np.float32)
+        others = CodedRows.none(self._dimension)
         for change in reversed(self._changes):
             if change.version <= version:
                 break
             added.append(change.added)
-            kept = ~np.isin(ids, change.added)
-            ids = np.concatenate([ids[kept], change.removed])
-            codes = np.concatenate([codes[kept], change.codes])
-            scales = np.concatenate([scales[kept], change.scales])
-        return _Undone(np.concatenate([*added, np.empty(0, np.int64)]), ids, codes, scales)
+            kept = others.where(~np.isin(others.ids, change.added))
+            others = kept.followed_by(change.removed)
+        return _Undone(np.concatenate([*added, np.empty(0, np.int64)]), others)
 
     def _forget_changes(self) -> None:
         """But those that a view still needs, and the last few."""
         needed = min((view.version for view in self.views), default=self.version)
-        rows = sum(len(change.removed) for change in self._changes)
+        rows = sum(len(change.removed.ids) for change in self._changes)
         while self._changes and self._changes[0].version <= needed:
             if len(self._changes) <= _CHANGES_KEPT and rows <= _ROWS_KEPT:
                 break
-            rows -= len(self._changes.popleft().removed)
+            rows -= len(self._changes.popleft().removed.ids)
 
 
 def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[Ids, Floats]:

@@ -129,7 +129,7 @@ def search_sessions(
             explain=scored.explanation if query.explain else UNSET,
         )
         for scored, row, head in read[: query.top_k]
-        if scored.score >= query.min_score
+        if rounded(scored.score) >= query.min_score
     ]
 
 

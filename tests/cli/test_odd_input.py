@@ -20,7 +20,7 @@ LONG = "x/" * 3000 + "y" * 300
 ODD = (HUGE, DIGITS, "-1", NUL, BYTES, HALF, LONG, "[" * 2000, "\x1b[31m\n\r", "")
 
 # They start, stop or install something whatever they are given, or read the whole model.
-LEFT_OUT = {"serve", "stop", "mcp", "doctor", "embed", "model verify", "model fetch"} | {
+LEFT_OUT = {"serve", "web", "stop", "mcp", "doctor", "embed", "model verify", "model fetch"} | {
     f"service {verb}" for verb in ("install", "uninstall", "status")
 }
 

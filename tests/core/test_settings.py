@@ -111,8 +111,8 @@ def test_one_sources_settings_are_no_other_ones(run, tmp_path):
     says = {"shop": "", "tiny": "max_file_bytes = 1", "bare": 'excludes = ["*.py", "a[", "!x"]'}
     for name, text in says.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "cart.py").write_text("def total(prices):\n    return sum(prices)\n")
-        (tmp_path / name / "notes.md").write_text("The total is in cents.\n")
+        (tmp_path / name / "cart.py").write_text(f"def total_of_{name}(prices): ...\n")
+        (tmp_path / name / "notes.md").write_text(f"The total of {name} is in cents.\n")
         (tmp_path / name / "memory-sidecar.toml").write_text(text)
     assert run("index", "tiny", "bare", "shop").status == 0
     hits = run("search", "--all", "total", "--mode", "keyword", "--json").json

@@ -191,7 +191,7 @@ def test_a_registry_that_cannot_be_read(prepared, tmp_path, content, names):
 def test_two_sources_of_one_name_are_told_apart(prepared, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name / "shop").mkdir(parents=True)
-        (tmp_path / name / "shop" / "cart.py").write_text("def total_price(): return 0\n")
+        (tmp_path / name / "shop" / "cart.py").write_text(f"def total_price(): return '{name}'\n")
     run = at(prepared, "elsewhere", MEMORY_SIDECAR_DATA_DIR=str(tmp_path / "data"))
     indexed = run("index", tmp_path / "a" / "shop", tmp_path / "b" / "shop", "--wait", "keyword")
     assert indexed.status == 0

@@ -20,7 +20,7 @@ def make_nothing(path: Path) -> None: ...
 
 
 def make_file(path: Path) -> None:
-    path.write_text("def lonely(): pass\n")
+    path.write_text(f"def lonely(): return {path.name!r}\n")
 
 
 def make_fifo(path: Path) -> None:

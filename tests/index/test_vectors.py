@@ -30,6 +30,11 @@ def index_of(vectors, ids):
     return index
 
 
+def nearest_by_id(view, query):
+    """To the last bit."""
+    return dict(zip(*(each.tolist() for each in view.nearest(query, 40)), strict=True))
+
+
 def database_of(version):
     """Of one that has the version alone: to read its vectors would fail."""
     connection = apsw.Connection(":memory:")
@@ -101,6 +106,7 @@ def test_the_nearest_rows_of_a_view_are_those_of_its_commit():
     vectors = unit_vectors(40)
     index, query = index_of(vectors, range(30)), vectors[39]
     views = [index.view(database_of(version=0))]
+    before = [nearest_by_id(views[0], query)]
     for version in range(1, 6):
         index.apply(
             version=version,
@@ -108,7 +114,9 @@ def test_the_nearest_rows_of_a_view_are_those_of_its_commit():
             added=[(i, vectors[i].tobytes()) for i in (version - 1, 29 + version) if i != 0],
         )
         views.append(index.view(database_of(version=version)))
-    for view in views:
+        before.append(nearest_by_id(views[-1], query))
+    for view, was in zip(views, before, strict=True):
+        assert nearest_by_id(view, query) == was
         ids, cosines = view.cosines(query)
         best = np.argsort(-cosines)[:5]
         found, scores = view.nearest(query, 5)

@@ -103,7 +103,7 @@ def test_a_file_in_a_new_folder_in_a_new_folder_is_found(codebase, live, root):
     deep.mkdir(parents=True)
     (deep / "first.py").write_text("def tapir(): pass\n")
     eventually(lambda: files_with(codebase, "tapir") == {"a/b/first.py"})
-    (deep / "second.py").write_text("def tapir(): pass\n")
+    (deep / "second.py").write_text("def tapir(): return 2\n")
     eventually(lambda: files_with(codebase, "tapir") == {"a/b/first.py", "a/b/second.py"})
 
 
@@ -206,7 +206,7 @@ def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_pa
     second.mkdir()
     (second / "a.py").write_text("def heron(): pass\n")
     codebase.index([second], reporter=Silent(), embed=False)
-    (second / "b.py").write_text("def heron(): pass\n")
+    (second / "b.py").write_text("def heron(): return 2\n")
     eventually(lambda: files_with(codebase, "heron") == {"a.py", "b.py"})
     codebase.remove("second", reporter=Silent())
     assert files_with(codebase, "heron") == set()

@@ -136,7 +136,8 @@ def reader(served: Served) -> Reader:
     return served.reader()
 
 
-@pytest.fixture(scope="session")
+# For one module: while it lives, the thread of the tests has an event loop, which not all expect.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
