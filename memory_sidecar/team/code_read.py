@@ -6,11 +6,14 @@ transaction.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
+from psycopg import Cursor
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.lookup import (
@@ -23,6 +26,7 @@ from memory_sidecar.code.lookup import (
 )
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, chunk_from_row
+from memory_sidecar.core.errors import DatabaseError
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
@@ -35,75 +39,67 @@ from memory_sidecar.index.keyword import (
     weighed_keywords,
 )
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.team.link import Connected
-from memory_sidecar.team.postings import (
-    ENTRY,
-    Entries,
-    Statistics,
-    bm25,
-    count_phrase,
-    held_together,
-    unpacked,
-)
+from memory_sidecar.team.link import Connected, TeamLink, integers
+from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import Reach, SourceRow
+from memory_sidecar.team.words_read import Ask, WordsRead
 
 FEW_CHUNKS = 20_000  # of so few that a filter leaves, every vector is compared
-MAX_COMMON = 200  # chunks that hold all words of a text, of which it is looked whether in a row
+
+Values = Sequence[Any] | Mapping[str, Any]
 
 
 class SharedRows:
     """The chunks of some sources that satisfy a filter and are not masked: a `Searched`."""
 
     def __init__(
-        self, connection: Connected, tokens: Connection, sources: Sequence[SourceRow], reach: Reach
+        self,
+        link: TeamLink,
+        connection: Connected,
+        tokens: Connection,
+        sources: Sequence[SourceRow],
+        reach: Reach,
     ) -> None:
-        """`tokens` takes words apart."""
-        self.connection = connection
-        self.statistics = Statistics(
-            sum(row.statistics.rows for row in sources),
-            sum(row.statistics.tokens for row in sources),
-        )
-        self._tokens = tokens
-        self._sources = [row.id for row in sources]
+        """`connection` is of `link`; `tokens` takes words apart."""
+        self.tokens = tokens
+        self._link = link
+        self._connection = connection
+        self._sources = integers(row.id for row in sources)
         self._reach = reach
+        self.words = WordsRead(
+            self._query,
+            tokens,
+            [row.id for row in sources],
+            reach,
+            Statistics(
+                sum(row.statistics.rows for row in sources),
+                sum(row.statistics.tokens for row in sources),
+            ),
+        )
         self._file_of: dict[int, int] = {}  # of the chunks that were found
-        self._lists: dict[str, Entries] = {}
-        self._lock = threading.Lock()  # one query at a time: an arm may ask in another thread
+        self._arms: list[_SharedVectors] = []
+        self._described: dict[int, tuple[list[str], str]] = {}  # names and scope of a chunk
+        self._lock = threading.Lock()  # one query at a time on that connection
 
     def vector_counts(self) -> VectorCounts:
         """Of all chunks of these sources."""
         rows = self._query(
             "SELECT count(*) FROM chunk_pending WHERE source = ANY(%s) AND file <> ALL(%s)",
-            (self._sources, self._reach.masked),
+            (self._sources, integers(self._reach.masked)),
         )
         return VectorCounts(self._reach.chunks, rows[0][0])
 
     def keywords(self, text: str) -> Keywords:
-        return weighed_keywords(self._tokens, text, self.holding)
-
-    def holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        """How many chunks there are, and how many hold each of `stems`."""
-        rows = self._query(
-            "SELECT term, sum(octet_length(entries)) FROM words"
-            " WHERE source = ANY(%s) AND term = ANY(%s) GROUP BY term",
-            (self._sources, list(stems)),
-        )
-        return self.statistics.rows, {term: int(size) // ENTRY.itemsize for term, size in rows}
-
-    def weighed(self, keywords: Keywords) -> list[tuple[list[str], float]]:
-        """The tokens of each term, and its idf as FTS5 has it."""
-        split = [(stems_of(self._tokens, term), term) for term in keywords.terms]
-        self._read_lists({stem for stems, _ in split for stem in stems})
-        return [(stems, self.statistics.idf(len(self._list(stems)))) for stems, _ in split if stems]
+        return weighed_keywords(self.tokens, text, self.words.holding)
 
     def by_words(self, keywords: Keywords) -> Arm:
-        terms = self.weighed(keywords)
-        lists = [self._living(self._list(stems)) for stems, _ in terms]
+        terms = self.words.weighed(keywords)
+        lists = [self.words.living(self.words.list_of(stems)) for stems, _ in terms]
         ids, scores, files = bm25(
             lists,
             [idf for _, idf in terms],
             CHUNKS.weights,
-            self.statistics.mean_tokens,
+            self.words.statistics.mean_tokens,
         )
         if len(ids) > KEYWORD_DEPTH and not self._reach.narrows:
             best = np.sort(np.argpartition(scores, -KEYWORD_DEPTH)[-KEYWORD_DEPTH:])
@@ -112,20 +108,19 @@ class SharedRows:
         return Arm(ids, keyword_share(scores))
 
     def by_vectors(self) -> Nearest:
-        return self._nearest("chunk_vectors")
+        return self._nearest("chunk_vectors", self._query_beside)
 
     def by_static(self) -> Nearest:
-        return self._nearest("chunk_static")
+        return self._nearest("chunk_static", self._query)
 
     def named(self, names: Names) -> Sequence[int]:
         found: list[int] = []
         for name in names.symbols:
             words = index_words(name[-1]).replace("_", " ").split()[:16]
-            stems = stems_of(self._tokens, " ".join(words))
-            self._read_lists(stems)
+            stems = stems_of(self.tokens, " ".join(words))
             if not stems:
                 continue
-            defining = self._living(self._list(stems))
+            defining = self.words.living(self.words.list_of(stems))
             defining = defining[(defining["names"] & 15) > 0][:MAX_CHUNKS_PER_NAME]
             found += self._noted(defining["row"].tolist(), defining["file"].tolist())
         for path in names.paths:
@@ -136,7 +131,7 @@ class SharedRows:
             ]
             rows = self._query(
                 "SELECT id, file FROM chunks WHERE file = ANY(%s) ORDER BY id LIMIT %s",
-                (files, MAX_CHUNKS_PER_NAME),
+                (integers(files), MAX_CHUNKS_PER_NAME),
             )
             found += self._noted([row[0] for row in rows], [row[1] for row in rows])
         return found
@@ -150,27 +145,44 @@ class SharedRows:
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
         """Those whose text holds `words` in a row, `limit` at most."""
-        stems = stems_of(self._tokens, words)
+        stems = stems_of(self.tokens, words)
         if not stems:
             return []
-        self._read_lists(stems)
-        found = self._living(self._list(stems))
+        found = self.words.living(self.words.list_of(stems))
         found = found[found["body"] > 0][:limit]
         return self._noted(found["row"].tolist(), found["file"].tolist())
 
     def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+        self.describe(ids.tolist())
         numbers = [self._reach.numbers[self._file_of[row]] for row in ids.tolist()]
         return self._reach.files, np.array(numbers, np.int32)
 
     def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        rows = self._query("SELECT id, symbols, scope FROM chunks WHERE id = ANY(%s)", (ids,))
-        return {row: (symbols.split(), scope) for row, symbols, scope in rows}
+        self.describe(ids)
+        return self._described
+
+    def describe(self, ids: Sequence[int]) -> None:
+        """Read what is not known of these chunks, and of what each arm says of them, at once."""
+        new = [row for row in ids if row not in self._described]
+        unjudged = [(arm, arm.unjudged(ids)) for arm in self._arms]
+        if not (new or any(rows for _, rows in unjudged)):
+            return
+        with self._lock, self._connection.pipeline():
+            described = self._ask(
+                "SELECT id, symbols, scope FROM chunks WHERE id = ANY(%s)", (integers(new),)
+            )
+            judged = [(arm, self._ask(*arm.cosines_of(rows))) for arm, rows in unjudged if rows]
+            self._described.update(
+                (row, (names.split(), scope)) for row, names, scope in described.fetchall()
+            )
+            for arm, cosines in judged:
+                arm.known.update(cosines.fetchall())
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self._query(
             "SELECT id, file, start_line, end_line, code, symbols, scope, signature FROM chunks"
             " WHERE id = ANY(%s)",
-            (ids,),
+            (integers(ids),),
         )
         found = []
         for row, file_id, *chunk in rows:
@@ -191,47 +203,37 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str) -> Nearest:
+    def _nearest(self, table: str, ask: Ask) -> Nearest:
         def nearest(query: Floats, depth: int) -> Judging:
-            return _SharedVectors(self, table, query, depth)
+            arm = _SharedVectors(self, table, query)
+            found = ask(*self._query_of(arm, depth))
+            found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
+            self._noted([row for row, _, _ in found], [file for _, file, _ in found])
+            arm.found = np.array([row for row, _, _ in found], np.int64)
+            arm.known.update((row, cosine) for row, _, cosine in found)
+            self._arms.append(arm)
+            return arm
 
         return nearest
 
-    def nearest(self, table: str, query: str, depth: int) -> tuple[Ids, Floats]:
-        """Ids and cosines of the nearest in `table`."""
-        distance = f"embedding <=> %(query)s::halfvec({len(query.split(','))})"
+    def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Mapping[str, Any]]:
+        """For ids, files and cosines of the nearest."""
+        values = {"sources": self._sources, "query": arm.query, "depth": depth}
         chosen = "source = ANY(%(sources)s)"
-        values: dict[str, Sequence[int]] = {"sources": self._sources}
         if self._reach.narrows:
             chosen = "file = ANY(%(files)s)"
-            values = {"files": list(self._reach.numbers)}
+            values["files"] = integers(self._reach.numbers)
         elif self._reach.masked:
             chosen += " AND file <> ALL(%(files)s)"
-            values["files"] = self._reach.masked
-        rows = f"SELECT id, file, 1 - ({distance}) FROM {table} WHERE {chosen}"
+            values["files"] = integers(self._reach.masked)
+        rows = f"SELECT id, file, 1 - ({arm.distance}) FROM {arm.table} WHERE {chosen}"
         if self._reach.narrows and self._reach.chunks <= FEW_CHUNKS:
             # Of few rows an index over all of them would find some late, and some not.
             rows = (
-                f"WITH few AS MATERIALIZED (SELECT * FROM {table} WHERE {chosen})"
-                f" SELECT id, file, 1 - ({distance}) FROM few"
+                f"WITH few AS MATERIALIZED (SELECT * FROM {arm.table} WHERE {chosen})"
+                f" SELECT id, file, 1 - ({arm.distance}) FROM few"
             )
-        found = self._query(
-            f"{rows} ORDER BY {distance} LIMIT %(depth)s",
-            {**values, "query": query, "depth": depth},
-        )
-        found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
-        self._noted([row[0] for row in found], [row[1] for row in found])
-        ids = np.array([row[0] for row in found], np.int64)
-        return ids, np.array([row[2] for row in found], np.float32)
-
-    def cosines(self, table: str, query: str, ids: Sequence[int]) -> Mapping[int, float]:
-        """Of those of `ids` that have a vector in `table`."""
-        rows = self._query(
-            f"SELECT id, 1 - (embedding <=> %s::halfvec({len(query.split(','))})) FROM {table}"
-            " WHERE id = ANY(%s)",
-            (query, ids),
-        )
-        return dict(rows)
+        return f"{rows} ORDER BY {arm.distance} LIMIT %(depth)s", values
 
     def _noted(self, ids: Sequence[int], files: Sequence[int]) -> list[int]:
         """Those of `ids` whose files may be hits; in which they lie is remembered."""
@@ -241,68 +243,47 @@ class SharedRows:
         self._file_of.update(found)
         return [row for row, _ in found]
 
-    def _read_lists(self, stems: Collection[str]) -> None:
-        missing = [stem for stem in stems if stem not in self._lists]
-        if not missing:
-            return
-        rows = self._query(
-            "SELECT term, entries FROM words WHERE source = ANY(%s) AND term = ANY(%s)",
-            (self._sources, missing),
-        )
-        parts: dict[str, list[bytes]] = {stem: [] for stem in missing}
-        for term, entries in rows:
-            parts[term].append(entries)
-        self._lists.update((stem, unpacked(each)) for stem, each in parts.items())
-
-    def _list(self, stems: Sequence[str]) -> Entries:
-        """The rows that hold a word, or the words of a phrase in a row.
-
-        Of very many rows that hold all words of a phrase, it is not looked whether in a row.
-        """
-        if len(stems) == 1:
-            return self._lists[stems[0]]
-        phrase = " ".join(stems)
-        if phrase not in self._lists:
-            found = held_together([self._lists[stem] for stem in stems])
-            self._lists[phrase] = found if len(found) > MAX_COMMON else self._in_a_row(stems, found)
-        return self._lists[phrase]
-
-    def _in_a_row(self, stems: Sequence[str], entries: Entries) -> Entries:
-        entries = self._living(entries)
-        rows = self._query(
-            "SELECT id, code, symbols FROM chunks WHERE id = ANY(%s)", (entries["row"].tolist(),)
-        )
-        texts = {row: texts for row, *texts in rows}
-        counted = entries.copy()
-        for at, (row, file) in enumerate(zip(entries["row"], entries["file"], strict=True)):
-            path = self._reach.files[self._reach.numbers[int(file)]].path
-            code, symbols = texts.get(int(row), ("", ""))
-            counts = [count_phrase(stems, stems_of(self._tokens, t)) for t in (code, symbols, path)]
-            counted["body"][at] = min(counts[0], 255)
-            counted["names"][at] = min(counts[1], 15) | min(counts[2], 15) << 4
-        return counted[(counted["body"] > 0) | (counted["names"] > 0)]
-
-    def _living(self, entries: Entries) -> Entries:
-        """Those that may be hits: of files that may, in their current version."""
-        return entries[entries["row"] >= self._reach.first_of(entries["file"])]
-
-    def _query(self, query: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+    def _query(self, query: str, values: Values) -> list[Any]:
         with self._lock:
-            return self.connection.execute(query, values, binary=True).fetchall()
+            return self._ask(query, values).fetchall()
+
+    def _query_beside(self, query: str, values: Values) -> list[Any]:
+        """While the connection of this search answers other questions."""
+        with ExitStack() as stack:
+            try:
+                with self._lock:
+                    beside = stack.enter_context(self._link.reading_beside(self._connection))
+            except DatabaseError:  # such as for too many connections
+                return self._query(query, values)
+            return beside.execute(query, values, binary=True).fetchall()
+
+    def _ask(self, query: str, values: Values) -> Cursor[Any]:
+        return self._connection.execute(query, values, binary=True)
 
 
 class _SharedVectors:
     """A vector arm: a `Judging`."""
 
-    def __init__(self, rows: SharedRows, table: str, query: Floats, depth: int) -> None:
+    def __init__(self, rows: SharedRows, table: str, query: Floats) -> None:
+        self.table = table
+        self.query = f"[{','.join(f'{each:.6g}' for each in query.tolist())}]"
+        self.distance = f"embedding <=> %(query)s::halfvec({len(query)})"
+        self.known: dict[int, float] = {}  # NaN for a chunk without a vector
+        self.found: Ids = np.empty(0, np.int64)
         self._rows = rows
-        self._table = table
-        self._query = f"[{','.join(f'{each:.6g}' for each in query.tolist())}]"
-        self._best, _ = rows.nearest(table, self._query, depth)
 
     def best(self, depth: int) -> Ids:
-        return self._best[:depth]
+        return self.found[:depth]
 
     def scores_of(self, wanted: Ids) -> Scores:
-        found = self._rows.cosines(self._table, self._query, wanted.tolist())
-        return np.array([found.get(row, np.nan) for row in wanted.tolist()], np.float64)
+        self._rows.describe(wanted.tolist())
+        return np.array([self.known[row] for row in wanted.tolist()], np.float64)
+
+    def unjudged(self, ids: Sequence[int]) -> list[int]:
+        return [row for row in ids if row not in self.known]
+
+    def cosines_of(self, ids: Sequence[int]) -> tuple[str, Mapping[str, str]]:
+        """The query for those of `ids` that have a vector."""
+        self.known.update(dict.fromkeys(ids, math.nan))
+        rows = f"SELECT id, 1 - ({self.distance}) FROM {self.table} WHERE id = ANY(%(ids)s)"
+        return rows, {"query": self.query, "ids": integers(ids)}

@@ -100,11 +100,12 @@ class TeamCode:
                 return
             reach = self._reach(connection, local.connection, rows, wanted)
             found = [row for row, _ in rows.values()]
+            made = self._made_with()
             yield Overlaid(
-                SharedRows(connection, local.connection, found, reach),
+                SharedRows(self.link, connection, local.connection, found, reach),
                 local,
-                has_vectors=all(row.model == self._made_with().model for row in found),
-                has_static=all(row.static == self._made_with().static for row in found),
+                has_vectors=all(row.model == made.model for row in found),
+                has_static=all(row.static == made.static for row in found),
             )
 
     def embed(

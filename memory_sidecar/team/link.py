@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -44,6 +44,8 @@ _OURS = {
     "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
 }
 
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
 Connected = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 
@@ -69,8 +71,15 @@ class TeamLink:
     @contextmanager
     def reading(self) -> Iterator[Connected]:
         """A transaction whose every query sees the same commit; it waits for no writer."""
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
+        with self._transaction(_READ) as connection:
             yield connection
+
+    @contextmanager
+    def reading_beside(self, connection: Connected) -> Iterator[Connected]:
+        """Another transaction that sees what that of `connection` sees, for another thread."""
+        (snapshot,) = connection.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
+        with self._transaction(f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'") as beside:
+            yield beside
 
     @contextmanager
     def writing(self) -> Iterator[Connected]:
@@ -119,9 +128,8 @@ class TeamLink:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connected]:
-        connection = self._taken()
+        connection = self._begun(begin)
         try:
-            connection.execute(begin)
             yield connection
             connection.execute("COMMIT")
         except BaseException as error:
@@ -134,15 +142,21 @@ class TeamLink:
         else:
             connection.close()
 
-    def _taken(self) -> Connected:
+    def _begun(self, begin: str) -> Connected:
         with suppress(IndexError):
             while True:
                 connection = self._idle.pop()
                 with suppress(psycopg.Error):
-                    connection.execute("")  # a server that was restarted is noticed here
+                    connection.execute(begin)  # a server that was restarted is noticed here
                     return connection
                 connection.close()
-        return self.connect()
+        connection = self.connect()
+        try:
+            connection.execute(begin)
+        except psycopg.Error as error:
+            connection.close()
+            raise self._named(error) from error
+        return connection
 
     def _named(self, error: psycopg.Error) -> SidecarError:
         # One line of it: what the server says, without the address, which we have.
@@ -172,6 +186,11 @@ class TeamLink:
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
+
+
+def integers(values: Iterable[int]) -> str:
+    """An array of them as PostgreSQL writes it, in a twentieth of the time that psycopg takes."""
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def link_of(settings: Settings) -> TeamLink | None:

@@ -66,7 +66,7 @@ class Overlaid:
         return weighed_keywords(self._local.connection, text, self._holding)
 
     def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        rows, theirs = self._shared.holding(stems)
+        rows, theirs = self._shared.words.holding(stems)
         more, own = rows_holding(self._local.connection, CHUNKS, stems)
         return rows + more, {stem: theirs.get(stem, 0) + own.get(stem, 0) for stem in stems}
 
@@ -76,11 +76,11 @@ class Overlaid:
             return theirs
         connection = self._local.connection
         connection.register_fts5_function(_BM25, _bm25_beside)
-        idf = json.dumps([idf for _, idf in self._shared.weighed(keywords)])
+        idf = json.dumps([idf for _, idf in self._shared.words.weighed(keywords)])
         rows: list[Any] = connection.execute(
             f"SELECT rowid, {_BM25}({CHUNKS.words}, ?, ?) FROM {CHUNKS.words}"
             f" WHERE {CHUNKS.words} MATCH ?",
-            (idf, self._shared.statistics.mean_tokens, match_expression(keywords.terms)),
+            (idf, self._shared.words.statistics.mean_tokens, match_expression(keywords.terms)),
         ).fetchall()
         ids = np.array([row for row, _ in rows], np.int64)
         scores = np.array([score for _, score in rows], np.float32)

