@@ -71,7 +71,7 @@ def _options() -> argparse.Namespace:
 
 def fill(results: Results, work: Path, address: str, tree: Path, *, chunks: int) -> None:
     """So many chunks of one source, with vectors and their indexes."""
-    root = clone(work / "whole", tree, every=2)
+    root = clone(work / "whole", tree, every=1)
     with closing(Services(DataDir(work / "giver"), Settings(database=address))) as giver:
         giver.codebase().index([root], reporter=Silent(), embed=False)
     results.add("chunks", _copy_rows(address, chunks), "chunks")

@@ -21,6 +21,8 @@ from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, changed_lines
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.results import CodeHit, DefinitionHit, MapEntry, ReferenceHit
+from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 
@@ -151,9 +153,15 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
     at = _at(call, place)
     if at is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
+
+    def ask(here: Snapshot) -> list[CodeHit]:
+        local = LocalRows(here.connection, here.store, within)
+        with call.codebase.sharing.searched(local, within, call.reporter) as rows:
+            return related_chunks(rows, at, top_k=top_k)
+
     found = call.codebase.navigate(
         within,
-        lambda here: related_chunks(here.connection, here.store, at, top_k=top_k, wanted=within),
+        ask,
         reporter=call.reporter,
     )
     return call.show(call.masked(found), _print_related)

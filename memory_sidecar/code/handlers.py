@@ -312,15 +312,19 @@ class Codebase:
         live = self.data.states()
         with self.data.open().reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
+            theirs = self.sharing.counts(connection)
             return CodebaseStatus(
                 db=self.paths.db,
                 db_bytes=database_bytes(self.paths.db),
                 sources=tuple(
-                    SourceStatus.of(source, counted.get(source.name), live.get(source.name))
-                    for source in registered
+                    SourceStatus.of(
+                        each, counted.get(each.name), live.get(each.name), theirs[each.name].rows
+                    )
+                    for each in registered
                 ),
-                chunks=count_rows(connection, [CHUNKS]),
-                vectors_pending=count_pending(connection, [CHUNKS]),
+                chunks=count_rows(connection, [CHUNKS]) + sum(c.rows for c in theirs.values()),
+                vectors_pending=sum(c.pending for c in theirs.values())
+                + count_pending(connection, [CHUNKS]),
                 vectors_per_second=self.data.owner.activity.vectors.per_second,
                 last_failure=self.data.owner.activity.last_failure,
             )

@@ -136,23 +136,27 @@ class SourceStatus:
     files_indexed: int
     files_skipped: int
     files_failed: int
-    chunks: int
+    chunks: Annotated[int, about("those that a team has for it, too")]
     scanned_at: Time | None
     live: Annotated[LiveState | None, about("null where nothing watches it")]
     problem: Annotated[str, about("why it cannot be indexed, or empty")]
 
     @classmethod
     def of(
-        cls, source: Source, counts: SourceCounts | None, live: LiveState | None
+        cls,
+        source: Source,
+        counts: SourceCounts | None,
+        live: LiveState | None,
+        at_team: int,
     ) -> SourceStatus:
-        """`counts` of what the database holds of it, if anything."""
+        """`counts` of what the database holds of it, if anything; `at_team` more chunks."""
         return cls(
             name=source.name,
             root=source.root.as_posix(),
             files_indexed=counts.indexed if counts else 0,
             files_skipped=counts.skipped if counts else 0,
             files_failed=counts.failed if counts else 0,
-            chunks=counts.chunks if counts else 0,
+            chunks=(counts.chunks if counts else 0) + at_team,
             scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
             live=live,
             problem=live.error if live else problem_of(source),

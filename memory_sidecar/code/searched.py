@@ -25,6 +25,7 @@ from memory_sidecar.code.lookup import (
     read_symbols,
 )
 from memory_sidecar.code.nearly import FindWords, ReadChunks, meant_by
+from memory_sidecar.code.places import Line
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
@@ -32,7 +33,7 @@ from memory_sidecar.index.arms import Arm, Scores, VectorArm, among
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.vectors import VectorIndex
+from memory_sidecar.index.vectors import VectorIndex, stored_vector
 
 KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
 
@@ -65,6 +66,12 @@ class Searched(Protocol):
 
     def by_static(self) -> Nearest:
         """The static vectors."""
+
+    def chunk_at(self, at: Line) -> int | None:
+        """The chunk that holds that line, which need not satisfy the filter."""
+
+    def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
+        """That of the model, or the static one, if the chunk has it."""
 
     def named(self, names: Names) -> Sequence[int]:
         """Those that may define or hold one of `names`."""
@@ -124,6 +131,18 @@ class LocalRows:
     def _nearest(self, index: VectorIndex) -> Nearest:
         view = index.view(self.connection)
         return lambda query, depth: VectorArm(view, query, self.allowed, depth)
+
+    def chunk_at(self, at: Line) -> int | None:
+        found: int | None = self.connection.execute(
+            "SELECT id FROM code_chunks WHERE source = ? AND filename = ?"
+            " AND start_line <= ? AND end_line >= ?",
+            (at.source, at.path, at.line, at.line),
+        ).get
+        return found
+
+    def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
+        index = (self._store.static if static else self._store.vectors)[CHUNKS]
+        return stored_vector(self.connection, index.table, chunk_id)
 
     def named(self, names: Names) -> Sequence[int]:
         return self._allowed(named_chunks(self.connection, names, self._directory))

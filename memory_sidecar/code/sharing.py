@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,9 +13,11 @@ from memory_sidecar.code.shared import SharedSource, Team, out_of_step
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.indexing import IndexReport
+from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Look
@@ -68,6 +70,18 @@ class Sharing:
             with self.searched(local, wanted, reporter) as rows:
                 counts = rows.vector_counts()
         return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
+
+    def counts(self, connection: Connection) -> Mapping[str, VectorCounts]:
+        """What the team has of each source beside what `connection` has of it."""
+        sources = self._registry.all()
+        found = dict.fromkeys((source.name for source in sources), VectorCounts(0, 0))
+        for source in sources if self.team is not None else ():
+            wanted = CodeFilter(sources=(source.name,))
+            local = LocalRows(connection, self._data.open(), wanted)
+            with self.searched(local, wanted, Silent()) as rows:
+                both, own = rows.vector_counts(), local.vector_counts()
+            found[source.name] = VectorCounts(both.rows - own.rows, both.pending - own.pending)
+        return found
 
     @contextmanager
     def searched(

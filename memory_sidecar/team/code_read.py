@@ -24,6 +24,7 @@ from memory_sidecar.code.lookup import (
     Names,
     StoredChunk,
 )
+from memory_sidecar.code.places import Line
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, chunk_from_row
 from memory_sidecar.core.errors import DatabaseError
@@ -57,23 +58,25 @@ class SharedRows:
         link: TeamLink,
         connection: Connected,
         tokens: Connection,
-        sources: Sequence[SourceRow],
+        sources: Mapping[str, SourceRow],
         reach: Reach,
     ) -> None:
-        """`connection` is of `link`; `tokens` takes words apart."""
+        """`connection` is of `link`; `tokens` takes words apart; `sources` are by their names."""
+        rows = sources.values()
         self.tokens = tokens
         self._link = link
         self._connection = connection
-        self._sources = integers(row.id for row in sources)
+        self._sources = integers(row.id for row in rows)
+        self._by_name = sources
         self._reach = reach
         self.words = WordsRead(
             self._query,
             tokens,
-            [row.id for row in sources],
+            [row.id for row in rows],
             reach,
             Statistics(
-                sum(row.statistics.rows for row in sources),
-                sum(row.statistics.tokens for row in sources),
+                sum(row.statistics.rows for row in rows),
+                sum(row.statistics.tokens for row in rows),
             ),
         )
         self._file_of: dict[int, int] = {}  # of the chunks that were found
@@ -112,6 +115,21 @@ class SharedRows:
 
     def by_static(self) -> Nearest:
         return self._nearest("chunk_static", self._query)
+
+    def chunk_at(self, at: Line) -> int | None:
+        source = self._by_name.get(at.source)
+        rows = self._query(
+            "SELECT c.id, f.id FROM files f JOIN chunks c ON c.file = f.id"
+            " WHERE f.source = %s AND f.path = %s AND c.start_line <= %s AND c.end_line >= %s"
+            " ORDER BY c.id LIMIT 1",
+            (source.id if source else None, at.path, at.line, at.line),
+        )
+        return rows[0][0] if rows and rows[0][1] not in self._reach.masked else None
+
+    def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
+        table = "chunk_static" if static else "chunk_vectors"
+        rows = self._query(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
+        return np.array(rows[0][0], np.float32) if rows else None
 
     def named(self, names: Names) -> Sequence[int]:
         found: list[int] = []

@@ -99,13 +99,13 @@ class TeamCode:
                 yield None
                 return
             reach = self._reach(connection, local.connection, rows, wanted)
-            found = [row for row, _ in rows.values()]
+            found = {name: row for name, (row, _) in rows.items()}
             made = self._made_with()
             yield Overlaid(
                 SharedRows(self.link, connection, local.connection, found, reach),
                 local,
-                has_vectors=all(row.model == made.model for row in found),
-                has_static=all(row.static == made.static for row in found),
+                has_vectors=all(row.model == made.model for row in found.values()),
+                has_static=all(row.static == made.static for row in found.values()),
             )
 
     def embed(

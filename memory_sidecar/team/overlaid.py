@@ -17,6 +17,7 @@ import numpy as np
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.code.lookup import Names, StoredChunk
+from memory_sidecar.code.places import Line
 from memory_sidecar.code.searched import Judging, LocalRows, Nearest
 from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
@@ -95,6 +96,16 @@ class Overlaid:
         if not self._has_static:
             return _own_alone(self._local.by_static())
         return _of_both(self._shared.by_static(), self._local.by_static())
+
+    def chunk_at(self, at: Line) -> int | None:
+        own = self._local.chunk_at(at)
+        return self._shared.chunk_at(at) if own is None else own + OWN
+
+    def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
+        if chunk_id >= OWN:
+            return self._local.vector_of(chunk_id - OWN, static=static)
+        is_ours = self._has_static if static else self._has_vectors
+        return self._shared.vector_of(chunk_id, static=static) if is_ours else None
 
     def named(self, names: Names) -> Sequence[int]:
         return [*self._shared.named(names), *map(OWN.__add__, self._local.named(names))]

@@ -12,10 +12,10 @@ from typing import Final
 from memory_sidecar.core.errors import NoIndex, StoreNewer
 from memory_sidecar.team.link import SCHEMA_NAME, Connected, TeamLink
 
-SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql")
+SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql", "nearest.sql")
 """What makes a new schema, in order."""
 
-MIGRATIONS: Final = ("code.sql",)
+MIGRATIONS: Final = ("code.sql", "nearest.sql")
 """What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
 
 VERSION: Final = 1 + len(MIGRATIONS)

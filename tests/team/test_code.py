@@ -10,8 +10,11 @@ from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.cli.schemas import all_schemas
-from memory_sidecar.core.errors import Conflict, UsageError
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.code.places import Line
+from memory_sidecar.code.related import related_chunks
+from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.core.errors import Conflict, NotFound, UsageError
+from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team.postings import unpacked
 from tests.conftest import run_here
 
@@ -62,6 +65,45 @@ def test_own_changes_lie_over_what_the_team_has(make_member):
         assert not any("self.items" in hit.code for hit in reader.find(question))
     assert giver.find("charge_card")[0].filename == "shop/payment.py"
     assert all(hit.filename != "shop/coupon.py" for hit in giver.find("redeem a coupon"))
+
+
+def test_what_is_like_a_place_is_found_in_the_team_and_here(make_member):
+    alone, giver, reader = make_member("alone", shares=False), make_member("a"), make_member("b")
+    for each in (alone, giver):
+        each.index()
+    for each in (alone, reader):
+        each.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+        each.index()
+    assert reader.own() == {"shop/coupon.py"}
+    for place in ("shop/cart.py", "shop/coupon.py"):
+        found = _scores(_like(reader, place))
+        assert found == pytest.approx(_scores(_like(alone, place)), abs=0.02)
+        assert len(found) > 3
+    reader.write("shop/cart.py", "")
+    reader.index()
+    with pytest.raises(NotFound, match=r"nothing is indexed at shop/cart\.py:2"):
+        _like(reader, "shop/cart.py")
+
+
+def test_status_counts_what_the_team_has(make_member):
+    alone, giver, reader = make_member("alone", shares=False), make_member("a"), make_member("b")
+    for each in (alone, giver, reader):
+        each.index()
+    expected = alone.codebase.status()
+    assert expected.chunks > 5
+    for each in (giver, reader):
+        found = each.codebase.status()
+        assert (found.chunks, found.vectors_pending) == (expected.chunks, 0)
+        assert [source.chunks for source in found.sources] == [expected.chunks]
+
+
+def _like(member, path):
+    def ask(here):
+        local = LocalRows(here.connection, here.store, CodeFilter())
+        with member.codebase.sharing.searched(local, CodeFilter(), member.notices) as rows:
+            return related_chunks(rows, Line("project", path, 2), top_k=5)
+
+    return member.codebase.navigate(CodeFilter(), ask, reporter=member.notices)
 
 
 def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(make_member):
