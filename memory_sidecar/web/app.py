@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
@@ -31,12 +32,17 @@ from memory_sidecar.core.results import plain
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
 from memory_sidecar.web.views import CHANGES, VIEWS
-from memory_sidecar.web.visit import View, Visit, Words
+from memory_sidecar.web.visit import Done, View, Visit, Words
 
 LOOK_S = 1.0  # between two looks at whether a view would be another one
 MAX_FIELDS = 5_000
 HOME = next(iter(VIEWS))
 _STATUS = ((NotFound, 404), (Conflict, 409), (UsageError, 400))
+_REFUSED = {
+    403: ("the form is not one that this browser was shown", "load the page again"),
+    404: ("there is no such page", "the views are above"),
+    405: ("this address takes a form", "the views are above"),
+}
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +68,8 @@ class WebApp:
                 *changing,
                 Route("/live", self._live),
                 Mount("/static", StaticFiles(directory=FOLDER / "static")),
-            ]
+            ],
+            exception_handlers={HTTPException: self._refused},
         )
 
     def _visit(self, path: str, words: Words) -> Visit:
@@ -72,22 +79,54 @@ class WebApp:
 
     async def _view(self, request: Request) -> Response:
         visit = self._visit(request.url.path, request.query_params.multi_items())
-        return await run_in_threadpool(self._shown, visit, request)
+        return await run_in_threadpool(self._answered, visit, request, VIEWS[visit.path].show)
 
-    def _shown(self, visit: Visit, request: Request) -> Response:
+    def _answered(
+        self, visit: Visit, request: Request, answer: Callable[[Visit], View | Done]
+    ) -> Response:
+        """What `answer` shows or where it leads; where it fails, that, in the frame of the page."""
         try:
-            view = VIEWS[visit.path].show(visit)
+            answered = answer(visit)
+            if isinstance(answered, View):
+                return self._rendered(visit, answered, request)
         except SidecarError as error:
             return self._failed(visit, error, request)
         except Exception as error:
-            _log.exception("%s cannot be shown", visit.path)
-            return self._failed(visit, SidecarError(f"internal error: {error!r}"), request)
-        return self._rendered(visit, view, request)
+            _log.exception("%s %s failed", request.method, visit.path)
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            unforeseen = SidecarError(f"internal error: {what}", hint="the daemon's log says where")
+            return self._failed(visit, unforeseen, request)
+        if answered.told is not None:
+            visitor: Visitor = request.state.visitor
+            visitor.tell(answered.told)
+        return RedirectResponse(answered.to, 303)
 
-    def _failed(self, visit: Visit, error: SidecarError, request: Request) -> Response:
-        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        """An address that nothing is at, or a form that Starlette does not take."""
+        assert isinstance(error, HTTPException)
+        message, hint = _REFUSED.get(error.status_code, (error.detail, "load the page again"))
+        visit = self._visit(request.url.path, request.query_params.multi_items())
+        refused = SidecarError(message, hint=hint)
+        return await run_in_threadpool(self._failed, visit, refused, request, error.status_code)
+
+    def _failed(
+        self, visit: Visit, error: SidecarError, request: Request, status: int = 0
+    ) -> Response:
+        """What went wrong, in one line. A part of a view is told it as text, which it notices."""
+        status = status or next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+        data, _ = mask_document(error.as_json())
+        if "hx-request" in request.headers:
+            told = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
+            return PlainTextResponse(told, status, {"cache-control": "no-store"})
+        if visit.path not in VIEWS:  # the address of a form, or of nothing
+            kept = [(name, value) for name, value in visit.words if name in ("as", "json")]
+            visit = self._visit(_view_around(visit.path), kept)
         view = View(
-            template="problem.html", title=error.message, data=error.as_json(), status=status
+            template="problem.html",
+            title=data["error"]["message"],
+            data=data,
+            more={"back": _view_around(visit.path)},
+            status=status,
         )
         return self._rendered(visit, view, request)
 
@@ -117,22 +156,10 @@ class WebApp:
     async def _change(self, request: Request) -> Response:
         async with request.form(max_files=0, max_fields=MAX_FIELDS) as form:
             words = [(name, str(value)) for name, value in form.multi_items()]
-        visitor: Visitor = request.state.visitor
-        if not is_own_form(visitor, dict(words).get("form_token", "")):
-            return PlainTextResponse("this form is not from here: load the page again\n", 403)
+        if not is_own_form(request.state.visitor, dict(words).get("form_token", "")):
+            raise HTTPException(403)
         visit = self._visit(request.url.path, words)
-        return await run_in_threadpool(self._changed, visit, request, visitor)
-
-    def _changed(self, visit: Visit, request: Request, visitor: Visitor) -> Response:
-        try:
-            done = CHANGES[visit.path](visit)
-        except SidecarError as error:
-            return self._failed(visit, error, request)
-        if isinstance(done, View):
-            return self._rendered(visit, done, request)
-        if done.told is not None:
-            visitor.tell(done.told)
-        return RedirectResponse(done.to, 303)
+        return await run_in_threadpool(self._answered, visit, request, CHANGES[visit.path])
 
     # Live
 
@@ -172,6 +199,11 @@ def _agents(visit: Visit) -> list[str]:
         return visit.services.agent_names()
     except (SidecarError, OSError):
         return []
+
+
+def _view_around(path: str) -> str:
+    """The view of the navigation that `path` lies in, else the first."""
+    return next((each for each in VIEWS if VIEWS[each].label and path.startswith(each)), HOME)
 
 
 def _live_address(visit: Visit) -> str:

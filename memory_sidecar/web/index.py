@@ -47,7 +47,7 @@ def show(visit: Visit) -> View:
     try:
         status = _status(visit)
     except NoIndex as error:
-        return View(template="problem.html", title="Index", data=error.as_json())
+        return View(template="problem.html", title="Index", data=error.as_json(), more={"back": ""})
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
     more = {"team": team_line(status.team) if status.team else ""}
     return View(template="index.html", title="Index", data=IndexShown(status, vectors), more=more)

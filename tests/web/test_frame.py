@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from memory_sidecar.web.views import CHANGES, VIEWS
+from memory_sidecar.web.visit import Section, View, Visit
 from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.test_memories import Pieces
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 
 def test_a_view_is_json_too(served: Served, reader: Reader) -> None:
@@ -54,6 +57,8 @@ def test_seen_as_an_agent_there_is_what_that_may_see(served: Served, reader: Rea
         ("/memories?category=../..", 400),
         ("/memories?as=../..", 400),
         ("/nowhere", 404),
+        ("//elsewhere.example/memories", 404),
+        ("/memories/save", 405),
         ("/static/../app.py", 404),
         ("/static/%2e%2e/app.py", 404),
     ],
@@ -61,7 +66,44 @@ def test_seen_as_an_agent_there_is_what_that_may_see(served: Served, reader: Rea
 def test_a_wrong_address_is_told_in_one_line(reader: Reader, path: str, status: int) -> None:
     answer = reader.get(path)
     assert answer.status == status
-    assert "Traceback" not in answer.text
+    assert '<nav aria-label="Views">' in answer.text
+    assert 'href="/memories' in answer.text
+    assert "//elsewhere" not in answer.text
+    part = reader.get(path, HX_Request="true")
+    assert (part.status, "<" in part.text) == (status, False)
+
+
+def _fails(_visit: Visit) -> View:
+    raise ZeroDivisionError(f"in {SCRIPT} with AKIA{'ABCDEFGH' * 2}")
+
+
+def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    form = {"form_token": reader.form_token}
+    monkeypatch.setitem(VIEWS, "/growth", Section(_fails, "Growth"))
+    monkeypatch.setitem(CHANGES, "/memories/pin", _fails)
+    view, change = reader.get("/growth"), reader.send("/memories/pin", form)
+    part, told = reader.get("/growth", HX_Request="true"), reader.get("/growth?json=1")
+    for answer, back in ((view, "/growth"), (change, "/memories")):
+        assert Pieces(answer.text).found == []
+        assert "internal error: ZeroDivisionError: in &lt;script&gt;" in answer.text
+        assert f'<a href="{back}" data-row>' in answer.text
+    assert {each.status for each in (view, change, part, told)} == {500}
+    assert {"AKIAABCDEFGH" in each.text for each in (view, change, part, told)} == {False}
+    assert part.headers["content-type"].startswith("text/plain")
+    assert told.json["error"]["hint"] == "the daemon's log says where"
+    logged = [record for record in caplog.records if record.exc_info]
+    assert [record.getMessage() for record in logged] == [
+        "GET /growth failed", "POST /memories/pin failed", *["GET /growth failed"] * 2,
+    ]  # fmt: skip
+
+
+def test_a_form_of_another_page_is_refused_in_the_frame(reader: Reader) -> None:
+    refused = reader.send("/memories/pin", {"form_token": "guessed"})
+    assert refused.status == 403
+    assert "load the page again" in refused.text
+    assert '<nav aria-label="Views">' in refused.text
 
 
 def test_a_view_is_told_of_a_change(served: Served, reader: Reader) -> None:
@@ -73,6 +115,25 @@ def test_a_view_is_told_of_a_change(served: Served, reader: Reader) -> None:
     lines = islice(iter(stream.readline, b""), 60)
     assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
     connection.close()
+
+
+@pytest.mark.browser
+def test_a_part_that_fails_leaves_the_view_and_tells(
+    served: Served, chromium: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.store("Stays where it is", category="stays")
+    page = chromium.new_page()
+    page.goto(served.site.address())
+    page.goto(f"http://127.0.0.1:{served.site.port}/memories?category=stays")
+    with monkeypatch.context() as broken:
+        broken.setitem(VIEWS, "/memories", Section(_fails, "Memories"))
+        page.fill("#q", "where")
+        page.get_by_role("alert").get_by_text("ZeroDivisionError").wait_for()
+        assert page.locator("[data-row]").count() == 1
+    page.fill("#q", "stays")
+    page.wait_for_url("**q=stays**")
+    page.locator("#failed", has_text="Zero").wait_for(state="detached")
+    page.context.close()
 
 
 @pytest.mark.browser

@@ -21,8 +21,14 @@ function lookAgain() {
   if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus")) return;
   const focused = rows().indexOf(document.activeElement);
   htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "outerHTML" })
-    .then(() => focused >= 0 && rows()[focused]?.focus());
+    .then(() => focused >= 0 && rows()[focused]?.focus(), () => {});
 }
+
+// What fails behind a view leaves that as it is, and is told above it until something succeeds.
+const tell = (text) => (at("#failed").textContent = text);
+document.addEventListener("htmx:afterSwap", () => tell(""));
+document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
+document.addEventListener("htmx:sendError", () => tell("The page has ended: `memory-sidecar web` opens it again"));
 
 document.addEventListener("visibilitychange", () => {
   listen();
