@@ -1,6 +1,7 @@
 """Measures the page: python benchmarks/web.py [--memories N]… [--sources N]
 
-For each number of memories a data directory with so many, in files, and with 50 small sources.
+For each number of memories a data directory with so many, in files, a session for 20 of them, a
+dense-context root of 300 atoms, and 50 small sources.
 The page is served over it as a daemon serves it, and its views are asked for by HTTP: the first
 one that anyone asks for, and then each in turn. Without a model, which would be busy with vectors
 meanwhile. CPU time is of the whole process, so that it tells something of a busy machine, too.
@@ -17,9 +18,11 @@ import time
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from context import make_root
 from figures import Results
 from machine import describe_machine
 from memories import AGENT, write_memories
+from sessions import Language, write_sessions
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
@@ -28,6 +31,9 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.reporter import Silent
 
 FILES = 20  # of a source
+MEMORIES_OF_A_SESSION = 20
+MESSAGES = 10  # of a session
+ATOMS = 300
 ASKED = 20  # times, each view
 VIEWS = {
     "memories": "/memories",
@@ -35,7 +41,14 @@ VIEWS = {
     "memories, by strength": "/memories?sort=strength",
     "memories, page 100": "/memories?page=100",
     "memories, what is typed": "/memories?q=" + quote("cursor cache breaks"),
+    "memories, facets": "/memories?category=pitfall&facets=1",
+    "search": "/search?q=" + quote("cursor cache breaks"),
     "index": "/index",
+    "index, one source": "/index/source?name=source-0",
+    "sessions": "/sessions",
+    "sessions, page 5": "/sessions?page=5",
+    "growth": "/growth",
+    "context": "/context",
 }
 
 
@@ -53,7 +66,10 @@ def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
     """The page over `count` memories and so many sources."""
     data_dir = scratch / "data"
     write_memories(data_dir / "knowledge" / AGENT, count)
-    settings = Settings(model_dir=str(scratch / "none"))
+    sessions = count // MEMORIES_OF_A_SESSION
+    write_sessions(data_dir, Language(), sessions=sessions, messages=MESSAGES)
+    make_root(scratch / "context", projects=1, atoms=ATOMS)
+    settings = Settings(model_dir=str(scratch / "none"), context_root=str(scratch / "context"))
     services = Services(DataDir(data_dir), settings)
     agent = services.agent(AGENT)
     agent.data.update(agent.sources(), Silent(), embed=False)

@@ -12,6 +12,7 @@ from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
 from memory_sidecar.context.layout import Project, Root, is_root, page_bytes
 from memory_sidecar.context.results import AtomUse, ContextFinding
+from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound, SidecarError
 from memory_sidecar.core.results import about
@@ -19,9 +20,13 @@ from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import drawn
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.hits import editor_link
+from memory_sidecar.web.stamps import Stamp, stamps_within
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SHOWN_FINDINGS = 100
+DAY_MS = 86_400_000
+MOST_KNOWN = 8  # roots and projects
+_known_atoms: dict[object, tuple[object, list[AtomUse], list[ContextFinding]]] = {}
 _SLOW = frozenset({"merge"})  # takes vectors of every atom: asked for by itself
 
 
@@ -47,16 +52,14 @@ def show(visit: Visit) -> View:
         )
     context = _context(visit, roots)
     projects = _projects(visit, context.root)
-    atoms, _ = mask_document(context.used(projects))
-    rules = [rule for rule in CHECKS if rule not in _SLOW or visit.text("merge")]
     one = projects[0] if visit.text("project") else None
-    findings = context.check(rules=rules, project=one, reporter=visit)
+    atoms, findings = _read(visit, context, projects, one)
     shown = ContextShown(
         tuple(root.as_posix() for root in roots),
         context.root.path.as_posix(),
         tuple(each.name for each in context.root.projects()),
         tuple(atoms),
-        tuple(context.shown(each, remedy_of=str) for each in findings),
+        tuple(findings),
     )
     graph = drawn(atoms, visit.text("atom"))
     listed = [node.atom for node in graph.nodes] if graph and visit.text("atom") else atoms
@@ -82,6 +85,12 @@ def show(visit: Visit) -> View:
             "most": SHOWN_FINDINGS,
         },
     )
+
+
+def version(visit: Visit) -> object:
+    """When each file of the root was written."""
+    roots = _roots(visit)
+    return _stamps(_context(visit, roots).root) if roots else None
 
 
 def mend(visit: Visit) -> Done:
@@ -112,6 +121,32 @@ def _context(visit: Visit, roots: Sequence[Path]) -> Context:
     if root is None:
         raise NotFound("there is no such dense-context root", hint="leave `root` out")
     return Context(Root(root), models=lambda: visit.services.models)
+
+
+def _read(
+    visit: Visit, context: Context, projects: Sequence[Project], one: Project | None
+) -> tuple[list[AtomUse], list[ContextFinding]]:
+    """The atoms of `projects` and what is wrong, read again where a file has changed since."""
+    rules = [rule for rule in CHECKS if rule not in _SLOW or visit.text("merge")]
+    key = (visit.services, context.root.path, one, len(rules))
+    stamp = (_stamps(context.root), system_clock() // DAY_MS)
+    known = _known_atoms.get(key)
+    if known is None or known[0] != stamp:
+        atoms, _ = mask_document(context.used(projects))
+        found = context.check(rules=rules, project=one, reporter=visit)
+        findings = [context.shown(each, remedy_of=str) for each in found]
+        if len(_known_atoms) >= MOST_KNOWN:
+            _known_atoms.clear()
+        known = _known_atoms[key] = (stamp, atoms, findings)
+    return known[1], known[2]
+
+
+def _stamps(root: Root) -> dict[str, Stamp]:
+    """Of every file that a root and its projects are made of."""
+    folders = [root.path]
+    for project in root.projects():
+        folders += [project.path, project.meta, *(project.folder(kind) for kind in AtomKind)]
+    return stamps_within(folders)
 
 
 def _projects(visit: Visit, root: Root) -> list[Project]:

@@ -8,6 +8,11 @@ from datetime import datetime
 from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.paths import QUESTIONS
+from memory_sidecar.core.times import last_weeks
+from memory_sidecar.disk.questions import ASKED
+from memory_sidecar.web import memories
+from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import View, Visit
 
 WEEKS = (4, 12, 26, 52)
@@ -41,6 +46,14 @@ def show(visit: Visit) -> View:
             "charts": [(name, fields, _lines(found, fields)) for name, fields in _CHARTS.items()],
         },
     )
+
+
+def version(visit: Visit) -> object:
+    """What differs after a memory, a session, a read or a question."""
+    data_dir = visit.services.data_dir
+    logs = [data_dir.agent(name).access_log for name in visit.readable]
+    asked = data_dir.root / QUESTIONS / ASKED
+    return memories.version(visit), stamps_of([*logs, asked]), last_weeks(1, now=system_clock())
 
 
 def _lines(found: Growth, fields: tuple[str, ...]) -> str:

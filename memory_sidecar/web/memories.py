@@ -14,6 +14,7 @@ from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery,
 from memory_sidecar.memories.names import check_category
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, MemoryHit, told_as
+from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
 DAY_MS = 86_400_000
@@ -91,15 +92,8 @@ def _counted(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets |
 
 def version(visit: Visit) -> object:
     """What differs after a change of any memory that may be shown."""
-    stamps = []
-    for name in visit.readable:
-        db = visit.services.data_dir.agent(name).db
-        for file in (db, db.with_name(f"{db.name}-wal")):
-            try:
-                stamps.append((name, file.stat().st_mtime_ns, file.stat().st_size))
-            except OSError:
-                stamps.append((name, 0, 0))
-    return stamps
+    databases = [visit.services.data_dir.agent(name).db for name in visit.readable]
+    return stamps_of(file for db in databases for file in (db, db.with_name(f"{db.name}-wal")))
 
 
 def overview_of(visit: Visit) -> Overview:

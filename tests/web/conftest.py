@@ -15,6 +15,7 @@ import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -80,6 +81,17 @@ class Reader:
             "Content-Type": "application/x-www-form-urlencoded",
         } | headers
         return self._ask("POST", path, urlencode(fields), headers)
+
+    def await_change(self, view: str, act: Callable[[], object]) -> None:
+        """Look at `view`, and be told that it is another one after `act`."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.request("GET", f"/live?view={view}", headers={"Cookie": self.cookie})
+        stream = connection.getresponse()
+        assert stream.readline() == b": still here\n"
+        act()
+        lines = islice(iter(stream.readline, b""), 60)
+        assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
+        connection.close()
 
     def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)

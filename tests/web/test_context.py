@@ -75,6 +75,17 @@ def test_atoms_and_findings_are_those_of_the_commands(
         assert reader.get(f"/context?{wrong}").status == 404
 
 
+def test_an_atom_is_told_and_shown_at_once(served: Served, reader: Reader, root: Path) -> None:
+    before = reader.get("/context?json=1").json["atoms"]
+    assert reader.get("/context?json=1").json["atoms"] == before
+    context = _context(served, root)
+    draft = AtomDraft(summary="Told while it is looked at")
+    project = context.root.project("shop")
+    reader.await_change("/context", lambda: context.new(project, AtomKind.EXPERIMENT, draft))
+    after = {each["summary"] for each in reader.get("/context?json=1").json["atoms"]}
+    assert after - {each["summary"] for each in before} == {"Told while it is looked at"}
+
+
 def test_mending_does_what_is_safe(served: Served, reader: Reader, root: Path) -> None:
     reader.post("/context/mend", {"root": "", "project": "shop"})
     assert "the indexes are as new" in reader.get("/context").text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
@@ -107,14 +105,7 @@ def test_a_form_of_another_page_is_refused_in_the_frame(reader: Reader) -> None:
 
 
 def test_a_view_is_told_of_a_change(served: Served, reader: Reader) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", served.site.port, timeout=20)
-    connection.request("GET", "/live?view=/memories", headers={"Cookie": reader.cookie})
-    stream = connection.getresponse()
-    assert stream.readline() == b": still here\n"
-    served.store("Something new to be told of")
-    lines = islice(iter(stream.readline, b""), 60)
-    assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
-    connection.close()
+    reader.await_change("/memories", lambda: served.store("Something new to be told of"))
 
 
 @pytest.mark.browser

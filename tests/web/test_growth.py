@@ -52,9 +52,20 @@ def test_an_agent_sees_its_own_alone(reader: Reader) -> None:
     assert reader.get("/growth?weeks=many").status == 400
 
 
+def test_a_question_is_told_while_it_is_looked_at(served: Served, reader: Reader) -> None:
+    asking = served.services.questions.asking
+    reader.await_change("/growth", lambda: asking(Asked.MEMORIES, "shared", "Who is told?", list))
+
+
 @pytest.mark.browser
-def test_charts_are_drawn(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
+def test_charts_are_drawn(
+    served: Served, tab: Page, faults_of: Callable[[Page], list[str]]
+) -> None:
     tab.get_by_role("link", name="Growth").click()
+    tab.locator("[data-chart] canvas").nth(3).wait_for()
+    (tiles,) = tab.locator(".tiles strong").all_inner_texts()[:1]
+    served.store("Carts are filled by day")
+    tab.locator(".tiles strong", has_text=str(int(tiles) + 1)).wait_for()
     tab.locator("[data-chart] canvas").nth(3).wait_for()
     tab.get_by_text("the weeks as a table").click()
     assert tab.locator("tbody tr").count() >= 12

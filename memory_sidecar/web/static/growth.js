@@ -31,3 +31,4 @@ let waiting = 0;
 addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(draw, 100); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 draw();
+document.addEventListener("htmx:afterSwap", draw);
