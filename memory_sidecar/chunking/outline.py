@@ -118,7 +118,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     is_sound = not _is_mostly_errors(tree.root_node)
     references: list[Reference] = []
     if with_references and is_sound and has_references(language):
-        spans = {byte: (each.start_byte, each.end_byte) for byte, each in found.items()}
+        spans = {each.bare_byte(data): (each.start_byte, each.end_byte) for each in found.values()}
         references = find_references(tree.root_node, data, language, defined=spans)
     return Outline(tuple(definitions), tuple(references), is_sound)
 
@@ -149,6 +149,11 @@ class _Found:
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
             self.end_byte = size
+
+    def bare_byte(self, data: bytes) -> int:
+        """Where its name begins without what owns it: `add` of `Cart::add`."""
+        start, stop = self.name.byte_range
+        return max(start, data.rfind(b"::", start, stop) + 2)
 
     def order(self) -> tuple[int, int, int]:
         return self.start_byte, -self.end_byte, self.name.start_byte
@@ -202,6 +207,7 @@ def _nest(
             continue
         _, outer, floor = around[-1] if around else (None, "", 0)
         symbol, local = _names(data, match)
+        is_owned = bool(match.owner) or "." in local  # `Cart::add`
         path = f"{outer}.{local}" if outer else local
         first = match.node.start_point.row
         start = max(leads.first_row(first), floor) if first != last_first else first
@@ -217,17 +223,17 @@ def _nest(
             start,
             match.name.start_point.row,
             stop,
-            _kind(match, around[-1][0] if around else None),
+            _kind(match, around[-1][0] if around else None, is_owned=is_owned),
             _head(data, match, leads),
         )
         around.append((match, path, start))
 
 
-def _kind(match: _Found, outer: _Found | None) -> str:
+def _kind(match: _Found, outer: _Found | None, *, is_owned: bool = False) -> str:
     kind = _kind_of(match.kind)
     if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
         kind = "function"
-    if kind == "function" and (match.owner or (outer and _kind(outer, None) in _TYPES)):
+    if kind == "function" and (is_owned or (outer and _kind(outer, None) in _TYPES)):
         return "method"
     return kind
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import cache
 from time import thread_time
@@ -21,6 +22,13 @@ _MAX_LINE_BYTES = 20_000  # no person wrote that line, and some scanners are qua
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
 
+_PREPROCESSED = frozenset({"c", "cpp", "csharp"})
+_MANY_ERRORS = 0.05  # of a file
+_CONDITION = re.compile(
+    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
+)
+_NO_BREAK = re.compile(rb"[^\n]")
+
 _threads = threading.local()
 
 
@@ -33,6 +41,8 @@ def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
         return None
     tree = _parse_guarded(_parser(language), data)
+    if tree is not None and language in _PREPROCESSED:
+        tree = _without_conditions(tree, data, language)
     return None if tree is None or _is_deep(tree) else tree
 
 
@@ -40,6 +50,32 @@ def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
 def grammar(language: str) -> tree_sitter.Language:
     """What queries and parsers are made of. Carried by the language pack, never downloaded."""
     return get_language(language)  # type: ignore[arg-type]
+
+
+def _without_conditions(tree: tree_sitter.Tree, data: bytes, language: str) -> tree_sitter.Tree:
+    """`tree`, or that of the same bytes with `#if` and `#endif` blank, if that understands more.
+
+    A condition in the middle of an expression or around half of a block breaks off the rest of the
+    file: of the main header of {fmt}, 160 KB, one definition in a hundred was left.
+    """
+    errors = _error_bytes(tree)
+    if errors <= _MANY_ERRORS * len(data):
+        return tree
+    blank = _CONDITION.sub(lambda line: _NO_BREAK.sub(b" ", line[0]), data)
+    other = _parse_guarded(_parser(language), blank)
+    return other if other is not None and _error_bytes(other) < errors else tree
+
+
+def _error_bytes(tree: tree_sitter.Tree) -> int:
+    """How many bytes lie in what the grammar did not understand as a whole."""
+    count, broken = 0, [tree.root_node]
+    while broken:
+        node = broken.pop()
+        if node.is_error:
+            count += node.end_byte - node.start_byte
+        elif node.has_error:
+            broken += node.children
+    return count
 
 
 def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree | None:

@@ -55,7 +55,7 @@ class Resolver:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._candidates: dict[tuple[str, str, str], _Candidates] = {}
+        self._candidates: dict[tuple[str, str, str, int | None], _Candidates] = {}
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
@@ -74,13 +74,14 @@ class Resolver:
         return self._meanings[key]
 
     def _candidates_of(self, name: str, at: NamedFile) -> _Candidates:
-        key = (name, at.file.source, at.family)
+        family = [
+            each
+            for each in self._graph.defined(name)
+            if each.at.file.source == at.file.source and each.at.family == at.family
+        ]
+        found = tuple(d for d in family if d.at.id == at.id or not _is_of_its_file(d))
+        key = (name, at.file.source, at.family, at.id if len(found) < len(family) else None)
         if key not in self._candidates:
-            found = tuple(
-                each
-                for each in self._graph.defined(name)
-                if each.at.file.source == at.file.source and each.at.family == at.family
-            )
             around = [(d, self._graph.kind_around(d)) for d in found[: MAX_CANDIDATES + 1]]
             self._candidates[key] = _Candidates(
                 found,
@@ -200,6 +201,14 @@ class _Resolving:
 
 
 _MEMBERS = TYPES | {"impl"}
+
+
+def _is_of_its_file(defined: Defined) -> bool:
+    """Whether no other file sees it: a `static` function of C or C++."""
+    row = defined.row
+    return (
+        defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
+    )
 
 
 def _is_member(defined: Defined, around: str) -> bool:

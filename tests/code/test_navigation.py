@@ -97,6 +97,38 @@ export class Cart { price(): number { return rounded(1); } }
     "notes.md": "# Cart\n\nWhat `Cart` is.\n",
 }
 
+POWER = {
+    "meter.hpp": """
+namespace power {
+class Meter {
+ public:
+  int reading() const;
+};
+class Gauge {
+ public:
+  int level();
+};
+int scaled(int value);
+}
+""",
+    "meter.cpp": """
+#include "meter.hpp"
+namespace power {
+int Meter::reading() const { return scaled(1); }
+int scaled(int value) { return value; }
+}
+""",
+    "main.cpp": """
+#include "meter.hpp"
+static int helper() { return 1; }
+int main() { power::Meter meter; return meter.reading() + helper(); }
+""",
+    "other.cpp": """
+static int helper() { return 2; }
+int other() { return helper(); }
+""",
+}
+
 Ask = Callable[..., Any]
 
 
@@ -228,6 +260,24 @@ def test_callees_are_what_the_source_defines(ask):
 )
 def test_other_languages_are_resolved_by_their_own_rules(ask, name, expected):
     assert places(ask("refs", name)) == expected
+
+
+def test_in_cpp_a_method_is_one_wherever_it_stands_and_a_static_function_of_its_file(run, tmp_path):
+    for path, text in POWER.items():
+        (tmp_path / path).write_text(text.lstrip("\n"))
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+
+    def ask(*words: str) -> list[Any]:
+        return [
+            (hit["filename"], hit.get("confidence"))
+            for hit in run(*words, "--json", cwd=tmp_path).json
+        ]
+
+    places = {path for path, _ in ask("def", "Meter.reading")}
+    assert places == {"meter.hpp", "meter.cpp"}
+    assert ("main.cpp", "likely") in ask("refs", "reading")
+    assert "meter.cpp" in {path for path, _ in ask("refs", "Meter")}
+    assert ask("refs", "main.cpp:2") == [("main.cpp", "exact")]
 
 
 def test_an_outline_lists_what_a_file_defines(call, ask):

@@ -7,7 +7,10 @@
 ; `class EXPORT Cart {`, which is read as a function that returns `class EXPORT`.
 (function_definition type: (class_specifier name: (_) !body) @kind declarator: (identifier) @name body: (_) @body) @definition
 (function_definition type: (struct_specifier name: (_) !body) @kind declarator: (identifier) @name body: (_) @body) @definition
-(declaration declarator: (init_declarator declarator: (function_declarator declarator: (identifier) @name) value: (number_literal))) @definition
+(declaration declarator: (init_declarator declarator: [
+  (function_declarator declarator: (identifier) @name)
+  (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))
+  (reference_declarator (function_declarator declarator: (identifier) @name))] value: (number_literal))) @definition
 (concept_definition name: (identifier) @name) @definition
 (alias_declaration name: (type_identifier) @name) @definition
 (type_definition declarator: (type_identifier) @name) @definition
@@ -16,6 +19,8 @@
 (function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
 (function_definition declarator: (operator_cast) @name body: (_)? @body) @definition
 (declaration declarator: (function_declarator declarator: [(identifier) (qualified_identifier) (destructor_name)] @name)) @definition
+(declaration declarator: (pointer_declarator declarator: (function_declarator declarator: [(identifier) (qualified_identifier)] @name))) @definition
+(declaration declarator: (reference_declarator (function_declarator declarator: [(identifier) (qualified_identifier)] @name))) @definition
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @definition
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @definition
 (field_declaration declarator: (reference_declarator (function_declarator declarator: (_) @name))) @definition
