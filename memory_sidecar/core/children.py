@@ -12,7 +12,10 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from typing import IO
 
 from memory_sidecar.core.trust import home
 
@@ -73,11 +76,14 @@ def run_child(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
+        assert process.stdin is not None
+        Thread(target=_feed, args=(process.stdin, text), daemon=True).start()
+        process.stdin = None  # `communicate` takes input only where it is asked once
         try:
             while True:
                 left_s = until_s - time.monotonic()
                 try:
-                    out, err = process.communicate(text, min(left_s, STEP_S))
+                    out, err = process.communicate(timeout=min(left_s, STEP_S))
                 except subprocess.TimeoutExpired as error:
                     if left_s <= STEP_S:
                         raise subprocess.TimeoutExpired(arguments, timeout_s) from error
@@ -88,3 +94,8 @@ def run_child(
         except BaseException:
             process.kill()
             raise
+
+
+def _feed(pipe: IO[bytes], text: bytes) -> None:
+    with suppress(BrokenPipeError), pipe:  # a program need not read all, or any of it
+        pipe.write(text)

@@ -54,3 +54,19 @@ def test_it_works_in_the_home_folder_with_nothing_else(program, tmp_path, monkey
     folder, _, names = done.stdout.decode().partition(" ")
     assert folder == str(tmp_path)
     assert set(eval(names)) <= {"HOME", "LC_CTYPE", "PWD"}
+
+
+def test_a_program_that_takes_longer_than_a_step_still_gets_all_of_its_text(monkeypatch):
+    monkeypatch.setattr("memory_sidecar.core.children.STEP_S", 0.01)
+    steps: list[None] = []
+    waits = "import sys, time; time.sleep(0.2); sys.stdout.write(sys.stdin.read())"
+    text = b"x" * 1_000_000  # more than a pipe holds
+    done = run_child(
+        [sys.executable, "-c", waits],
+        environ={},
+        text=text,
+        timeout_s=60,
+        meanwhile=lambda: steps.append(None),
+    )
+    assert done.stdout == text
+    assert steps
