@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.results import Listed, told_as
+from memory_sidecar.memories.results import Listed, Memory, Remembered, told_as
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.memory import came_from, memories_of
 from memory_sidecar.web.visit import Done, View, Visit
@@ -21,6 +22,7 @@ ACTIONS: dict[str, str] = {
     "unpin": "fade again",
     "tag": "get the tag",
     "move": "move to the category",
+    "share": "can be read by all agents",
 }
 _NEEDING = frozenset({"tag", "move"})  # a value
 
@@ -37,12 +39,19 @@ class BulkPlan:
 def plan(visit: Visit) -> View:
     """What would be changed; nothing is yet."""
     action, value = _wanted(visit)
-    found = [told_as(Listed, memories.look(path)) for memories, _, path, _ in _chosen(visit)]
+    seen = [memories.look(path) for memories, _, path, _ in _chosen(visit)]
+    found = [told_as(Listed, each) for each in seen]
+    stay = {(each.agent, each.path) for each in seen if _stays(each, action, value)}
     return View(
         template="bulk.html",
         title=f"{len(found)} memories {ACTIONS[action]} {value}".rstrip(),
         data=BulkPlan(action, value, tuple(found)),
-        more={"chosen": visit.texts("chosen"), "back": came_from(visit), "what": ACTIONS[action]},
+        more={
+            "chosen": visit.texts("chosen"),
+            "back": came_from(visit),
+            "what": ACTIONS[action],
+            "stay": stay,
+        },
     )
 
 
@@ -51,19 +60,68 @@ def change(visit: Visit) -> Done:
     action, value = _wanted(visit)
     if action == "archive":
         return _archive(visit)
-    changed = 0
-    for memories, _, path, file_hash in _chosen(visit):
+    done = []
+    for memories, agent, path, file_hash in _chosen(visit):
         try:
-            if action == "move":
-                memories.move(path, f"{value.rstrip('/')}/")
-            else:
-                memories.update(path, _changes(action, value), if_hash=file_hash)
-            changed += 1
+            after = _do(memories, action, value, path, file_hash)
         except SidecarError as error:
             visit.notice(f"{path}: {error.message}")
-    return Done(
-        came_from(visit), Told(_told(visit, changed, f"{ACTIONS[action]} {value}".rstrip()))
-    )
+        else:
+            if after is not None:
+                done.append("\t".join((agent, after.hash, after.path, path)))
+    text = _told(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
+    fields = {"action": action, action: value, "done": "\n".join(done)}
+    undo = fields | {"as": visit.text("as"), "to": came_from(visit)}
+    return Done(came_from(visit), Told(text, "/memories/bulk/undo" if done else "", undo))
+
+
+def undo(visit: Visit) -> Done:
+    """Take a change back; a memory that was changed since stays as it is, and is named."""
+    action, value = _action(visit)
+    count = 0
+    for line in visit.text("done").splitlines():
+        agent, _, rest = line.partition("\t")
+        file_hash, path, before = (*rest.split("\t"), "", "")[:3]
+        memories = memories_of(visit, agent)
+        try:
+            if action == "move":
+                memories.move(path, before)
+            elif action == "share":
+                memories_of(visit, SHARED).remove(path, if_hash=file_hash)
+            else:
+                memories.update(path, _changes(action, value, back=True), if_hash=file_hash)
+            count += 1
+        except SidecarError as error:
+            visit.notice(f"{path}: {error.message}")
+    return Done(came_from(visit), Told(_told(visit, count, "as before")))
+
+
+def _do(
+    memories: Memories, action: str, value: str, path: str, file_hash: str
+) -> Remembered | None:
+    """The memory after its change; `None` where that leaves it as it was."""
+    seen = memories.look(path)
+    if seen.hash != file_hash:
+        raise Conflict("it has changed meanwhile, and stays")
+    if _stays(seen, action, value):
+        return None
+    if action == "share":
+        shared = memories.share(path)
+        return shared if shared.created else None
+    if action == "move":
+        return memories.move(path, f"{value.rstrip('/')}/")
+    return memories.update(path, _changes(action, value), if_hash=file_hash)
+
+
+def _stays(memory: Memory, action: str, value: str) -> bool:
+    """Whether a memory is already as `action` would have it."""
+    return {
+        "pin": memory.pinned,
+        "unpin": not memory.pinned,
+        "tag": value in memory.tag_list,
+        "move": memory.category == value.strip("/"),
+        "share": memory.shared,
+    }.get(action, False)
 
 
 def _archive(visit: Visit) -> Done:
@@ -82,12 +140,18 @@ def _archive(visit: Visit) -> Done:
     return Done(came_from(visit), Told(text, "/memories/restore" if batches else "", undo))
 
 
-def _wanted(visit: Visit) -> tuple[str, str]:
+def _action(visit: Visit) -> tuple[str, str]:
     """What is to be done, and with what value. Raises UsageError."""
     action = visit.text("action")
     value = visit.text(action).strip()
     if action not in ACTIONS:
         raise UsageError(f"nothing is called {action[:40]!r}", hint=f"one of {', '.join(ACTIONS)}")
+    return action, value
+
+
+def _wanted(visit: Visit) -> tuple[str, str]:
+    """An action that has its value, and memories to do it to. Raises UsageError."""
+    action, value = _action(visit)
     if action in _NEEDING and not value:
         raise UsageError(
             f"nothing to {action} them with", hint=f"fill in the field beside {action}"
@@ -97,8 +161,10 @@ def _wanted(visit: Visit) -> tuple[str, str]:
     return action, value
 
 
-def _changes(action: str, value: str) -> Changes:
-    return Changes(tags=(value,)) if action == "tag" else Changes(pinned=action == "pin")
+def _changes(action: str, value: str, *, back: bool = False) -> Changes:
+    if action == "tag":
+        return Changes(remove_tags=(value,)) if back else Changes(tags=(value,))
+    return Changes(pinned=(action == "pin") is not back)
 
 
 def _chosen(visit: Visit) -> Iterator[tuple[Memories, str, str, str]]:

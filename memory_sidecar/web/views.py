@@ -51,4 +51,5 @@ CHANGES: dict[str, Callable[[Visit], Done | View]] = {
     "/memories/restore": memory.restore,
     "/memories/bulk": bulk.plan,
     "/memories/bulk/change": bulk.change,
+    "/memories/bulk/undo": bulk.undo,
 }

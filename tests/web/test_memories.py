@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -11,9 +12,11 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.memories.draft import Changes
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from tests.conftest import write_memory
-from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.conftest import SCRIPT, Answer, Reader, Served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -159,6 +162,50 @@ def test_many_are_changed_as_they_were_shown(served: Served, reader: Reader) -> 
     assert batch is not None
     assert reader.post("/memories/restore", {"batch": batch[1]}).status == 303
     assert len(reader.get("/memories?category=bulk&json=1").json["memories"]) == 3
+
+
+def _undone(reader: Reader) -> Answer:
+    """Press the button that the page has after a change."""
+    fields = dict(
+        re.findall(
+            r'name="([^"]+)" value="([^"]*)"',
+            reader.get("/memories")
+            .text.split('action="/memories/bulk/undo"')[1]
+            .split("</form>")[0],
+        )
+    )
+    return reader.post("/memories/bulk/undo", {name: unescape(v) for name, v in fields.items()})
+
+
+@pytest.mark.parametrize(
+    ("action", "value"),
+    [("tag", "area:cart"), ("pin", ""), ("unpin", ""), ("move", "there/now"), ("share", "")],
+)
+def test_a_change_of_many_is_taken_back(
+    served: Served, reader: Reader, action: str, value: str
+) -> None:
+    category = f"back-{action}"
+    for number, agent in enumerate(("architect", "builder", "builder")):
+        kept = served.store(f"{action} {number}", agent=agent, category=category, tags=("back",))
+    if action == "unpin":
+        Memories(served.services.agent("builder"), Silent()).update(kept.path, Changes(pinned=True))
+    changing = 1 if action == "unpin" else 3
+
+    def state() -> list[tuple[str, str, list[str], bool]]:
+        found = reader.get("/memories?tag=back&json=1").json["memories"]
+        return sorted((m["agent"], m["path"], m["tag_list"], m["pinned"]) for m in found)
+
+    before = state()
+    found = reader.get(f"/memories?category={category}&json=1").json["memories"]
+    chosen = [("chosen", f"{m['agent']} {m['hash']} {m['path']}") for m in found]
+    form = [("action", action), (action, value), ("form_token", reader.form_token), *chosen]
+    planned = reader.send("/memories/bulk", form).text
+    assert planned.count("is so already") == 3 - changing
+    assert reader.send("/memories/bulk/change", form).status == 303
+    assert state() != before
+    assert _undone(reader).status == 303
+    assert state() == before
+    assert f"{changing} memor" in reader.get("/memories").text
 
 
 def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) -> None:
