@@ -23,10 +23,20 @@ def why_outside(path: Path) -> Why:
     """Of an absolute `path` that no source contains."""
     absolute = path.as_posix()
     if not os.path.lexists(path):
+        if closed := _closed_above(path):
+            return Why(absolute, "failed", *closed)
         return Why(absolute, "absent", "there is no such file or folder", "mind the name")
     folder = path if path.is_dir() else path.parent
     hint = f"`memory-sidecar index {quote(str(folder))}` indexes it"
     return Why(absolute, "outside", "no source contains it", hint)
+
+
+def _closed_above(path: Path) -> tuple[str, str] | None:
+    """Why nothing can be said of `path`, and a hint, where a folder above lets nobody look in."""
+    nearest = next(folder for folder in path.parents if os.path.lexists(folder))
+    if os.access(nearest, os.X_OK):
+        return None
+    return f"{nearest} cannot be looked into: Permission denied", "check its permissions"
 
 
 def why_inside(
@@ -45,6 +55,8 @@ def why_inside(
     inside = "" if inside == "." else inside
     known = store.manifest(name, under=[inside])
     if not os.path.lexists(path):
+        if not known and (closed := _closed_above(path)):
+            return Why(absolute, "failed", *closed, name)
         if not known:
             reason = "there is no such file or folder, and none is known"
             return Why(absolute, "absent", reason, "mind the name", name)

@@ -283,9 +283,8 @@ def _readable_folder(root: Path) -> Path:
             f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"
         ) from error
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, or no home folder
-        raise PathRefused(
-            f"{root} cannot be read: {error}", hint="check its permissions"
-        ) from error
+        why = getattr(error, "strerror", None) or error
+        raise PathRefused(f"{root} cannot be read: {why}", hint="check its permissions") from error
     return real
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.core.errors import DiskFull
 from memory_sidecar.core.sqlite import named_errors
-from tests.conftest import write_project
+from tests.conftest import PROGRAM, write_project
 from tests.finished import Finished
 
 ROOT = Path(__file__).parents[2]
@@ -226,6 +228,55 @@ def test_a_python_that_is_too_old_is_named(tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "is no Python 3.11 or newer" in done.stderr
+
+
+@pytest.fixture
+def without_rights() -> list[str]:
+    """What a command begins with so that permissions hold for it, though root runs the tests."""
+    if os.name == "nt":
+        pytest.skip("chmod forbids nothing there")
+    if os.getuid():
+        return []
+    if (setpriv := shutil.which("setpriv")) is None:
+        pytest.skip("root may read everything, and there is no setpriv to forbid it")
+    return [setpriv, "--bounding-set=-dac_override,-dac_read_search"]
+
+
+def test_what_may_not_be_read_is_named(without_rights, tmp_path):
+    open_, closed = tmp_path / "open", tmp_path / "closed"
+    for folder in (open_ / "inner", closed):
+        folder.mkdir(parents=True)
+        (folder / "cart.py").write_text("def total(): return 0\n")
+    (open_ / "cart.py").write_text("def total(): return 0\n")
+    (open_ / "more.py").write_text("def more(): return 0\n")
+    forbidden = [open_ / "inner", open_ / "more.py", closed]
+    for path in forbidden:
+        path.chmod(0)
+
+    def run(*words: str | Path) -> Finished:
+        environ = {"MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
+        done = subprocess.run(
+            [*without_rights, PROGRAM, *words], env=os.environ | environ,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    indexed = run("index", open_, "--wait", "keyword")
+    assert indexed.status == 0, indexed.err
+    assert indexed.json["files_failed"] == [
+        {"source": "open", "path": "more.py", "reason": "Permission denied"}
+    ]
+    assert indexed.json["folders_unreadable"] == ["inner"]
+    refused = run("index", closed)
+    assert (refused.status, refused.out) == (2, "")
+    told = json.loads(refused.err.splitlines()[-1])["error"]
+    assert told["message"] == f"{closed} cannot be read: Permission denied"
+    assert told["hint"] == "check its permissions"
+    why = run("why", open_ / "inner" / "cart.py", "--json")
+    assert why.json["fate"] == "failed"
+    assert why.json["reason"] == f"{open_ / 'inner'} cannot be looked into: Permission denied"
+    for path in forbidden:
+        path.chmod(0o755)
 
 
 def test_without_a_daemon_where_none_may_be_started(sidecar, prepared):
