@@ -82,8 +82,9 @@ def mask_document(document: D) -> tuple[D, int]:
 
     It is whatever JSON has, dataclasses, or lists of them; without a credential it stays itself.
     """
-    texts = [text for _, _, text in _texts_of(document)]
-    names = [f"{name}: {text[:200]}" for _, name, text in _texts_of(document) if name]
+    held = list(_texts_of(document))
+    texts = [text for _, _, text in held]
+    names = [f"{name}: {text[:200]}" for _, name, text in held if name]
     if not (find_credentials("\n\n".join(texts)) or find_credentials("\n\n".join(names))):
         return document, 0  # one look at all of it is ten times as fast as one at each text
     return _masked(document, "")

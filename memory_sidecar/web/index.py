@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -15,6 +15,9 @@ from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.results import about
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.visit import Done, View, Visit
+
+Tree = dict[str, "Tree"]
+"""By name, what lies in a folder; a file has nothing."""
 
 LOG_BYTES = 24_000  # from its end: some two hundred lines
 
@@ -65,9 +68,25 @@ def version(visit: Visit) -> object:
 
 def source(visit: Visit) -> View:
     name = visit.text("name")
-    return View(
-        template="source.html", title=name, data=break_down(visit.services.codebase(), name)
-    )
+    found = break_down(visit.services.codebase(), name)
+    return View(template="source.html", title=name, data=found, more={"tree_of": tree_of})
+
+
+def tree_of(paths: Iterable[str]) -> Tree:
+    """`paths` by their folders, which end in a slash; one that holds one thing is one with that."""
+    by_first: dict[str, list[str]] = {}
+    for path in paths:
+        first, slash, rest = path.partition("/")
+        by_first.setdefault(first + slash, []).extend([rest] if rest else [])
+    tree: Tree = {}
+    for first, rests in by_first.items():
+        within = tree_of(rests)
+        if len(within) == 1:
+            ((only, below),) = within.items()
+            tree[first + only] = below
+        else:
+            tree[first] = within
+    return tree
 
 
 def checks(visit: Visit) -> View:

@@ -12,6 +12,7 @@ from memory_sidecar.agents.status import status_of
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.results import plain
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.web.index import tree_of
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces
 
@@ -53,6 +54,13 @@ def test_what_was_left_out_is_told_with_its_rule(served: Served, reader: Reader)
     assert "&lt;script&gt;" in page.text
     assert Pieces(page.text).found == []
     assert reader.get("/index/source?name=none").status == 404
+
+
+def test_what_was_left_out_stands_by_folder() -> None:
+    paths = ["a/b/c.py", "a/b/d/", "e.py", "f/g/h.py"]
+    assert tree_of(paths) == {"a/b/": {"c.py": {}, "d/": {}}, "e.py": {}, "f/g/h.py": {}}
+    assert tree_of(["a/", "a/b.py"]) == {"a/b.py": {}}
+    assert tree_of([]) == {}
 
 
 def test_a_check_that_failed_is_mended(served: Served, reader: Reader) -> None:
