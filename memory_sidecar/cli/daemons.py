@@ -11,8 +11,8 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import Group, with_call, with_help
 from memory_sidecar.core.clock import iso_utc
-from memory_sidecar.core.results import about
-from memory_sidecar.daemon.running import Running, running_daemons
+from memory_sidecar.core.results import about, told_as
+from memory_sidecar.daemon.running import running_daemons
 
 MIB = 1 << 20
 
@@ -27,16 +27,6 @@ class Daemon:
     started_at: Annotated[str, about("ISO 8601, UTC")]
     resident_bytes: Annotated[int, about("of memory that it holds")]
 
-    @classmethod
-    def of(cls, running: Running) -> Daemon:
-        return cls(
-            data_dir=running.data_dir,
-            pid=running.pid,
-            version=running.version,
-            started_at=iso_utc(int(running.started_at_s * 1000)),
-            resident_bytes=running.resident_bytes,
-        )
-
 
 @click.group(cls=Group)
 @with_help
@@ -48,7 +38,11 @@ def daemon() -> None:
 @with_call
 def list_daemons(call: Call) -> list[Daemon]:
     """List the daemons that run, each with its data directory, process and memory."""
-    return call.show(list(map(Daemon.of, running_daemons(call.environ))), _print_daemons)
+    shown = [
+        told_as(Daemon, each, started_at=iso_utc(int(each.started_at_s * 1000)))
+        for each in running_daemons(call.environ)
+    ]
+    return call.show(shown, _print_daemons)
 
 
 def _print_daemons(call: Call, daemons: list[Daemon]) -> None:

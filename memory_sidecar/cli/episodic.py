@@ -17,6 +17,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
+from memory_sidecar.core.results import told_as
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
@@ -104,16 +105,8 @@ def _journal_at(call: Call, journal: Path) -> Journal:
 
 def _in_journal(hit: SessionHit) -> JournalHit:
     uri = EVIDENCE_PREFIX + hit.session_id
-    return JournalHit(
-        text=hit.text,
-        title=hit.title,
-        score=hit.score,
-        uri=uri if hit.sequence is None else f"{uri}#{hit.sequence}",
-        timestamp=hit.created_at,
-        kind=hit.kind,
-        session_id=hit.session_id,
-        topics=hit.topics,
-    )
+    uri = uri if hit.sequence is None else f"{uri}#{hit.sequence}"
+    return told_as(JournalHit, hit, uri=uri, timestamp=hit.created_at)
 
 
 def _print_put(call: Call, put: Put) -> None:

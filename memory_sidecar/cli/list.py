@@ -8,8 +8,9 @@ from msgspec import UNSET
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of, print_memories, with_filters
 from memory_sidecar.cli.options import COUNT, with_agent
+from memory_sidecar.core.results import told_as
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
-from memory_sidecar.memories.results import Listed, told_as
+from memory_sidecar.memories.results import Listed
 
 # Lists go by the names that the columns have, too.
 _SORTS = {sort.value: sort for sort in Sort} | {

@@ -45,6 +45,7 @@ from memory_sidecar.core.errors import (
     StoreReadOnly,
     UsageError,
 )
+from memory_sidecar.core.results import told_as
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
 from memory_sidecar.index.reporter import Reporter
@@ -180,9 +181,9 @@ class Context:
         shown = self.root.shown
         return Regenerated(
             root=self.root.path.as_posix(),
-            projects=counts,
-            written=[shown(path) for path in written],
-            problems=[Misread(shown(each.path), each.line, each.text) for each in problems],
+            projects=tuple(counts),
+            written=tuple(map(shown, written)),
+            problems=tuple(Misread(shown(each.path), each.line, each.text) for each in problems),
         )
 
     def check(
@@ -196,11 +197,10 @@ class Context:
 
     def shown(self, finding: Finding, *, remedy_of: Callable[[str], str]) -> ContextFinding:
         """As the caller is told; `remedy_of` completes the commands in a remedy."""
-        return ContextFinding(
-            rule=finding.rule,
+        return told_as(
+            ContextFinding,
+            finding,
             file=self.root.shown(finding.path),
-            line=finding.line,
-            text=finding.text,
             remedy=remedy_of(finding.remedy),
             fixable=finding.fix is not None,
         )

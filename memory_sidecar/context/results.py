@@ -51,9 +51,9 @@ class Regenerated:
     """What was written anew."""
 
     root: str
-    projects: list[AtomCounts]
-    written: list[str]
-    problems: list[Misread]
+    projects: tuple[AtomCounts, ...]
+    written: tuple[str, ...]
+    problems: tuple[Misread, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,15 @@ and the schema.
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import PurePath
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
 
 Schema = dict[str, Any]
+T = TypeVar("T")
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REF = "#/$defs/{name}"
@@ -42,8 +43,7 @@ Score = Annotated[float, about("0 to 1, falls with rank")]
 IsWeak = Annotated[bool, about("a weak match, as questions have that nothing here answers")]
 
 WEAK_ALONE = "only weak matches: what you ask for may not be here"
-"""For who reads, where even the first hit is weak; in JSON each hit says so."""
-"""What is told where even the best hit is weak."""
+"""What is told where even the best hit is weak; in JSON each hit says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,13 @@ class Problem:
 def plain(result: object) -> Any:  # noqa: ANN401  whatever JSON has
     """`result` as mappings, lists and values, without the properties that are unset."""
     return msgspec.to_builtins(result, enc_hook=_told)
+
+
+def told_as(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field
+    """As much of `facts` as the dataclass `shape` has fields of the same names for, and `more`."""
+    names = [each.name for each in fields(shape) if each.name not in more]  # type: ignore[arg-type]
+    shared = {name: getattr(facts, name) for name in names if hasattr(facts, name)}
+    return shape(**shared, **more)
 
 
 def rounded(value: float) -> float:

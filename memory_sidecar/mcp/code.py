@@ -15,7 +15,7 @@ from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeFilter, CodeQuery, SearchMode
-from memory_sidecar.core.results import Score, Time, about
+from memory_sidecar.core.results import Score, Time, about, told_as
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter, tell_weak
@@ -150,13 +150,10 @@ def _best_lines(code: str, stems: Collection[str], characters: int) -> str:
 
 
 def _found(hit: CodeHit) -> CodePassage:
-    return CodePassage(
-        filename=hit.filename,
-        location=hit.location,
-        source=hit.source,
+    return told_as(
+        CodePassage,
+        hit,
         what=one_line(hit.signature or hit.scope)[:MAX_LINE],
-        code=hit.code,
-        score=hit.score,
         uri=source_uri(hit.source, hit.filename),
         copies=tuple(f"{each.filename}:{each.location}" for each in hit.copies[:MAX_COPIES]),
     )
@@ -228,18 +225,6 @@ class ListedSource:
     state: Annotated[str, about("How fresh its index is.")]
     scanned_at: Annotated[Time | None, about("When it was last compared with the disk.")]
 
-    @classmethod
-    def of(cls, source: SourceStatus, *, is_yours: bool) -> ListedSource:
-        return cls(
-            name=source.name,
-            root=source.root,
-            is_yours=is_yours,
-            files=source.files_indexed,
-            chunks=source.chunks,
-            state=_state(source),
-            scanned_at=source.scanned_at,
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources(Answer):
@@ -264,7 +249,13 @@ def source_states(caller: Caller) -> tuple[ListedSource, ...]:
         raise nothing_here(caller)
     yours = {source.name for source in caller.sources}
     return tuple(
-        ListedSource.of(each, is_yours=each.name in yours)
+        told_as(
+            ListedSource,
+            each,
+            is_yours=each.name in yours,
+            files=each.files_indexed,
+            state=_state(each),
+        )
         for each in caller.codebase.status().sources
     )
 

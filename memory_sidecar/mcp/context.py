@@ -19,12 +19,12 @@ from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, told_as
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
-from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
+from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 
 MAX_LISTED = 200
 
@@ -59,23 +59,14 @@ class WrittenAtom(Answer):
 def write_atom(caller: Caller, asked: WriteAtom, _report: Reporter) -> WrittenAtom:
     """Write an experiment, finding, pattern or decision down, under the next free number."""
     context = _context(caller)
-    draft = AtomDraft(
-        summary=asked.summary,
-        body=asked.body,
-        tags=asked.tags,
-        status=asked.status,
-        evidence=asked.evidence,
-        source_experiments=asked.source_experiments,
-        links=asked.links,
-        executor=asked.executor,
-    )
+    draft = told_as(AtomDraft, asked)
     project = context.project(asked.project or None, cwd=caller.folders[0])
     if asked.kind == DECISION:
         made = context.decide(project, draft, allow_secrets=asked.allow_secrets)
     else:
         kind = AtomKind[asked.kind.upper()]
         made = context.new(project, kind, draft, allow_secrets=asked.allow_secrets)
-    return WrittenAtom(id=made.id, project=made.project, path=made.path)
+    return told_as(WrittenAtom, made)
 
 
 class ListAtoms(OfProject):
@@ -85,8 +76,7 @@ class ListAtoms(OfProject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Atoms(Answer):
-    treat_as: str = DATA
+class Atoms(StoredAnswer):
     atoms: tuple[AtomUse, ...]
     total: Annotated[int, about("That there are, of this sort.")]
 
@@ -114,8 +104,7 @@ class CheckContext(OfProject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings(Answer):
-    treat_as: str = DATA
+class Findings(StoredAnswer):
     findings: tuple[ContextFinding, ...]
 
     def text(self) -> str:
@@ -160,14 +149,11 @@ def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> Re
     context = _context(caller)
     projects = context.projects(asked.project or None, cwd=caller.folders[0])
     done = context.regenerate(projects, reporter=report)
-    return RegeneratedContext(
-        projects=tuple(done.projects), written=tuple(done.written), problems=tuple(done.problems)
-    )
+    return told_as(RegeneratedContext, done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tasks(Answer):
-    treat_as: str = DATA
+class Tasks(StoredAnswer):
     tasks: tuple[Task, ...]
 
     def text(self) -> str:

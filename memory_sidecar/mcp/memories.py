@@ -10,19 +10,18 @@ from msgspec import UNSET, UnsetType
 from pydantic import Field
 
 from memory_sidecar.core.clock import system_clock
-from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import Score, about
+from memory_sidecar.core.results import Score, about, told_as
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_after, lines_within, offset_of, within_tokens
-from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line, told
-from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
+from memory_sidecar.mcp.quoting import as_name, quoted, quoted_line, told
+from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit, told_as
+from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
 CURSOR = about("For further ones; empty when there are none.")
 MAX_PAGE = 100
@@ -53,14 +52,7 @@ class MemoryText(MemoryHead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAnswer(Answer):
-    """An answer with what was stored, which is no order to anybody."""
-
-    treat_as: str = DATA
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundMemories(MemoryAnswer):
+class FoundMemories(StoredAnswer):
     memories: tuple[MemoryText, ...]
     next_cursor: Annotated[str, CURSOR] = ""
 
@@ -69,7 +61,7 @@ class FoundMemories(MemoryAnswer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryHeads(MemoryAnswer):
+class MemoryHeads(StoredAnswer):
     memories: tuple[MemoryHead, ...]
     next_cursor: Annotated[str, CURSOR] = ""
 
@@ -97,15 +89,12 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         filter=asked.filter(),
         prefers="" if asked.all_projects else caller.project,
     )
-    try:
-        hits = caller.asking(
-            Asked.MEMORIES,
-            asked.query,
-            lambda: caller.memories(report).query(query, with_shared=asked.shared),
-        )[offset:]
-        tell_weak(hits, report)
-    except NoIndex as nothing:
-        return FoundMemories(memories=(), notices=(nothing.message,))
+    hits = caller.asking(
+        Asked.MEMORIES,
+        asked.query,
+        lambda: caller.memories(report).query(query, with_shared=asked.shared),
+    )[offset:]
+    tell_weak(hits, report)
     shown = _within(hits[: asked.top_k], asked.max_tokens)
     return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, hits))
 
@@ -140,7 +129,7 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
         limit=asked.limit + 1,
         offset=offset,
     )
-    found = _listed(caller, listed, report, with_shared=asked.shared)
+    found = caller.memories(report).list(listed, with_shared=asked.shared)
     shown = found[: asked.limit]
     return MemoryHeads(memories=_heads(shown), next_cursor=cursor_after(offset, shown, found))
 
@@ -159,7 +148,7 @@ def get_recent_memories(
     listed = MemoryList(
         filter=asked.filter(), limit=asked.limit + 1, offset=offset, without_pages=True
     )
-    found = _listed(caller, listed, report, with_shared=asked.shared)
+    found = caller.memories(report).list(listed, with_shared=asked.shared)
     shown = _within(found[: asked.limit], asked.max_tokens)
     return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, found))
 
@@ -172,7 +161,7 @@ class ListMemories(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing(MemoryAnswer):
+class Listing(StoredAnswer):
     categories: Annotated[tuple[Category, ...], about("Those below this one.")]
     memories: Annotated[tuple[MemoryHead, ...], about("Those in this category itself.")]
     next_cursor: Annotated[str, CURSOR] = ""
@@ -190,20 +179,14 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     remembered = caller.memories(report, shared=asked.shared)
     offset = offset_of(asked.cursor)
     category = asked.category.strip("/")
-    try:
-        below = f"{category}/" if category else ""
-        categories = [
-            each
-            for each in remembered.categories()
-            if each.path.startswith(below) and each.path != category
-        ]
-        found = remembered.list(
-            MemoryList(
-                filter=MemoryFilter(category=category or None), sort=Sort.PATH, is_descending=False
-            )
-        )
-    except NoIndex as nothing:
-        return Listing(categories=(), memories=(), notices=(nothing.message,))
+    below = f"{category}/" if category else ""
+    categories = [
+        each
+        for each in remembered.categories()
+        if each.path.startswith(below) and each.path != category
+    ]
+    wanted = MemoryFilter(category=category or None)
+    found = remembered.list(MemoryList(filter=wanted, sort=Sort.PATH, is_descending=False))
     here = [each for each in found if each.category == category]
     shown = here[offset : offset + asked.limit]
     return Listing(
@@ -221,7 +204,7 @@ class GetMemory(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeMemory(MemoryAnswer):
+class WholeMemory(StoredAnswer):
     memory: Memory
     next_start_line: Annotated[int, about("Where to go on; 0 when nothing was cut.")] = 0
     uri: str
@@ -261,16 +244,6 @@ def _marks(memory: MemoryHead) -> str:
 
 def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:
     return tuple(told_as(MemoryHead, memory) for memory in found)
-
-
-def _listed(
-    caller: Caller, wanted: MemoryList, report: Reporter, *, with_shared: bool
-) -> list[Memory]:
-    try:
-        return caller.memories(report).list(wanted, with_shared=with_shared)
-    except NoIndex as nothing:
-        report.notice(nothing.message)
-        return []
 
 
 def _within(found: Sequence[Memory | MemoryHit], max_tokens: int) -> tuple[MemoryText, ...]:

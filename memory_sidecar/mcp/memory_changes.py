@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, told_as
 from memory_sidecar.core.times import coming_moment, duration
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
@@ -18,7 +18,7 @@ from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.prune import PruneRule
-from memory_sidecar.memories.results import Doomed, NearDuplicate, Remembered, told_as
+from memory_sidecar.memories.results import Doomed, NearDuplicate, Remembered
 
 BATCH = about("What the user passes to `memory-sidecar restore --batch`.")
 NEVER = "never"
@@ -49,29 +49,24 @@ class StoreMemory(Arguments):
     category: str = Field(
         description="outcome, pitfall, pattern, codebase, preference, decisions/storage…"
     )
-    tags: list[str] = Field(default=[], description="word or key:value")
+    tags: tuple[str, ...] = Field(default=(), description="word or key:value")
     summary: str = ""
     expires: str = Field(default="", description="Date, or 30d")
-    evidence: list[str] = Field(default=[], description="Files, commits, sessions")
-    links: Unlisted[list[str]] = Field(default=[])
+    evidence: tuple[str, ...] = Field(default=(), description="Files, commits, sessions")
+    links: Unlisted[tuple[str, ...]] = ()
     project: Unlisted[str | None] = None  # by default the one that the client has open
-    supersedes: list[str] = Field(default=[], description="Paths it replaces")
+    supersedes: tuple[str, ...] = Field(default=(), description="Paths it replaces")
     shared: bool = Field(default=False, description="With all agents")
     allow_secrets: Unlisted[bool] = False
 
 
 def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Changed:
     """Remember something for later sessions."""
-    draft = Draft(
-        content=asked.content,
-        category=asked.category,
-        tags=tuple(asked.tags),
-        summary=asked.summary,
+    draft = told_as(
+        Draft,
+        asked,
         source=f"agent:{caller.agent}",
         expires_at=coming_moment(asked.expires, now_ms=system_clock()),
-        evidence=tuple(asked.evidence),
-        links=tuple(asked.links),
-        supersedes=tuple(asked.supersedes),
         project=caller.project if asked.project is None else asked.project,
     )
     memories = caller.memories(report, shared=asked.shared)
@@ -83,14 +78,14 @@ class UpdateMemory(Arguments):
     content: str = ""
     summary: str = ""
     status: str = ""
-    add_tags: list[str] = Field(default=[])
-    remove_tags: list[str] = Field(default=[])
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
     expires: str = Field(default="", description="Date, 30d or never")
     pinned: bool | None = None
-    add_evidence: list[str] = Field(default=[])
-    add_links: Unlisted[list[str]] = Field(default=[])
+    add_evidence: tuple[str, ...] = ()
+    add_links: Unlisted[tuple[str, ...]] = ()
     project: Unlisted[str | None] = None
-    supersedes: list[str] = Field(default=[])
+    supersedes: tuple[str, ...] = ()
     if_hash: str = ""
     shared: bool = False
     allow_secrets: Unlisted[bool] = False
@@ -99,19 +94,17 @@ class UpdateMemory(Arguments):
 def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Changed:
     """Change a memory. What is left out stays."""
     expires = asked.expires if asked.expires != NEVER else ""
-    changes = Changes(
+    changes = told_as(
+        Changes,
+        asked,
         content=asked.content or None,
         summary=asked.summary or None,
         status=asked.status or None,
         expires_at=coming_moment(expires, now_ms=system_clock()),
         never_expires=asked.expires == NEVER,
-        pinned=asked.pinned,
-        tags=tuple(asked.add_tags),
-        remove_tags=tuple(asked.remove_tags),
-        evidence=tuple(asked.add_evidence),
-        links=tuple(asked.add_links),
-        project=asked.project,
-        supersedes=tuple(asked.supersedes),
+        tags=asked.add_tags,
+        evidence=asked.add_evidence,
+        links=asked.add_links,
     )
     memories = caller.memories(report, shared=asked.shared)
     return _changed(
@@ -183,13 +176,9 @@ class PrunedMemories(Answer):
 
 def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> PrunedMemories:
     """Archive memories not worth keeping. Spares pinned ones."""
-    rule = PruneRule(
-        category=asked.category or None,
-        expired=asked.expired,
-        superseded=asked.superseded,
-        unused_since=system_clock() - duration(asked.unused_for) if asked.unused_for else None,
-        weaker_than=asked.weaker_than,
-    )
+    unused_since = system_clock() - duration(asked.unused_for) if asked.unused_for else None
+    category = asked.category or None
+    rule = told_as(PruneRule, asked, category=category, unused_since=unused_since)
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
     return told_as(PrunedMemories, pruned, batch=pruned.batch or "")
 

@@ -10,7 +10,7 @@ import mcp_types as types
 
 from memory_sidecar.code.files import read_file
 from memory_sidecar.core.credentials import mask_credentials
-from memory_sidecar.core.errors import NoIndex, NotFound, one_line
+from memory_sidecar.core.errors import NotFound, one_line
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
@@ -44,10 +44,7 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
     if Toolset.MEMORIES not in caller.toolsets:
         return types.ListResourcesResult(resources=[])
     wanted = MemoryList(limit=PAGE + 1, offset=offset)
-    try:
-        found = caller.memories(Silent()).list(wanted, with_shared=True)
-    except NoIndex:
-        return types.ListResourcesResult(resources=[])
+    found = caller.memories(Silent()).list(wanted, with_shared=True)
     return types.ListResourcesResult(
         resources=[
             types.Resource(

@@ -9,15 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.clock import iso_utc, system_clock
-from memory_sidecar.core.errors import NoIndex
-from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.results import Time, about, told_as
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import cursor_after, offset_of, within_tokens
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
-from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
+from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
@@ -89,12 +88,7 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
     document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.folders[0].as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
-    return SessionSaved(
-        session_id=saved.session_id,
-        created=saved.created,
-        changed=saved.changed,
-        messages=saved.message_count,
-    )
+    return told_as(SessionSaved, saved, messages=saved.message_count)
 
 
 class SearchSessions(Arguments):
@@ -113,8 +107,7 @@ class SearchSessions(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionHits(Answer):
-    treat_as: str = DATA
+class SessionHits(StoredAnswer):
     hits: tuple[SessionHit, ...]
     next_cursor: Annotated[str, about("For further hits; empty when there are none.")] = ""
 
@@ -149,13 +142,10 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
             before=past_moment(asked.before, now_ms=system_clock()),
         ),
     )
-    try:
-        found = caller.asking(
-            Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)
-        )[offset:]
-        tell_weak(found, report)
-    except NoIndex as nothing:
-        return SessionHits(hits=(), notices=(nothing.message,))
+    found = caller.asking(
+        Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)
+    )[offset:]
+    tell_weak(found, report)
     shown = within_tokens(
         found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.text)
     )
@@ -180,8 +170,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionText(Answer):
-    treat_as: str = DATA
+class SessionText(StoredAnswer):
     session_id: str
     title: str
     project_path: str
@@ -226,13 +215,11 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     offset = offset_of(asked.cursor)
     rest = session.messages[offset:]
     shown = within_tokens(rest, asked.max_tokens, characters=lambda message: len(message.content))
-    return SessionText(
-        session_id=session.session_id,
+    return told_as(
+        SessionText,
+        session,
         title=session.opening,
-        project_path=session.project_path,
         created_at=iso_utc(session.created_at),
-        topics=session.topics,
-        summary=session.summary,
         code_snippets=() if offset else session.code_snippets,
         message_count=len(session.messages),
         messages=tuple(
@@ -250,8 +237,7 @@ class PromoteSession(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promoted(Answer):
-    treat_as: str = DATA
+class Promoted(StoredAnswer):
     dry_run: bool
     memories: tuple[Candidate, ...]
 

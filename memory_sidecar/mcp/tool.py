@@ -21,6 +21,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
+from memory_sidecar.mcp.quoting import DATA
 
 
 class Arguments(BaseModel):
@@ -47,6 +48,13 @@ class Answer:
     def text(self) -> str:
         """For clients that show an agent text alone; without the notices."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAnswer(Answer):
+    """An answer with what was stored, which is no order to anybody."""
+
+    treat_as: str = DATA
 
 
 class Effect(Enum):

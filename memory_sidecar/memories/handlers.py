@@ -14,7 +14,7 @@ from pathlib import Path
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.results import rounded
+from memory_sidecar.core.results import rounded, told_as
 from memory_sidecar.disk.access_log import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.reporter import Reporter
@@ -49,7 +49,6 @@ from memory_sidecar.memories.results import (
     Remembered,
     Removed,
     Restored,
-    told_as,
 )
 from memory_sidecar.memories.write import Written, store, stored_content, update
 

@@ -9,9 +9,9 @@ from enum import StrEnum
 from msgspec import UNSET
 
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import rounded
+from memory_sidecar.core.results import rounded, told_as
 from memory_sidecar.memories.model import estimate_tokens
-from memory_sidecar.memories.results import Memory, MemoryHit, told_as
+from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 
 WEAK_BELOW = 0.42  # under 2 % of the best hits of questions with an answer, most of those without

@@ -6,15 +6,14 @@ command, all of it by itself or as a hit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass
+from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import IsWeak, Score, Time, about
-
-T = TypeVar("T")
+from memory_sidecar.core.results import told_as as told_as  # noqa: PLC0414  `web` has it from here
 
 Id = Annotated[int, about("int32")]
 Hash = Annotated[str, about("for --if-hash")]
@@ -96,13 +95,6 @@ class MemoryHit(Facts):
     end_line: int
     heading: str
     explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
-
-
-def told_as(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field
-    """As much of `facts`, a dataclass, as `shape` has fields of the same names for, and `more`."""
-    names = [each.name for each in fields(shape) if each.name not in more]  # type: ignore[arg-type]
-    shared = {name: getattr(facts, name) for name in names if hasattr(facts, name)}
-    return shape(**shared, **more)
 
 
 # After a change

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, UsageError
+from memory_sidecar.core.results import told_as
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.sessions.entries import ImportedFiles, has_tag, is_entry
 from memory_sidecar.sessions.handlers import Sessions
@@ -96,11 +97,5 @@ class Journal(Sessions):
 
 
 def _put(saved: Saved, memvid: str) -> Put:
-    return Put(
-        session_id=saved.session_id,
-        uri=EVIDENCE_PREFIX + saved.session_id,
-        agent=saved.agent,
-        created=saved.created,
-        timestamp=saved.created_at,
-        memvid=memvid,
-    )
+    uri = EVIDENCE_PREFIX + saved.session_id
+    return told_as(Put, saved, uri=uri, timestamp=saved.created_at, memvid=memvid)

@@ -27,7 +27,7 @@ from msgspec import UNSET
 
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import Explanation, SearchMode
-from memory_sidecar.core.results import rounded
+from memory_sidecar.core.results import rounded, told_as
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
 from memory_sidecar.index.codes import Floats, Ids
@@ -113,19 +113,16 @@ def search_sessions(
     if query.by_session:
         read = _by_session(read)
     return [
-        SessionHit(
+        told_as(
+            SessionHit,
+            head,
             kind=scored.kind,
-            session_id=head.session_id,
-            title=head.title,
             text=row.text,
             score=rounded(scored.score),
             is_weak=(scored.kind, scored.row_id) in weak,
             heading=row.heading,
             sequence=row.sequence,
             created_at=iso_utc(row.created_at),
-            project_path=head.project_path,
-            topics=head.topics,
-            outcome=head.outcome,
             explain=scored.explanation if query.explain else UNSET,
         )
         for scored, row, head in read[: query.top_k]

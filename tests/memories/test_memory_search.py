@@ -8,12 +8,13 @@ import pytest
 
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.results import told_as
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.hit import RankedMemory, Shown
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.rerank import MAX_CHARACTERS, MAX_HITS, reranked
-from memory_sidecar.memories.results import Memory, told_as
+from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.search import ASKED_LOSS
 from memory_sidecar.memories.store import MemoryChunk
 from tests.conftest import write_memory
