@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import click
 
@@ -24,6 +24,7 @@ from memory_sidecar.cli.progress import Progress
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.results import plain
 from memory_sidecar.core.visible import visible, visible_json
 
@@ -213,6 +214,19 @@ class Call:
             raise UsageError(
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
+
+    def event(self, *, hint: str) -> dict[str, Any]:
+        """The JSON object on standard input, as coding agents give to their hooks.
+
+        Raises UsageError, with `hint`, for anything else.
+        """
+        try:
+            event = read_json(self.text("-"))
+        except BrokenJson as error:
+            raise UsageError(f"standard input is no JSON: {error}", hint=hint) from error
+        if not isinstance(event, dict):
+            raise UsageError("standard input is no JSON object", hint=hint)
+        return event
 
     def read_input(self) -> bytes:
         """All of standard input. Raises UsageError for more than a text can be."""

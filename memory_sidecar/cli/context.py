@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from memory_sidecar.cli.call import Call
@@ -22,7 +20,6 @@ from memory_sidecar.context.results import (
 )
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import SidecarError, UsageError
-from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.disk.atoms import AtomKind
 
@@ -236,7 +233,8 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
     if paths and paths != ("-",):
         reads = accesses_of_paths([call.path(path) for path in paths], only=only)
     else:
-        reads = accesses_of_event(_event(call), cwd=call.cwd, only=only)
+        hint = 'name a PATH, or send a tool call as hooks get it: "tool_name" and "tool_input"'
+        reads = accesses_of_event(call.event(hint=hint), cwd=call.cwd, only=only)
     handlers.record(reads)
     # The settings of the caller: a daemon that runs this may have been started with others.
     if commit or load_settings(call.cwd, call.environ).context_commit:
@@ -304,20 +302,3 @@ def _commit(call: Call, reads: Reads, *, must: bool) -> None:
         if must:
             raise
         call.reporter.notice(error.message)
-
-
-def _event(call: Call) -> dict[str, Any]:
-    text = call.text("-")
-    if not text.strip():
-        raise UsageError("nothing to count", hint="name a PATH, or send a tool call as JSON")
-    try:
-        event = read_json(text)
-    except BrokenJson as error:
-        raise UsageError(
-            f"standard input is no JSON: {error}", hint="send a tool call as agents' hooks do"
-        ) from error
-    if not isinstance(event, dict):
-        raise UsageError(
-            "standard input is no JSON object", hint='it has "tool_name" and "tool_input"'
-        )
-    return event

@@ -13,6 +13,7 @@ from memory_sidecar.cli.options import (
     joined,
     text_argument,
     with_call,
+    with_top_k,
 )
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
@@ -24,8 +25,6 @@ from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Committed, JournalHit, JournalHits, Put, SessionHit
-
-MAX_TOP_K = 1000
 
 _file_option = click.option(
     "--file", required=True, metavar="D/A.mv2", help="The journal of agent A in data directory D."
@@ -63,7 +62,7 @@ def episodic_put(
 @click.command(name="episodic-search", cls=TextCommand)
 @text_argument("query")
 @_file_option
-@click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
+@with_top_k
 @with_call
 def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> JournalHits:
     """Search a journal, and the other sessions of its agent.

@@ -6,7 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.options import known_language, with_call
+from memory_sidecar.cli.options import known_language, with_call, with_globs, with_language
 from memory_sidecar.grep import handlers as handler
 from memory_sidecar.grep.files import FoundCode
 
@@ -16,8 +16,8 @@ MAX_LIMIT = 1_000_000
 @click.command()
 @click.argument("pattern")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
-@click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
+@with_language
+@with_globs
 @click.option(
     "--limit", type=click.IntRange(1, MAX_LIMIT), default=1000, show_default=True, metavar="N"
 )

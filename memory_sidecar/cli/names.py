@@ -13,7 +13,13 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, counted, place_in
-from memory_sidecar.cli.options import AT_LEAST_ONE, known_language, with_call
+from memory_sidecar.cli.options import (
+    AT_LEAST_ONE,
+    code_filter,
+    with_call,
+    with_places,
+    with_sources,
+)
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.graph import Graph
@@ -48,10 +54,7 @@ def _with_filter(command: Callable[..., object]) -> Callable[..., object]:
         metavar="N",
         help="At most so many.",
     )
-    @click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
-    @click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
-    @click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
-    @click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
+    @with_places
     @with_call
     @wraps(command)
     def called(
@@ -64,11 +67,8 @@ def _with_filter(command: Callable[..., object]) -> Callable[..., object]:
         everywhere: bool,
         **given: Any,  # noqa: ANN401  what the command itself takes
     ) -> object:
-        if not (everywhere or sources or call.db):
-            sources = (call.codebase.require_source_around(call.cwd).name,)
-        languages = tuple(map(known_language, languages))
-        within = CodeFilter(
-            sources=() if everywhere else sources, languages=languages, path_globs=globs
+        within = code_filter(
+            call, sources=sources, languages=languages, globs=globs, everywhere=everywhere
         )
         return command(call, within=within, **given)
 
@@ -210,7 +210,7 @@ def _found_above(folder: Path, path: str) -> Path | None:
     help="As long as that, about four characters each.",
 )
 @click.option("--around", metavar="FILE|QUERY", help="What leads away from there, not from all.")
-@click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
+@with_sources
 @with_call
 def show_map(
     call: Call, *, max_tokens: int, around: str | None, sources: tuple[str, ...]
@@ -219,15 +219,12 @@ def show_map(
 
     With --around, what a file, or the files that answer a question, lead to.
     """
-    codebase = call.codebase
-    if not (sources or call.db):
-        sources = (codebase.require_source_around(call.cwd).name,)
-    within = CodeFilter(sources=sources)
+    within = code_filter(call, sources=sources)
     weights = _weights(call, around, within) if around else {}
 
-    found = codebase.navigate(
+    found = call.codebase.navigate(
         within,
-        lambda here: draw_map(here.connection, sources, weights, max_tokens=max_tokens),
+        lambda here: draw_map(here.connection, within.sources, weights, max_tokens=max_tokens),
         reporter=call.reporter,
     )
     return call.show(call.masked(found), _print_map)

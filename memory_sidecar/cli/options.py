@@ -13,6 +13,7 @@ from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.hints import AgentOption, Hints
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.core.settings import load_settings
 
 Command = Callable[..., object]
@@ -24,6 +25,24 @@ WHOLE = 1000  # characters of a description, which is to be wrapped, not cut
 AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
 
 
+MAX_TOP_K = 1000  # hits
+with_top_k = click.option(
+    "--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True
+)
+with_mode = click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in SearchMode]),
+    default=SearchMode.HYBRID.value,
+)
+with_language = click.option(
+    "--language", "languages", multiple=True, metavar="L", help="Any of these."
+)
+with_globs = click.option(
+    "--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any."
+)
+with_sources = click.option(
+    "--source", "sources", multiple=True, metavar="NAME", help="Any of these."
+)
 with_min_score = click.option(
     "--min-score",
     type=click.FloatRange(0, 1),
@@ -229,6 +248,33 @@ def text_argument(name: str, *, option: str = "") -> Callable[[Command], Command
 def joined(call: Call, words: tuple[str, ...]) -> str:
     """The text that a `text_argument` stands for."""
     return call.text(" ".join(words))
+
+
+def with_places(command: Command) -> Command:
+    """Add the options that say where in code to look: what `code_filter` takes."""
+    everywhere = click.option(
+        "--all", "everywhere", is_flag=True, help="Every source, wherever you are."
+    )
+    return with_language(with_globs(with_sources(everywhere(command))))
+
+
+def code_filter(
+    call: Call,
+    *,
+    sources: tuple[str, ...],
+    languages: tuple[str, ...] = (),
+    globs: tuple[str, ...] = (),
+    everywhere: bool = False,
+) -> CodeFilter:
+    """Where in code to look: in the source around here, unless the caller says otherwise.
+
+    Raises UsageError for an unknown language, NoIndex where no source is around here.
+    """
+    if everywhere:
+        sources = ()
+    elif not (sources or call.db):
+        sources = (call.codebase.require_source_around(call.cwd).name,)
+    return CodeFilter(sources, tuple(map(known_language, languages)), globs)
 
 
 def known_language(name: str) -> str:

@@ -21,24 +21,21 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_agent,
     with_min_score,
+    with_mode,
+    with_top_k,
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
-MAX_TOP_K = 1000
 SHOWN_LINES = 8
 
 
 @click.command(cls=TextCommand)
 @text_argument("text", option="--query")
-@click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
-@click.option(
-    "--mode",
-    type=click.Choice([mode.value for mode in SearchMode]),
-    default=SearchMode.HYBRID.value,
-)
+@with_top_k
+@with_mode
 @click.option("--all-projects", is_flag=True, help="Whatever project you are in.")
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @click.option(

@@ -11,21 +11,23 @@ from memory_sidecar.cli.memory_form import project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
+    MAX_TOP_K,
+    code_filter,
     joined,
-    known_language,
     text_argument,
     with_call,
     with_min_score,
+    with_mode,
+    with_places,
 )
 from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
-MAX_TOP_K = 1000
 TOP_K = 10
 TOP_K_ON_TERMINAL = 5  # what a screen shows
 
@@ -36,18 +38,11 @@ TOP_K_ON_TERMINAL = 5  # what a screen shows
     *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), metavar="N",
     help=f"At most so many hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
 )  # fmt: skip
-@click.option("--language", "languages", multiple=True, metavar="L", help="Any of these.")
-@click.option("--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any.")
-@click.option("--source", "sources", multiple=True, metavar="NAME", help="Any of these.")
-@click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
+@with_places
 @click.option("--full", is_flag=True, help="Whole chunks, not only the lines that matched.")
 @click.option("--files", is_flag=True, help="Only the paths of the files, best first.")
 @click.option("--no-pager", is_flag=True, help="Print, even more than the terminal holds.")
-@click.option(
-    "--mode",
-    type=click.Choice([mode.value for mode in SearchMode]),
-    default=SearchMode.HYBRID.value,
-)
+@with_mode
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
 @click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget for all code together.")
 @with_min_score
@@ -105,15 +100,15 @@ def search(
             prefers=project_around(call),
         )
         return show_memories(call, agent, remembered)
-    languages = tuple(map(known_language, languages))
     codebase = call.codebase
-    if not (everywhere or sources or call.db):
-        sources = (codebase.require_source_around(call.cwd).name,)
+    within = code_filter(
+        call, sources=sources, languages=languages, globs=globs, everywhere=everywhere
+    )
     asked = CodeQuery(
         text=text,
         top_k=top_k,
         mode=SearchMode(mode),
-        filter=CodeFilter(sources=sources, languages=languages, path_globs=globs),
+        filter=within,
         max_tokens=max_tokens,
         min_score=min_score,
         explain=explain,
@@ -137,7 +132,7 @@ def search(
         shown = HitView(
             question=text,
             roots=roots,
-            names_source=len(sources or roots) > 1,
+            names_source=len(within.sources or roots) > 1,
             full=full,
             only_files=files,
         )

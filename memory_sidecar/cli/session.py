@@ -8,11 +8,11 @@ import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid, UsageError
-from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
@@ -152,11 +152,7 @@ def _promoter(call: Call, agent: str) -> Promoter:
 def _transcript_of_hook(call: Call) -> str:
     """The transcript that a coding agent names to its hooks. Raises UsageError."""
     hint = 'pass what a hook is given, {"transcript_path": …}, or name files'
-    try:
-        event = read_json(call.text("-"))
-    except BrokenJson as error:
-        raise UsageError(f"standard input is no JSON: {error}", hint=hint) from error
-    path = event.get("transcript_path") if isinstance(event, dict) else None
+    path = call.event(hint=hint).get("transcript_path")
     if not isinstance(path, str) or not path:
         raise UsageError("standard input names no transcript_path", hint=hint)
     return path
@@ -233,11 +229,11 @@ def _fate(judged: Candidate) -> str:
 
 def _print_saved(call: Call, saved: Saved) -> None:
     verb = "saved" if saved.created else "updated" if saved.changed else "unchanged:"
-    size = [_counted(saved.message_count, "message")]
+    size = [counted(saved.message_count, "message")]
     if saved.has_summary:
         size.append("a summary")
     if saved.snippet_count:
-        size.append(_counted(saved.snippet_count, "snippet"))
+        size.append(counted(saved.snippet_count, "snippet"))
     call.print(f"{verb} {saved.session_id}: {', '.join(size)}")
     if saved.promotion:
         _print_promotion(call, saved.promotion)
@@ -252,8 +248,4 @@ def _print_pruned(call: Call, pruned: SessionsPruned) -> None:
     for each in pruned.sessions:
         call.print(f"{each.session_id}  {each.title}  ({each.reason})")
     outcome = "would go" if pruned.dry_run else "moved to the archive"
-    call.print(f"{_counted(len(pruned.sessions), 'session')} {outcome}")
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+    call.print(f"{counted(len(pruned.sessions), 'session')} {outcome}")

@@ -19,6 +19,8 @@ from memory_sidecar.cli.options import (
     text_argument,
     with_agent,
     with_min_score,
+    with_mode,
+    with_top_k,
 )
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
@@ -34,7 +36,6 @@ from memory_sidecar.sessions.model import (
 )
 from memory_sidecar.sessions.results import Head, SessionHit
 
-MAX_TOP_K = 1000
 SHOWN_CHARACTERS = 400
 _PATH_SIGNS = (".", "/", "~", "\\")
 
@@ -61,7 +62,7 @@ def filter_options(command: Callable[..., object]) -> Callable[..., object]:
 
 @click.command(cls=TextCommand)
 @text_argument("query")
-@click.option("--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True)
+@with_top_k
 @click.option(
     "--tier",
     type=click.Choice(["1", "2", "all"]),
@@ -70,11 +71,7 @@ def filter_options(command: Callable[..., object]) -> Callable[..., object]:
     help="1: summaries and topics. 2: messages and code.",
 )
 @filter_options
-@click.option(
-    "--mode",
-    type=click.Choice([mode.value for mode in SearchMode]),
-    default=SearchMode.HYBRID.value,
-)
+@with_mode
 @click.option("--by-session", is_flag=True, help="Each session once, by its best parts.")
 @click.option("--rerank", is_flag=True, help="Read the best hits again, closely: slower.")
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")

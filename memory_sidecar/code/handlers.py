@@ -73,7 +73,6 @@ class Codebase:
         self.paths = paths
         self._own = (*own_folders, paths.state, *paths.files)
         self.registry = Registry(paths.registry, data_dirs=own_folders)
-        self.clones = Clones(paths, self.registry)
         self._settings = settings
         self._models = models
         self.data = Database(
@@ -87,6 +86,11 @@ class Codebase:
             embed=team.embed if team is not None else embed_pending,
         )
         self.sharing = Sharing(self.registry, self.data, team)
+
+    @property
+    def clones(self) -> Clones:
+        """Those of its sources that are named by an address of git."""
+        return Clones(self.paths, self.registry)
 
     def close(self) -> None:
         self.data.close()
@@ -176,8 +180,7 @@ class Codebase:
         return around
 
     def _all_sources(self) -> list[Source]:
-        sources = self.registry.all()
-        if not sources:
+        if not (sources := self.registry.all()):
             raise NoIndex("no source is registered", hint="run `memory-sidecar index PATH`")
         return sources
 
@@ -277,8 +280,7 @@ class Codebase:
 
     def require_source_around(self, folder: Path) -> Source:
         """The same. Raises NoIndex, which says how to have one there."""
-        source = self.registry.containing(folder)
-        if source is not None:
+        if (source := self.registry.containing(folder)) is not None:
             return source
         hint = "`memory-sidecar index .` indexes it"
         if Path("~").expanduser().is_relative_to(folder):

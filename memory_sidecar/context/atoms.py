@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -212,6 +212,17 @@ class AtomDraft:
     source_experiments: Sequence[str] = ()  # required for a pattern
     body: str = ""  # the sections of its kind, where left empty
 
+    def meta(self, name: str, project: Project, today: date) -> dict[str, object]:
+        """The frontmatter of the file that it becomes, which is called `name`."""
+        return {
+            "id": name,
+            "date": today.isoformat(),
+            "project": project.name,
+            "summary": " ".join(self.summary.split()),
+            "tags": list(dict.fromkeys(self.tags)),
+            **self.optional,
+        }
+
     @property
     def optional(self) -> dict[str, object]:
         """The keys of a frontmatter that only some atoms have, where they are given."""
@@ -267,19 +278,11 @@ def _check(project: Project, kind: AtomKind, draft: AtomDraft) -> None:
 
 
 def _page(project: Project, atom_id: AtomId, draft: AtomDraft, today: date) -> str:
-    summary = " ".join(draft.summary.split())
-    tags = list(dict.fromkeys(draft.tags))
-    if summary.startswith(ANTI_PATTERN) and ANTI_PATTERN_TAG not in tags:
-        tags.append(ANTI_PATTERN_TAG)
-    meta = {
-        "id": str(atom_id),
-        "date": today.isoformat(),
-        "project": project.name,
-        "summary": summary,
-        "tags": tags,
-        **draft.optional,
-    }
+    if draft.summary.strip().startswith(ANTI_PATTERN):
+        draft = replace(draft, tags=(*draft.tags, ANTI_PATTERN_TAG))
+    meta = draft.meta(str(atom_id), project, today)
     body = f"\n{draft.body.strip()}\n"
     if not draft.body.strip():
-        body = template(f"atoms/{atom_id.kind}.md", {"id": str(atom_id), "summary": summary})
+        said = {"id": str(atom_id), "summary": str(meta["summary"])}
+        body = template(f"atoms/{atom_id.kind}.md", said)
     return frontmatter.new_page(meta, body)

@@ -49,16 +49,8 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _page(project: Project, name: str, draft: AtomDraft, today: date) -> bytes:
-    title = " ".join(draft.summary.split())
-    meta = {
-        "id": name,
-        "date": today.isoformat(),
-        "project": project.name,
-        "summary": title,
-        "tags": list(dict.fromkeys(draft.tags)),
-        **draft.optional,
-    }
+    meta = draft.meta(name, project, today)
     body = f"\n{draft.body.strip()}\n"
     if not draft.body.strip():
-        body = template("decision.md", {"id": name, "title": title})
+        body = template("decision.md", {"id": name, "title": str(meta["summary"])})
     return frontmatter.new_page(meta, body).encode()

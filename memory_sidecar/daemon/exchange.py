@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from memory_sidecar.daemon.protocol import ProtocolError, encode
@@ -29,10 +29,10 @@ class Invocation:
 
     arguments: tuple[str, ...]
     cwd: str
-    environ: Mapping[str, str]
-    is_terminal: bool
-    shows_progress: bool
-    columns: int
+    environ: Mapping[str, str] = field(default_factory=dict)
+    is_terminal: bool = False
+    shows_progress: bool = False
+    columns: int = DEFAULT_COLUMNS
     rows: int = 0  # of its terminal; 0: none, or a client that cannot show pages
 
     @property
@@ -46,28 +46,12 @@ class Invocation:
     @classmethod
     def of(cls, frame: Frame) -> Invocation:
         """Raises ProtocolError where something has the wrong type."""
-        arguments, environ = frame.get("arguments"), frame.get("environ", {})
-        cwd, columns = frame.get("cwd"), frame.get("columns", DEFAULT_COLUMNS)
-        rows = frame.get("rows", 0)
-        if not (
-            isinstance(arguments, list)
-            and all(isinstance(word, str) for word in arguments)
-            and isinstance(environ, dict)
-            and all(isinstance(value, str) for value in environ.values())
-            and isinstance(cwd, str)
-            and isinstance(columns, int)
-            and isinstance(rows, int)
-        ):
-            raise ProtocolError("not a request")
-        return cls(
-            arguments=tuple(arguments),
-            cwd=cwd,
-            environ=environ,
-            is_terminal=frame.get("is_terminal") is True,
-            shows_progress=frame.get("shows_progress") is True,
-            columns=columns,
-            rows=rows,
-        )
+        import msgspec  # after the client was greeted
+
+        try:
+            return msgspec.convert(frame, cls)
+        except msgspec.ValidationError as error:
+            raise ProtocolError("not a request") from error
 
 
 class Exchange:

@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
+
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import (
     NotFound,
@@ -85,10 +87,7 @@ class Registry:
     def get(self, name: str) -> Source:
         """Raises NotFound."""
         sources = self.all()
-        for source in sources:
-            if source.name == name:
-                return source
-        raise _unknown(name, sources)
+        return sources[_place_of(name, sources)]
 
     def containing(self, path: Path) -> Source | None:
         """The innermost source that `path` is or lies in."""
@@ -146,9 +145,7 @@ class Registry:
         real = _readable_folder(root)
         with self._changed() as document:
             sources = self._sources(document)
-            index = next((i for i, source in enumerate(sources) if source.name == name), None)
-            if index is None:
-                raise _unknown(name, sources)
+            index = _place_of(name, sources)
             there = next((source for source in sources if source.root == real), None)
             if there is not None and there.name != name:
                 raise UsageError(
@@ -164,9 +161,7 @@ class Registry:
         """Have this machine index the source for the team, or no longer. Raises NotFound."""
         with self._changed() as document:
             sources = self._sources(document)
-            index = next((i for i, source in enumerate(sources) if source.name == name), None)
-            if index is None:
-                raise _unknown(name, sources)
+            index = _place_of(name, sources)
             document["sources"][index]["publishes"] = publishes
         return replace(sources[index], publishes=publishes)
 
@@ -177,11 +172,9 @@ class Registry:
         """
         with self._changed() as document:
             sources = self._sources(document)
-            for index, source in enumerate(sources):
-                if source.name == name:
-                    del document["sources"][index]
-                    return source
-            raise _unknown(name, sources)
+            index = _place_of(name, sources)
+            del document["sources"][index]
+        return sources[index]
 
     def _check_new_root(self, real: Path, *, force: bool) -> None:
         for data_dir in map(_real, self._data_dirs):
@@ -235,19 +228,9 @@ class Registry:
 
     def _sources(self, document: dict[str, Any]) -> list[Source]:
         try:
-            sources = [
-                Source(
-                    name=_text(entry["name"]),
-                    root=Path(_text(entry["root"])),
-                    excludes=tuple(_text(glob) for glob in entry.get("excludes", [])),
-                    address=_text(entry.get("address", "")),
-                    branch=_text(entry.get("branch", "")),
-                    publishes=entry.get("publishes") is True,
-                )
-                for entry in document["sources"]
-            ]
-        except (TypeError, KeyError, AttributeError) as error:
-            raise self._broken(repr(error)) from error
+            sources = msgspec.convert(document.get("sources"), list[Source], dec_hook=_path)
+        except msgspec.ValidationError as error:
+            raise self._broken(str(error)) from error
         taken = set(self._reserved)
         for source in sources:
             if not NAME.fullmatch(source.name) or source.name.lower() in taken:
@@ -322,12 +305,16 @@ def _united(globs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(globs))
 
 
-def _text(value: object) -> str:
+def _path(kind: type, value: object) -> object:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
-    return value
+    return kind(value)
 
 
-def _unknown(name: str, sources: list[Source]) -> NotFound:
+def _place_of(name: str, sources: list[Source]) -> int:
+    """Where the source called `name` stands. Raises NotFound."""
+    for index, source in enumerate(sources):
+        if source.name == name:
+            return index
     known = ", ".join(source.name for source in sources) or "none yet"
-    return NotFound(f"no source is named {name!r}", hint=f"registered are: {known}")
+    raise NotFound(f"no source is named {name!r}", hint=f"registered are: {known}")

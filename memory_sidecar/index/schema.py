@@ -54,9 +54,9 @@ class Corpus:
     name: str
     rows: str  # the table of the rows, keyed by `id`
     text: str  # SQL expression over a row: what the model sees of it
-    columns: tuple[str, ...]  # of `words`
-    weights: tuple[float, ...]  # of these columns, for BM25
     source: str  # SQL expression over a row: the name of the source that it is derived from
+    columns: tuple[str, ...] = ("body",)  # of `words`
+    weights: tuple[float, ...] = (1.0,)  # of these columns, for BM25
     path: str = "''"  # the same: of its file, relative to that source
     has_static: bool = False  # static vectors come with the words, before the model's
 

@@ -24,13 +24,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from memory_sidecar import __version__
-from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.credentials import mask_credentials, mask_document, masks_in
 from memory_sidecar.core.errors import Conflict, SidecarError, one_line
 from memory_sidecar.core.results import plain
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.hints import for_agent
-from memory_sidecar.mcp.masking import masked
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Answer, Arguments, Tool
@@ -45,6 +44,10 @@ Context = ServerRequestContext[Caller]
 
 _log = logging.getLogger(__name__)
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
+
+MASKED = "{} masked that look like secrets: do not write these lines back as they are"
+
+MASKED = "{} masked that look like secrets: do not write these lines back as they are"
 
 # An agent that is told to index again does, and again: what it cannot mend, a person has to.
 _HINTS = {
@@ -171,7 +174,10 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         report.begin()
         result = tool.run(caller, asked, report)
         notices = [*result.notices, *report.notices]
-        return masked(replace(result, notices=tuple(notices)))
+        answer, _ = mask_document(replace(result, notices=tuple(notices)))
+        if count := masks_in(answer):  # before an agent, and so its provider, gets to read it
+            answer = replace(answer, notices=(*answer.notices, MASKED.format(count)))
+        return answer
 
     working = asyncio.get_running_loop().run_in_executor(_threads, work)
     working.add_done_callback(_look_at)

@@ -30,24 +30,18 @@ SUMMARIES = Corpus(
     name="summary",
     rows="summaries",
     text="embedded",
-    columns=("body",),
-    weights=(1.0,),
     source=_SOURCE,
 )
 MESSAGES = Corpus(
     name="message",
     rows="messages",
     text=f"heading || ': ' || substr(content, 1, {EMBEDDED_CHARACTERS})",
-    columns=("body",),
-    weights=(1.0,),
     source=_SOURCE,
 )
 SNIPPETS = Corpus(
     name="snippet",
     rows="code_snippets",
     text="coalesce(description || char(10), '') || coalesce(file_path || char(10), '') || code",
-    columns=("body",),
-    weights=(1.0,),
     source=_SOURCE,
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
