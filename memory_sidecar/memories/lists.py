@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,12 +40,30 @@ Place = tuple[Any, str, int]
 
 
 def list_memories(
-    connection: Connection, wanted: MemoryList, *, agent: str, now: int
+    databases: Mapping[str, Connection], wanted: MemoryList, *, now: int
 ) -> list[StoredMemory]:
-    """The memories that satisfy the filter, in the order asked for, equal ones by path."""
-    keys = [key for _, _, key in placed(connection, wanted, now=now)]
-    found = read_memories(connection, keys, agent=agent, now=now)
-    return [found[key] for key in keys]
+    """The memories that satisfy the filter, in the order asked for, equal ones by path.
+
+    `databases` are one commit of each agent's, by its name.
+    """
+    stop = None if wanted.limit is None else wanted.offset + wanted.limit
+    # How many of a page come from which of several databases is not known before.
+    part = wanted if len(databases) == 1 else replace(wanted, offset=0, limit=stop)
+    places = [
+        (*place, agent)
+        for agent, connection in databases.items()
+        for place in placed(connection, part, now=now)
+    ]
+    if part is not wanted:
+        places = order_of(places, wanted)[wanted.offset : stop]
+    found = {
+        (agent, key): stored
+        for agent, connection in databases.items()
+        for key, stored in read_memories(
+            connection, [key for _, _, key, its in places if its == agent], agent=agent, now=now
+        ).items()
+    }
+    return [found[agent, key] for _, _, key, agent in places]
 
 
 def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Place]:
@@ -67,15 +85,9 @@ def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Plac
 
 
 def order_of(places: Sequence[P], wanted: MemoryList) -> list[P]:
-    """Places in several databases, with more behind them, as one list."""
-    by_path = sorted(places, key=lambda each: each[1])
+    """Places in several databases, each with its agent's name at the end, as one list."""
+    by_path = sorted(places, key=lambda each: (each[1], each[-1]))
     return sorted(by_path, key=lambda each: each[0], reverse=wanted.is_descending)
-
-
-def in_order(found: Sequence[StoredMemory], wanted: MemoryList) -> list[StoredMemory]:
-    """Memories of several databases as one list."""
-    by_path = sorted(found, key=lambda each: (each.memory.path, each.memory.agent))
-    return sorted(by_path, key=_SORTED_BY[wanted.sort], reverse=wanted.is_descending)
 
 
 def read_memories(
@@ -200,15 +212,6 @@ def condition_of(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
 
 
 # Rows
-
-_SORTED_BY: dict[Sort, Callable[[StoredMemory], int | float | str]] = {
-    Sort.UPDATED: lambda stored: stored.memory.updated_at,
-    Sort.CREATED: lambda stored: stored.memory.created_at,
-    Sort.TOKENS: lambda stored: stored.memory.tokens,
-    Sort.STRENGTH: lambda stored: stored.strength,
-    Sort.REFS: lambda stored: stored.memory.uses + stored.memory.refs,
-    Sort.PATH: lambda stored: stored.memory.path,
-}
 
 _ORDER = {
     Sort.UPDATED: "updated_at",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
@@ -22,7 +21,6 @@ from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (
     find_atoms,
     find_memory,
-    in_order,
     list_memories,
     paths_beginning,
 )
@@ -82,20 +80,11 @@ class Recall:
         return Scope(agent.name, store, connection, embed_query)
 
     def _listed(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
-        stop = None if wanted.limit is None else wanted.offset + wanted.limit
-        # How many of a page come from which of two databases is not known before.
-        part = replace(wanted, offset=0, limit=stop) if with_shared else wanted
-        now = self._agent.clock()
-
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            return [
-                row
-                for agent, _, connection in readable
-                for row in list_memories(connection, part, agent=agent.name, now=now)
-            ]
+            databases = {agent.name: connection for agent, _, connection in readable}
+            return list_memories(databases, wanted, now=self._agent.clock())
 
-        found = self._ask(ask, with_shared=with_shared)
-        return in_order(found, wanted)[wanted.offset : stop] if with_shared else found
+        return self._ask(ask, with_shared=with_shared)
 
     def categories(self) -> list[Category]:
         """Every category of the agent; none where nothing was ever stored."""

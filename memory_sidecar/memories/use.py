@@ -45,7 +45,7 @@ def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
         filter=MemoryFilter(cold=True), sort=Sort.CREATED, is_descending=False, limit=shown
     )
     first_hot, first_cold = (
-        [each.memory for each in list_memories(connection, wanted, agent=agent, now=now)]
+        [each.memory for each in list_memories({agent: connection}, wanted, now=now)]
         for wanted in (hot, cold)
     )
     memories, hot_ones, cold_ones, never_read = counts
