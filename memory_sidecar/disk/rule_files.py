@@ -29,7 +29,8 @@ _UNCHECKED_BYTES = 8192  # too short for that
 _POINTER_BYTES = 4096
 
 _GIT = ".git"
-_EXCLUDES_FILE = re.compile(r"(?im)^\s*excludesfile\s*=\s*\"?([^\"\n]+?)\"?\s*$")
+# As `ignore` has it, which does the walking.
+_EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 
 
 def check_rules(folder: str, root: str) -> None:
@@ -81,16 +82,35 @@ def _above(root: Path) -> Iterator[str]:
 
 
 def _of_user() -> Iterator[str]:
-    """https://git-scm.com/docs/git-config: where its configuration and its excludes lie."""
-    git = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
-    yield os.path.join(git, "ignore")
-    for folder, name in ((git, "config"), (os.path.expanduser("~"), ".gitconfig")):
-        yield os.path.join(folder, name)
-        try:
-            text = Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace")
-        except (OSError, ValueError):
-            continue
-        yield from map(os.path.expanduser, _EXCLUDES_FILE.findall(text))
+    yield from _git_configs()
+    yield from user_excludes()
+
+
+def _git_configs() -> tuple[str, str]:
+    """https://git-scm.com/docs/git-config: where that of the user lies."""
+    xdg = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.expanduser("~/.gitconfig"), os.path.join(xdg, "git", "config")
+
+
+def user_excludes() -> list[str]:
+    """The user's own rules for every repository, of which the first count.
+
+    They are what `core.excludesFile` of git names, and its default. As the walk finds them: by the
+    environment of this process.
+    """
+    *_, config = configs = _git_configs()
+    named = (
+        name for each in configs for name in _EXCLUDES_FILE.findall(rule_text(*os.path.split(each)))
+    )
+    return [*map(os.path.expanduser, named), os.path.join(os.path.dirname(config), "ignore")]
+
+
+def rule_text(folder: str, name: str) -> str:
+    """What a file of rules in `folder` says; "" where it cannot be read, as behind a link."""
+    try:
+        return Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def _inside(root: str, folders: Iterable[str]) -> Iterator[str]:

@@ -7,22 +7,19 @@ The walk alone decides whether a path is ignored; this reads the same rules agai
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from pathspec import GitIgnoreSpec
 
-from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.recheck import folders_above
-from memory_sidecar.disk.rule_files import MAX_RULES_BYTES, OWN_FILE
+from memory_sidecar.disk.rule_files import OWN_FILE, rule_text, user_excludes
 
 BUILT_IN, EXCLUDE = "built in", "--exclude"
-_EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(?P<path>\S+?)\s*"?\s*$')
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,8 @@ def _of(
         return Rule(EXCLUDE, 0, globs[found[0]], path)
     if is_folder and name.endswith(".egg-info"):  # the only built-in one that is no plain name
         return Rule(BUILT_IN, 0, "*.egg-info/", path)
-    return _in_files(root / path, [(f, OWN_FILE) for f in _folders(root, path)], is_folder, path)
+    own = [_place(folder, OWN_FILE, root / path) for folder in _folders(root, path)]
+    return _in_files(own, path, is_folder)
 
 
 def _of_git(root: Path, path: str, *, is_folder: bool) -> Rule | None:
@@ -71,48 +69,29 @@ def _of_git(root: Path, path: str, *, is_folder: bool) -> Rule | None:
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     if top is not None:
         folders += [folder for folder in root.parents if folder.is_relative_to(top)]
-    files = [(folder, ".gitignore") for folder in folders]
-    if found := _in_files(root / path, files, is_folder, path):
-        return found
-    beside = [(top, ".git/info/exclude")] if top is not None else []
-    if found := _in_files(root / path, beside, is_folder, path):
-        return found
-    return _of_user(path, global_excludes(), is_folder)
+    files = [_place(folder, ".gitignore", root / path) for folder in folders]
+    beside = [_place(top, ".git/info/exclude", root / path)] if top is not None else []
+    own = [(*os.path.split(user_excludes()[0]), path)]
+    found = (_in_files(each, path, is_folder) for each in (files, beside, own))
+    return next(filter(None, found), None)
 
 
-def global_excludes() -> Path:
-    """The user's own rules for every repository: what `core.excludesFile` of git names.
-
-    As the walk finds it: by the environment of this process.
-    """
-    home = Path(os.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git"
-    for folder, name in ((home, ".gitconfig"), (config, "config")):
-        if found := _EXCLUDES_FILE.search("\n".join(_lines(folder, name))):
-            named = found["path"]
-            return home / named.removeprefix("~/") if named.startswith("~/") else Path(named)
-    return config / "ignore"
+_Place = tuple[str, str, str]
+"""A folder, a file of rules in it, and the path that they are asked about as they name it."""
 
 
-def _of_user(path: str, file: Path, is_folder: bool) -> Rule | None:
-    lines = _lines(file.parent, file.name)
-    match = _last_match(lines, path, is_folder=is_folder)
-    if match is None or not match[1]:
-        return None
-    return Rule(os.fspath(file), match[0] + 1, lines[match[0]].strip(), path)
+def _place(folder: Path, name: str, whole: Path) -> _Place:
+    return os.fspath(folder), name, whole.relative_to(folder).as_posix()
 
 
-def _in_files(
-    whole: Path, files: list[tuple[Path, str]], is_folder: bool, path: str
-) -> Rule | None:
-    """What the first of `files` that says anything of the path `whole` says."""
-    for folder, name in files:
-        lines = _lines(folder, name)
-        inside = whole.relative_to(folder).as_posix()
+def _in_files(files: Iterable[_Place], path: str, is_folder: bool) -> Rule | None:
+    """What the first of `files` that says anything of `path` says."""
+    for folder, name, inside in files:
+        lines = rule_text(folder, name).splitlines()
         match = _last_match(lines, inside, is_folder=is_folder)
         if match is not None:
             index, ignores = match
-            file = os.fspath(folder / name)
+            file = os.fspath(Path(folder) / name)
             return Rule(file, index + 1, lines[index].strip(), path) if ignores else None
     return None
 
@@ -121,13 +100,6 @@ def _folders(root: Path, path: str) -> Iterator[Path]:
     """Those that may hold rules for `path`, innermost first, up to the source's own."""
     for folder in PurePosixPath(path).parents:
         yield root / folder
-
-
-def _lines(folder: Path, name: str) -> list[str]:
-    try:
-        return Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return []
 
 
 def _last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
