@@ -55,6 +55,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "prune": ("prune --dry-run", "prune --unused-for 90d --category outcome"),
     "restore": ("restore", "restore pitfall/totals-are-cents"),
     "team init": ("team init", "team init --sql"),
+    "team export": ("team export code.zip", "team export shop.zip --repository git.example/shop"),
+    "team import": ("team import code.zip", "team import code.zip --replace"),
     "memory push": ("memory push --agent shared", "memory push --over pitfall/totals-are-cents"),
     "memory pull": ("memory pull --agent shared", "memory pull --over pitfall/totals-are-cents"),
     "category list": ("category list", "category list --agent architect"),

@@ -67,7 +67,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "category": ("Categories: list, create, describe, delete", ""),
     },
     "Team": {
-        "team": ("The PostgreSQL of a team: init", ""),
+        "team": ("The PostgreSQL of a team: init, export, import", ""),
         "memory": ("Memories and sessions of a team: push, pull", "team:memory"),
     },
     "Sessions": {

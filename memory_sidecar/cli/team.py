@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.results import about
+
+if TYPE_CHECKING:
+    from memory_sidecar.team.backup import KeptSource
 
 ROLES = ("memory_sidecar_reader", "memory_sidecar_indexer", "memory_sidecar_agent")
 
@@ -23,6 +29,30 @@ class TeamMade:
     database: str
     roles: Annotated[tuple[str, ...], about("that roles with a login are made members of")]
     sql: Annotated[str, about("with --sql, what would be run; else empty")]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSource:
+    """A folder of a branch of a repository."""
+
+    repository: Annotated[str, about("its remote address")]
+    branch: str
+    folder: Annotated[str, about("inside of the repository; empty for all of it")]
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFile:
+    """A file that holds code of a team."""
+
+    database: str
+    file: Annotated[str, about("absolute")]
+    sources: tuple[TeamSource, ...]
+
+    @classmethod
+    def of(cls, database: str, file: Path, kept: Sequence[KeptSource]) -> TeamFile:
+        sources = (TeamSource(k.repository, k.branch, k.folder, k.chunks) for k in kept)
+        return cls(database, str(file), tuple(sources))
 
 
 over_option = click.option(
@@ -59,6 +89,40 @@ def _print_made(call: Call, made: TeamMade) -> None:
         return
     call.print(f"{made.database} is ready; in psql, for each of you:")
     call.print(f"  CREATE ROLE alice LOGIN PASSWORD '…' IN ROLE {', '.join(made.roles[1:])};")
+
+
+@team.command("export")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--repository", default="", metavar="ADDRESS", help="Of that one alone.")
+@with_call
+def export_(call: Call, *, file: Path, repository: str) -> TeamFile:
+    """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
+    link = call.services.required_team()
+    from memory_sidecar.team.backup import export_code  # an extra
+
+    file = call.cwd / file
+    kept = export_code(link, file, repository)
+    return call.show(TeamFile.of(link.shown, file, kept), _print_file)
+
+
+@team.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--replace", is_flag=True, help="Also what the team has already.")
+@with_call
+def import_(call: Call, *, file: Path, replace: bool) -> TeamFile:
+    """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
+    link = call.services.required_team()
+    from memory_sidecar.team.backup import import_code  # an extra
+
+    file = call.cwd / file
+    kept = import_code(link, file, replaces=replace)
+    return call.show(TeamFile.of(link.shown, file, kept), _print_file)
+
+
+def _print_file(call: Call, found: TeamFile) -> None:
+    for each in found.sources:
+        call.print(f"{each.repository} ({each.branch}): {counted(each.chunks, 'chunk')}")
+    call.print(f"{found.file}; {found.database}")
 
 
 @click.group(cls=Group)

@@ -23,7 +23,7 @@ from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
 from memory_sidecar.team.link import Connected
 from memory_sidecar.team.postings import WordRow, packed, unpacked
 
-LEASE_S = 600
+LEASE_S = 900  # an indexer that has nothing to write renews it when it rescans, each ten minutes
 MOST_SEGMENTS = 16  # rows of one word, after which they are joined
 _ADVISORY = 0x6D65  # of the locks of sources
 
@@ -69,7 +69,7 @@ def take_lease(connection: Connected, source: int, holder: str, *, by_force: boo
         (other,) = _row(connection, "SELECT holder FROM sources WHERE id = %s", (source,))
         raise Held(
             f"{other} indexes this source for the team",
-            hint="it may do so until it has been silent for ten minutes; `--take` takes over",
+            hint="it may do so until 15 minutes after it wrote last; `--take` takes over",
         )
     generation: int = taken[0]
     return generation

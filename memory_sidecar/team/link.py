@@ -76,9 +76,13 @@ class TeamLink:
 
     @contextmanager
     def reading_beside(self, connection: Connected) -> Iterator[Connected]:
-        """Another transaction that sees what that of `connection` sees, for another thread."""
+        """Another transaction that sees what that of `connection` sees, for another thread.
+
+        It looks at more of a graph of vectors: it is not waited for alone.
+        """
         (snapshot,) = connection.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
-        with self._transaction(f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'") as beside:
+        begin = f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'; SET LOCAL hnsw.ef_search = 400"
+        with self._transaction(begin) as beside:
             yield beside
 
     @contextmanager

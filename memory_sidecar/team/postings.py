@@ -1,7 +1,7 @@
 """Words in PostgreSQL: which rows hold each, in packed lists, and BM25 as FTS5 computes it.
 
-A list is read whole and scored here: 2,000 rows in a millisecond. `tsvector` and its index, with
-the counts beside it, took twelve: each row that holds a word has to be fetched to be scored.
+A list is read whole and scored here. To score by `tsvector` and its index, each row that holds a
+word has to be fetched.
 """
 
 from __future__ import annotations

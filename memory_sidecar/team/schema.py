@@ -18,6 +18,7 @@ SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql", "nearest.sql")
 MIGRATIONS: Final = ("code.sql", "nearest.sql")
 """What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
 
+MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index
 VERSION: Final = 1 + len(MIGRATIONS)
 _LOCK = 0x6D656D73  # "mems"
 _MAKE: Final = f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}; CREATE EXTENSION IF NOT EXISTS vector"
@@ -69,6 +70,19 @@ def grant_roles(link: TeamLink) -> None:
     """Make the roles of `roles.sql`, and give them their rights. Raises DatabaseRefused."""
     with link.writing() as connection:
         connection.execute(_script("roles.sql"))
+
+
+def declare_nearest(link: TeamLink) -> None:
+    """Have the server keep graphs of the vectors, once there are so many that it saves time."""
+    with link.reading() as connection:
+        row = connection.execute(
+            "SELECT coalesce(sum(chunks), 0) >= %s AND to_regclass('chunk_vectors_nearest') IS NULL"
+            " FROM sources",
+            (MANY_CHUNKS,),
+        ).fetchone()
+    if row is not None and row[0]:
+        with link.writing() as connection:
+            connection.execute("SELECT declare_nearest()")
 
 
 def whole_script() -> str:

@@ -36,12 +36,11 @@ from memory_sidecar.team.code_write import (
 )
 from memory_sidecar.team.link import Connected, TeamLink
 from memory_sidecar.team.local_rows import read_documents
-from memory_sidecar.team.schema import has_schema, make_schema, require_schema
+from memory_sidecar.team.schema import declare_nearest, has_schema, make_schema, require_schema
 from memory_sidecar.team.shared_files import SharedFile, SharedFiles, SourceRow
 
 REFRESH_S = 1.0  # for so long it is taken that the team has what it had
 FOLD_EVERY = 64  # transactions of a source
-MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index
 BATCH = 64  # files of one transaction that moves rows up
 FAILS = (DatabaseError, DiskFull, StoreNewer, Held)
 
@@ -131,7 +130,7 @@ class SourceOfTeam:
         if self.source.publishes:
             try:
                 self.give(store, by_force=False)
-                self._declare_nearest()
+                declare_nearest(self._link)
             except FAILS as error:
                 self._note(error)
 
@@ -173,18 +172,6 @@ class SourceOfTeam:
             self._read_at_s = -REFRESH_S
         self.problem = ""
         return Given(len(todo), chunks, len(gone))
-
-    def _declare_nearest(self) -> None:
-        """Have the server keep graphs of the vectors, once there are so many that it saves time."""
-        with self._link.reading() as connection:
-            row = connection.execute(
-                "SELECT coalesce(sum(chunks), 0) >= %s AND to_regclass('chunk_vectors_nearest')"
-                " IS NULL FROM sources",
-                (MANY_CHUNKS,),
-            ).fetchone()
-        if row is not None and row[0]:
-            with self._link.writing() as connection:
-                connection.execute("SELECT declare_nearest()")
 
     def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
         """Give its chunks their vectors, if this machine may; yields how many have got one.

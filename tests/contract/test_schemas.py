@@ -206,7 +206,8 @@ def about_context(call: Recorder, root: Path) -> None:
 
 
 # What runs is listed in tests/e2e/test_uninstall.py, and a team's database is asked in tests/team.
-ELSEWHERE = {"daemon list", "team init", "memory push", "memory pull", "source publish"}
+TEAM = {"team init", "team export", "team import", "memory push", "memory pull", "source publish"}
+ELSEWHERE = {"daemon list"} | TEAM
 
 
 @pytest.mark.parametrize("command", sorted(outputs().keys() - ELSEWHERE))

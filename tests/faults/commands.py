@@ -132,6 +132,8 @@ ELSEWHERE = MappingProxyType(
         "setup": "tests/setup",
         "web": "tests/web",
         "team init": "tests/team",
+        "team export": "tests/team",
+        "team import": "tests/team",
         "memory push": "tests/team",
         "memory pull": "tests/team",
         "daemon list": "tests/e2e/test_uninstall.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -9,13 +10,18 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import psycopg
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.followed import RESCAN_S
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.team.backup import HEADER
+from memory_sidecar.team.code_write import LEASE_S
+from memory_sidecar.team.schema import VERSION
 from tests.conftest import PROGRAM, write_project
 from tests.team.test_code import content_of
 
@@ -93,3 +99,49 @@ def test_an_indexer_that_is_killed_goes_on_and_leaves_what_a_first_index_makes(
     with closing(Services(DataDir(tmp_path / "other"), settings)) as other:
         other.codebase().index([root], reporter=Silent(), embed=False)
     assert content_of(link) == after
+
+
+def test_an_exported_file_answers_as_its_database_did(database, machine, tmp_path):
+    indexer = machine("ci", database)
+    assert indexer("index", checkout(tmp_path / "shop")).status == 0
+
+    def answers() -> list[tuple[str, int, float]]:
+        hits = indexer.json("search", "total price of the cart, charge_card", "--source", "shop")
+        return [(hit["filename"], hit["start_line"], hit["score"]) for hit in hits]
+
+    before = answers()
+    exported = indexer.valid_json("team export", "code.zip")
+    assert [each["repository"] for each in exported["sources"]] == ["git.example/shop/shop"]
+    again = indexer("team", "import", "code.zip", "--json")
+    assert (again.status, again.error["code"]) == (4, "conflict")
+    with psycopg.connect(database, options="-c search_path=memory_sidecar") as owner:
+        owner.execute("TRUNCATE sources, files, chunks, words, chunk_static, chunk_vectors")
+    assert all(filename != "shop/cart.py" for filename, _, _ in answers())
+    for more in ((), ("--replace",)):  # ids are others each time
+        imported = indexer.valid_json("team import", "code.zip", *more)
+        assert imported["sources"] == exported["sources"]
+        assert answers() == before != []
+
+
+def test_a_file_that_is_newer_or_none_of_ours_is_refused(database, machine, tmp_path):
+    owner = machine("owner", database)
+    (tmp_path / "text.zip").write_text("text")
+    refused = owner("team", "import", "text.zip", "--json")
+    assert (refused.status, refused.error["code"]) == (1, "store_foreign")
+    with ZipFile(tmp_path / "newer.zip", "w") as kept:
+        kept.writestr(HEADER, json.dumps({"version": VERSION + 1, "sources": []}))
+    refused = owner("team", "import", "newer.zip", "--json")
+    assert (refused.status, refused.error["code"]) == (1, "store_newer")
+
+
+def test_an_indexer_with_nothing_to_write_keeps_its_lease(database, machine, tmp_path):
+    assert LEASE_S > 1.2 * RESCAN_S
+    indexer, root = machine("ci", database), checkout(tmp_path / "shop")
+    ends: list[Any] = []
+    for _ in range(2):
+        assert indexer("index", root).status == 0
+        with psycopg.connect(database) as owner:
+            row = owner.execute("SELECT lease_until FROM memory_sidecar.sources").fetchone()
+            ends += row or ()
+    first, second = ends
+    assert first < second

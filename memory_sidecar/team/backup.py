@@ -1,0 +1,229 @@
+"""Code of a team as one file: its sources with their words and vectors, for a database to take.
+
+A zip of the rows of each table as COPY streams them, all of one commit. Ids are given out anew
+where the file is taken, in the same order. Memories are not in it: they are files anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Final
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import numpy as np
+
+from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
+from memory_sidecar.index.codes import Ids
+from memory_sidecar.team.code_write import copy_words
+from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.postings import unpacked
+from memory_sidecar.team.schema import VERSION, declare_nearest, make_schema, require_schema
+
+HEADER = "memory-sidecar.json"
+BLOCK_BYTES = 1 << 20
+WORDS_AT_ONCE = 10_000  # rows, which are rewritten here
+
+_OF_SOURCES = "source = ANY(%s)"
+_TABLES: Final = {
+    "files": f"{_OF_SOURCES} AND fingerprint <> ''",
+    "chunks": f"file IN (SELECT id FROM files WHERE {_OF_SOURCES})",
+    "words": _OF_SOURCES,
+    "chunk_static": _OF_SOURCES,
+    "chunk_vectors": _OF_SOURCES,
+    "chunk_pending": _OF_SOURCES,
+}
+_NEW_IDS = (
+    "CREATE TEMP TABLE {0}_ids ON COMMIT DROP AS"
+    " SELECT id, nextval(pg_get_serial_sequence('{0}', 'id'))::int AS new"
+    " FROM (SELECT id FROM came_{0} ORDER BY id) AS came"
+)
+_TAKE = (
+    "INSERT INTO files OVERRIDING SYSTEM VALUE SELECT i.new, s.new, f.path, f.language,"
+    " f.fingerprint, coalesce(c.new, 0), f.chunks, 1 FROM came_files f"
+    " JOIN files_ids i USING (id) JOIN sources_ids s ON s.id = f.source"
+    " LEFT JOIN chunks_ids c ON c.id = f.first_chunk",
+    "INSERT INTO chunks SELECT c.new, f.new, start_line, end_line, code, symbols, scope, signature,"
+    " head, tokens FROM came_chunks JOIN chunks_ids c USING (id) JOIN files_ids f ON f.id = file",
+    *(
+        f"INSERT INTO {table} SELECT c.new, s.new, f.new{more} FROM came_{table}"
+        " JOIN chunks_ids c USING (id) JOIN sources_ids s ON s.id = source"
+        " JOIN files_ids f ON f.id = file"
+        for table, more in (
+            ("chunk_static", ", embedding"),
+            ("chunk_vectors", ", embedding"),
+            ("chunk_pending", ""),
+        )
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSource:
+    """A source as the file has it."""
+
+    id: int
+    repository: str
+    branch: str
+    folder: str
+    model: str
+    static: str
+    chunks: int
+    tokens: int
+
+
+def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSource]:
+    """Write the sources of `repository`, or all, to `file`, which is there whole or not at all.
+
+    Raises NotFound where there is none, NoIndex, DatabaseError and OSError.
+    """
+    part = file.with_name(f"{file.name}.part")
+    with link.reading() as connection:
+        require_schema(connection, link)
+        rows = connection.execute(
+            "SELECT id, repository, branch, folder, model, static, chunks, tokens FROM sources"
+            " WHERE %(only)s IN ('', repository) ORDER BY id",
+            {"only": repository},
+        )
+        sources = [KeptSource(*row) for row in rows]
+        if not sources:
+            raise NotFound(
+                f"{link.shown} has nothing of {repository or 'any repository'}",
+                hint="`memory-sidecar index PATH` gives it a source",
+            )
+        try:
+            with ZipFile(part, "w", ZIP_DEFLATED) as kept:
+                header = {"version": VERSION, "sources": [asdict(each) for each in sources]}
+                kept.writestr(HEADER, json.dumps(header))
+                for table in _TABLES:
+                    with kept.open(table, "w", force_zip64=True) as stream:
+                        _copy_to(connection, table, [each.id for each in sources], stream)
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+    return sources
+
+
+def import_code(link: TeamLink, file: Path, *, replaces: bool) -> Sequence[KeptSource]:
+    """Take the sources that `file` holds, all or none; with `replaces`, in the place of known ones.
+
+    Raises Conflict where one is there, StoreForeign and StoreNewer for a file that is none of ours
+    or of a later version, DatabaseError and OSError.
+    """
+    try:
+        with ZipFile(file) as kept:
+            header = json.loads(kept.read(HEADER))
+            if header["version"] > VERSION:
+                raise StoreNewer(
+                    f"{file} has schema {header['version']}, this version knows {VERSION}",
+                    hint="update memory-sidecar on this machine",
+                )
+            sources = [KeptSource(**each) for each in header["sources"]]
+            make_schema(link)
+            with link.writing() as connection:
+                for table in _TABLES:
+                    connection.execute(
+                        f"CREATE TEMP TABLE came_{table} (LIKE {table}) ON COMMIT DROP"
+                    )
+                    with kept.open(table) as stream:
+                        _copy_from(connection, f"came_{table}", stream)
+                _take(connection, sources, replaces=replaces)
+    except (BadZipFile, KeyError, ValueError, TypeError) as error:
+        raise StoreForeign(
+            f"{file} is no file of `memory-sidecar team export`", hint="name one that it wrote"
+        ) from error
+    declare_nearest(link)
+    return sources
+
+
+def _copy_to(connection: Connected, table: str, sources: Sequence[int], stream: IO[bytes]) -> None:
+    rows = f"SELECT * FROM {table} WHERE {_TABLES[table]}"
+    with connection.cursor().copy(
+        f"COPY ({rows}) TO STDOUT (FORMAT binary)", (list(sources),)
+    ) as copy:
+        for block in copy:
+            stream.write(block)
+
+
+def _copy_from(connection: Connected, table: str, stream: IO[bytes]) -> None:
+    with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
+        while block := stream.read(BLOCK_BYTES):
+            copy.write(block)
+
+
+def _take(connection: Connected, sources: Sequence[KeptSource], *, replaces: bool) -> None:
+    connection.execute("CREATE TEMP TABLE sources_ids (id int, new int) ON COMMIT DROP")
+    new_sources: dict[int, int] = {}
+    for each in sources:
+        new_sources[each.id] = _new_source(connection, each, replaces=replaces)
+        connection.execute(
+            "INSERT INTO sources_ids VALUES (%s, %s)", (each.id, new_sources[each.id])
+        )
+    for table in ("files", "chunks"):
+        connection.execute(_NEW_IDS.format(table))
+    for statement in _TAKE:
+        connection.execute(statement)
+    files, chunks = _Renumbered.of(connection, "files"), _Renumbered.of(connection, "chunks")
+    with connection.cursor("words", binary=True) as words, connection.cursor() as cursor:
+        words.execute("SELECT source, term, entries FROM came_words")
+        while rows := words.fetchmany(WORDS_AT_ONCE):
+            for source, new in new_sources.items():
+                lists: dict[str, bytes] = {}
+                for of, term, entries in rows:
+                    if of == source:
+                        lists[term] = lists.get(term, b"") + _renumbered(entries, files, chunks)
+                copy_words(cursor, new, {term: each for term, each in lists.items() if each})
+
+
+def _new_source(connection: Connected, kept: KeptSource, *, replaces: bool) -> int:
+    named = (kept.repository, kept.branch, kept.folder)
+    known = connection.execute(
+        "SELECT id FROM sources WHERE (repository, branch, folder) = (%s, %s, %s) FOR UPDATE", named
+    ).fetchone()
+    if known and not replaces:
+        raise Conflict(
+            f"the team has {kept.repository} ({kept.branch}) already",
+            hint="--replace puts what the file has in its place",
+        )
+    if known:
+        connection.execute(
+            "DELETE FROM chunks WHERE file IN (SELECT id FROM files WHERE source = %s)", known
+        )
+        for table in ("files", "words", "chunk_static", "chunk_vectors", "chunk_pending"):
+            connection.execute(f"DELETE FROM {table} WHERE source = %s", known)
+        connection.execute("DELETE FROM sources WHERE id = %s", known)
+    row = connection.execute(
+        "INSERT INTO sources"
+        " (repository, branch, folder, generation, model, static, chunks, tokens)"
+        " VALUES (%s, %s, %s, 1, %s, %s, %s, %s) RETURNING id",
+        (*named, kept.model, kept.static, kept.chunks, kept.tokens),
+    ).fetchone()
+    assert row
+    return int(row[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Renumbered:
+    """Ids in the file, ascending, and what they have become."""
+
+    before: Ids
+    after: Ids
+
+    @classmethod
+    def of(cls, connection: Connected, table: str) -> _Renumbered:
+        rows = connection.execute(f"SELECT id, new FROM {table}_ids ORDER BY id").fetchall()
+        before, after = np.array([*rows, (1 << 40, 0)], np.int64).T
+        return cls(before, after)
+
+    def __call__(self, ids: Ids) -> Ids:
+        """0 for those that are gone."""
+        at = np.searchsorted(self.before, ids)
+        return np.where(self.before[at] == ids, self.after[at], 0)
+
+
+def _renumbered(entries: bytes, files: _Renumbered, chunks: _Renumbered) -> bytes:
+    found = unpacked([entries]).copy()
+    found["row"], found["file"] = chunks(found["row"]), files(found["file"])
+    return found[found["row"] > 0].tobytes()
