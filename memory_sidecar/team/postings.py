@@ -82,9 +82,15 @@ def held_together(lists: Sequence[Entries]) -> Entries:
     More than hold them in a row, which these lists do not tell.
     """
     shared, *others = sorted(lists, key=len)
+    shared = shared[np.argsort(shared["row"])]
     for other in others:
-        shared = np.sort(shared[np.isin(shared["row"], other["row"])], order="row")
-        found = np.sort(other[np.isin(other["row"], shared["row"])], order="row")
+        if not len(shared):
+            break
+        rows = np.ascontiguousarray(shared["row"])
+        at = np.minimum(np.searchsorted(rows, other["row"]), len(rows) - 1)
+        held = np.flatnonzero(rows[at] == other["row"])
+        held = held[np.argsort(at[held])]
+        shared, found = shared[at[held]], other[held]
         shared["body"] = np.minimum(shared["body"], found["body"])
         low = np.minimum(shared["names"] & 15, found["names"] & 15)
         shared["names"] = low | np.minimum(shared["names"] >> 4, found["names"] >> 4) << 4

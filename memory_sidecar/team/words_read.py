@@ -25,7 +25,7 @@ from memory_sidecar.team.postings import (
 from memory_sidecar.team.shared_files import Reach
 
 MAX_COMMON = 200  # chunks that hold all words of a text, of which it is looked whether in a row
-ROWS_PER_TEXT = 2000  # of a list: to read so many takes as long as to look into a chunk
+ROWS_PER_TEXT = 1000  # of a list: to read so many takes about as long as to look into a chunk
 
 Ask = Callable[[str, Any], list[Any]]
 """The rows of a query with these values."""
@@ -121,7 +121,11 @@ class WordsRead:
         for at, (row, file) in enumerate(zip(counted["row"], counted["file"], strict=True)):
             path = self._reach.files[self._reach.numbers[int(file)]].path
             code, symbols = texts.get(int(row), ("", ""))
-            counts = [count_phrase(stems, stems_of(self._tokens, t)) for t in (code, symbols, path)]
+            held = counted["body"][at], counted["names"][at], counted["names"][at]
+            counts = [
+                count_phrase(stems, stems_of(self._tokens, text)) if may_hold else 0
+                for text, may_hold in zip((code, symbols, path), held, strict=True)
+            ]
             counted["body"][at] = min(counts[0], 255)
             counted["names"][at] = min(counts[1], 15) | min(counts[2], 15) << 4
         return counted[(counted["body"] > 0) | (counted["names"] > 0)]
