@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import psycopg
 from figures import Results
 from latency import QUESTIONS
@@ -146,15 +147,28 @@ def measure_queries(results: Results, work: Path, address: str) -> None:
             ("query, filtered to a part", CodeFilter(path_globs=FILTERED)),
         ):
             reader.search("warm up", wanted)
-            taken = []
+            taken, here_s, there_s = [], time.process_time(), _server_s(address)
             for question in QUESTIONS * ROUNDS:
                 started = time.perf_counter()
                 reader.search(question, wanted)
                 taken.append(1000 * (time.perf_counter() - started))
             taken.sort()
+            here_s, there_s = time.process_time() - here_s, _server_s(address) - there_s
             results.add(f"{name}, p50", statistics.median(taken), "ms", wanted="≤ 15")
             results.add(f"{name}, p95", taken[int(0.95 * len(taken))], "ms", wanted="≤ 40")
+            results.add(f"{name}, processor time here", 1000 * here_s / len(taken), "ms")
+            results.add(f"{name}, processor time there", 1000 * there_s / len(taken), "ms")
         _measure_recall(results, reader, address)
+
+
+def _server_s(address: str) -> float:
+    """Processor time of the processes that the server has for its clients."""
+    with psycopg.connect(address) as owner:
+        rows = owner.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchall()
+    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for (pid,) in rows)
 
 
 def _measure_recall(results: Results, reader: Asked, address: str) -> None:

@@ -42,7 +42,7 @@ class TeamSource:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamFile:
+class TeamCopy:
     """A file that holds code of a team."""
 
     database: str
@@ -50,7 +50,7 @@ class TeamFile:
     sources: tuple[TeamSource, ...]
 
     @classmethod
-    def of(cls, database: str, file: Path, kept: Sequence[KeptSource]) -> TeamFile:
+    def of(cls, database: str, file: Path, kept: Sequence[KeptSource]) -> TeamCopy:
         sources = (TeamSource(k.repository, k.branch, k.folder, k.chunks) for k in kept)
         return cls(database, str(file), tuple(sources))
 
@@ -95,31 +95,31 @@ def _print_made(call: Call, made: TeamMade) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--repository", default="", metavar="ADDRESS", help="Of that one alone.")
 @with_call
-def export_(call: Call, *, file: Path, repository: str) -> TeamFile:
+def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
     """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
     link = call.services.required_team()
     from memory_sidecar.team.backup import export_code  # an extra
 
     file = call.cwd / file
     kept = export_code(link, file, repository)
-    return call.show(TeamFile.of(link.shown, file, kept), _print_file)
+    return call.show(TeamCopy.of(link.shown, file, kept), _print_copy)
 
 
 @team.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Also what the team has already.")
 @with_call
-def import_(call: Call, *, file: Path, replace: bool) -> TeamFile:
+def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
     """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
     link = call.services.required_team()
     from memory_sidecar.team.backup import import_code  # an extra
 
     file = call.cwd / file
     kept = import_code(link, file, replaces=replace)
-    return call.show(TeamFile.of(link.shown, file, kept), _print_file)
+    return call.show(TeamCopy.of(link.shown, file, kept), _print_copy)
 
 
-def _print_file(call: Call, found: TeamFile) -> None:
+def _print_copy(call: Call, found: TeamCopy) -> None:
     for each in found.sources:
         call.print(f"{each.repository} ({each.branch}): {counted(each.chunks, 'chunk')}")
     call.print(f"{found.file}; {found.database}")
