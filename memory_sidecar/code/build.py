@@ -55,6 +55,7 @@ HEAD_CHARACTERS = 200  # 66 tokens of code in the mean; 5 % have more than 86
 SIGNATURE_CHARACTERS = 80
 
 _COMMENT = re.compile(r"(?:(?:#+|/?\*+|--+|;+|<!--)\s|//+[/!]?\s*|\"{3}|'{3})\s*(?=\w)")
+_MARKS = tuple("#/*-;<\"'")  # which a comment begins with
 _SAYS_SOMETHING = re.compile(r"\w")
 _HAS_A_WORD = re.compile(r"[^\W\d_]{2}")  # a12/04.py has none
 
@@ -62,12 +63,16 @@ _HAS_A_WORD = re.compile(r"[^\W\d_]{2}")  # a12/04.py has none
 def head_of(path: str, chunk: Chunk) -> str:
     """The head of a `chunk` of the file at `path`, on a few lines."""
     comments, code = [], []
+    room = HEAD_CHARACTERS  # for code; comments come before it, wherever they stand
     for line in chunk.code.splitlines():
+        if room <= 0 and not line.lstrip().startswith(_MARKS):
+            continue
         words = " ".join(line.split())
         if marker := _COMMENT.match(words):
             comments.append(words[marker.end() :])
         elif _SAYS_SOMETHING.search(words) and words.rstrip(" {:;,=(") not in chunk.signature:
             code.append(words)
+            room -= len(words)
     lines = [
         path if _HAS_A_WORD.search(path.rpartition(".")[0] or path) else "",
         chunk.scope,

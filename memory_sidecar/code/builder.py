@@ -84,11 +84,12 @@ class CodeBuilder:
         self._workers = None
         try:
             if is_worth:
+                most = min(os.cpu_count() or 1, MAX_PROCESSES)
                 self._workers = Workers(
                     self._source,
                     files,
                     max_file_bytes=self._settings.max_file_bytes,
-                    processes=min(os.cpu_count() or 1, MAX_PROCESSES),
+                    processes=min(most, len(files) // WORTH_PROCESSES),
                 )
             yield
         finally:

@@ -27,7 +27,7 @@ from memory_sidecar.core.priority import EMBEDDING, put_process_behind
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import BuildCrashed, BuildError
 
-WORTH_PROCESSES = 200  # files; a process takes 0.5 s to start
+WORTH_PROCESSES = 200  # files for each; a process takes as long to start as 150 to build
 MAX_PROCESSES = 4  # 80 MB each; the one that writes keeps no more than these busy
 _GROUP = 16  # files sent to a process at once: a message costs as much as building a small one
 _AHEAD = 3  # groups begun before they are asked for, for each process
@@ -55,6 +55,7 @@ class Workers:
         self._isolating = threading.Lock()
         self._isolated: ProcessPoolExecutor | None = None
         self._is_in_vain = False  # no process can be started
+        self._begun(0)  # they start while this one opens CocoIndex
 
     def build(self, file: SourceFile) -> Document:
         """As `build_document`; raises BuildCrashed for a file that ended its process."""

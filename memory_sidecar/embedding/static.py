@@ -17,6 +17,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,12 +95,17 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, Halves]"]):
         readable = [
             text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts
         ]
-        for row, encoding in enumerate(
-            tokenizer.encode_batch_fast(readable, add_special_tokens=False)
-        ):
-            tokens, counts = np.unique(np.array(encoding.ids, np.int32), return_counts=True)
-            weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
-            vectors[row] = weights @ table[tokens].astype(np.float32)
+        encodings = tokenizer.encode_batch_fast(readable, add_special_tokens=False)
+        ids = [encoding.ids for encoding in encodings]
+        row_of = np.repeat(np.arange(len(ids)), list(map(len, ids)))
+        each = np.fromiter(chain.from_iterable(ids), np.int64, len(row_of))
+        # Sorted by text, then by token: one sort for all of them is a quarter of one for each.
+        cells, counts = np.unique(row_of * len(table) + each, return_counts=True)
+        weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
+        begins = np.searchsorted(cells, np.arange(len(ids) + 1) * len(table)).tolist()
+        tokens = cells % len(table)
+        for row, (begin, end) in enumerate(pairwise(begins)):
+            vectors[row] = weights[begin:end] @ table[tokens[begin:end]].astype(np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
