@@ -52,6 +52,7 @@ _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
 _SEPARATOR = re.compile(r"::|[.:]")
+_IMPORT = re.compile(rb"(?:await\s+)?(?:require|import)\s*\(")
 _MODIFIERS = re.compile(rb"[\w \t]*")
 
 
@@ -110,6 +111,8 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
         if lead := captures.get("lead"):
             leads.add(lead[0])
             continue
+        if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
+            continue
         match = _Found(captures, len(data))
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
@@ -149,6 +152,10 @@ class _Found:
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
             self.end_byte = size
+
+    def is_qualified(self, data: bytes) -> bool:
+        """Whether its name says what owns it: `Cart::add`."""
+        return data.find(b"::", *self.name.byte_range) >= 0
 
     def bare_byte(self, data: bytes) -> int:
         """Where its name begins without what owns it: `add` of `Cart::add`."""
@@ -207,7 +214,7 @@ def _nest(
             continue
         _, outer, floor = around[-1] if around else (None, "", 0)
         symbol, local = _names(data, match)
-        is_owned = bool(match.owner) or "." in local  # `Cart::add`
+        is_owned = bool(match.owner) or match.is_qualified(data)
         path = f"{outer}.{local}" if outer else local
         first = match.node.start_point.row
         start = max(leads.first_row(first), floor) if first != last_first else first

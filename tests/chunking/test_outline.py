@@ -48,3 +48,14 @@ def test_what_was_parsed_is_not_kept_in_memory():
     assert outline(data, "python").definitions
     gc.collect()
     assert sys.getrefcount(data) == before
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_what_is_required_is_imported_and_not_defined(language: str) -> None:
+    source = b"""
+var rounded = require('./money').rounded;
+const LIMIT = 3;
+exports.add = function add(item) { return rounded(item); };
+"""
+    found = outline(source, language).definitions
+    assert [(d.symbol, d.kind) for d in found] == [("LIMIT", "variable"), ("add", "function")]

@@ -22,8 +22,8 @@
 (arguments (function_expression name: (identifier) @name body: (_) @body) @definition)
 (return_statement (function_expression name: (identifier) @name body: (_) @body) @definition)
 (parenthesized_expression (function_expression name: (identifier) @name body: (_) @body) @definition)
-(program (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
-(program (variable_declaration (variable_declarator name: (identifier) @name)) @definition)
+(program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value)) @definition)
+(program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value)) @definition)
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
 (decorator) @lead
 (comment) @lead
