@@ -38,12 +38,18 @@ def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.
     """
+    parsed = parse_with_text(data, language)
+    return None if parsed is None else parsed[0]
+
+
+def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
+    """The tree of `data` as `parse`, and the bytes of the same length that the tree is made of."""
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
         return None
     tree = _parse_guarded(_parser(language), data)
     if tree is not None and language in _PREPROCESSED:
-        tree = _without_conditions(tree, data, language)
-    return None if tree is None or _is_deep(tree) else tree
+        tree, data = _without_conditions(tree, data, language)
+    return None if tree is None or _is_deep(tree) else (tree, data)
 
 
 @cache
@@ -52,18 +58,22 @@ def grammar(language: str) -> tree_sitter.Language:
     return get_language(language)  # type: ignore[arg-type]
 
 
-def _without_conditions(tree: tree_sitter.Tree, data: bytes, language: str) -> tree_sitter.Tree:
-    """`tree`, or that of the same bytes with `#if` and `#endif` blank, if that understands more.
+def _without_conditions(
+    tree: tree_sitter.Tree, data: bytes, language: str
+) -> tuple[tree_sitter.Tree, bytes]:
+    """`tree` and `data`, or both with `#if` and `#endif` blank, if more is understood then.
 
     A condition in the middle of an expression or around half of a block breaks off the rest of the
     file: of the main header of {fmt}, 160 KB, one definition in a hundred was left.
     """
     errors = _error_bytes(tree)
     if errors <= _MANY_ERRORS * len(data):
-        return tree
+        return tree, data
     blank = _CONDITION.sub(lambda line: _NO_BREAK.sub(b" ", line[0]), data)
     other = _parse_guarded(_parser(language), blank)
-    return other if other is not None and _error_bytes(other) < errors else tree
+    if other is None or _error_bytes(other) >= errors:
+        return tree, data
+    return other, blank
 
 
 def _error_bytes(tree: tree_sitter.Tree) -> int:

@@ -45,6 +45,7 @@ SHA256 = {
     TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
     WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
 }
+_AT_ONCE = 256  # texts: 2 MB of tokens
 MAX_CHARACTERS = 2_000  # of a text; what is embedded of a chunk is far shorter
 
 
@@ -90,28 +91,32 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, Halves]"]):
 
         A text without a token has only zeros. Raises ModelCorrupt.
         """
-        tokenizer, table = self._loaded()
+        loaded = self._loaded()
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
-        readable = [
-            text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts
-        ]
-        encodings = tokenizer.encode_batch_fast(readable, add_special_tokens=False)
-        ids = [encoding.ids for encoding in encodings]
-        row_of = np.repeat(np.arange(len(ids)), list(map(len, ids)))
-        each = np.fromiter(chain.from_iterable(ids), np.int64, len(row_of))
-        # Sorted by text, then by token: one sort for all of them is a quarter of one for each.
-        cells, counts = np.unique(row_of * len(table) + each, return_counts=True)
-        weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
-        begins = np.searchsorted(cells, np.arange(len(ids) + 1) * len(table)).tolist()
-        tokens = cells % len(table)
-        for row, (begin, end) in enumerate(pairwise(begins)):
-            vectors[row] = weights[begin:end] @ table[tokens[begin:end]].astype(np.float32)
+        for at in range(0, len(texts), _AT_ONCE):
+            _add(vectors[at : at + _AT_ONCE], texts[at : at + _AT_ONCE], *loaded)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
     def _load(self) -> tuple[Tokenizer, Halves]:
         return _read(self.files)
+
+
+def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: Halves) -> None:
+    """Fill `vectors`, one row of zeros for each of `texts`, with sums of whatever length."""
+    readable = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
+    encodings = tokenizer.encode_batch_fast(readable, add_special_tokens=False)
+    ids = [encoding.ids for encoding in encodings]
+    row_of = np.repeat(np.arange(len(ids)), list(map(len, ids)))
+    each = np.fromiter(chain.from_iterable(ids), np.int64, len(row_of))
+    # Sorted by text, then by token: one sort for all of them is a quarter of one for each.
+    cells, counts = np.unique(row_of * len(table) + each, return_counts=True)
+    weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
+    begins = np.searchsorted(cells, np.arange(len(ids) + 1) * len(table)).tolist()
+    tokens = cells % len(table)
+    for row, (begin, end) in enumerate(pairwise(begins)):
+        vectors[row] = weights[begin:end] @ table[tokens[begin:end]].astype(np.float32)
 
 
 def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:

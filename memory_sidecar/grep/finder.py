@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import tree_sitter
 
-from memory_sidecar.chunking.syntax import grammar, parse
+from memory_sidecar.chunking.syntax import grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, find
@@ -33,8 +33,8 @@ def read_query(text: str, language: str) -> tree_sitter.Query:
 def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[Found]:
     """Every match, in order; of several over the same code the first.
 
-    `text` is one that `syntax.parse` takes. It is parsed again, because predicates ask for texts
-    of nodes, which a tree that was read through a callback cannot give without crashing.
+    `text` is one that `syntax.parse_with_text` gave. It is parsed again, because predicates ask for
+    texts of nodes, which a tree that was read through a callback cannot give without crashing.
     """
     tree = tree_sitter.Parser(grammar(language)).parse(text)
     found: dict[tuple[int, int], Found] = {}
@@ -99,12 +99,13 @@ class Finder:
         """
         if not self._prepare(language):
             return []
-        tree = parse(text, language)
-        if tree is None:
+        parsed = parse_with_text(text, language)
+        if parsed is None:
             return None
+        tree, as_parsed = parsed
         if language in self._readings:
             return find(self._readings[language], text, tree)
-        return find_by_query(self._queries[language], text, language)
+        return find_by_query(self._queries[language], as_parsed, language)
 
     def _prepare(self, language: str) -> bool:
         """Whether the pattern means something in that language."""

@@ -54,6 +54,7 @@ _DERIVED = re.compile(
 )
 _VOLATILE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{8}T\d{6}\.\d{3}Z|\d{4}-\d\d(-\d\d)?|[0-9a-f]{12,}"
+    r"|\d\d? [A-Z][a-z]+ \d{4}, \d\d:\d\d"
 )
 _FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _SHIFTING = {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.finder import Finder
+
+SAMPLES = Path(__file__).parents[1] / "chunking" / "samples"
 
 
 def hits(pattern: str, code: str, language: str = "python") -> list[str]:
@@ -126,6 +130,12 @@ def test_a_query_hits_what_it_calls_a_match():
     assert hits('(call function: (identifier) @_f (#eq? @_f "open")) @match', code) == ["open(a)"]
     assert hits('(call function: (identifier) @name (#match? @name "^cl"))', code) == ["close"]
     assert hits("(argument_list)", code) == ["(a)", "(b)", "(c)"]
+
+
+def test_a_query_understands_what_is_between_conditions():
+    code = (SAMPLES / "conditions.cpp").read_text()
+    named = '(function_definition declarator: (_) @_d (#match? @_d "^Limiter::take")) @match'
+    assert len(hits(named, code, "cpp")) == 1
 
 
 def test_a_query_captures_by_name():
