@@ -274,7 +274,7 @@ class Owner(Generic[S]):
         around = self._under_way.get(source.name)
         if around is not None:  # this comes between two slices of it
             return around.refresh(look, progress)
-        flow = self._make_flow(source)
+        flow = self._make_flow(source, reporter)
         with self._state:
             self._under_way[source.name] = flow
         if self.loop.is_closing.is_set():
@@ -306,7 +306,7 @@ class Owner(Generic[S]):
         self.activity.went_well(source.name)
         return refreshed
 
-    def _make_flow(self, source: Source) -> SourceFlow:
+    def _make_flow(self, source: Source, reporter: Reporter) -> SourceFlow:
         store, models = self._file.open(), self._models
         adopt_static(store, models)
         if models.problem is None:
@@ -319,6 +319,7 @@ class Owner(Generic[S]):
             at_hand=vectors_at_hand(models, store.SCHEMA.corpora),
             give_way=models.gate.pass_through,
             between=self.loop.serve,
+            notice=reporter.notice,
         )
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:

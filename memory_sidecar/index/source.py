@@ -8,10 +8,12 @@ Events are hints: whatever woke this flow, the scan decides what changed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus, SourceFile
@@ -26,6 +28,8 @@ from memory_sidecar.index.engine_state import EngineState, StateBroken
 from memory_sidecar.index.schema import new_state_id
 
 SAVED_TOGETHER_NS = 60 * 10**9
+MANY_FILES = 50_000  # minutes of two processors: more than most projects have of their own
+MOST = 0.5  # of many files: the folder that they lie in is worth naming
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +75,9 @@ class SourceFlow:
         at_hand: VectorsAtHand,
         give_way: Callable[[], None] = lambda: None,
         between: Callable[[], object] = lambda: None,
+        notice: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`state` is the source's folder of state.
+        """`state` is the source's folder of state. A caller who waits is told each `notice`.
 
         `give_way` is called before each step of a long pass, and may take a moment. `between` is
         called between two slices of a pass, and may `refresh` this source. If that was all of it,
@@ -81,6 +86,7 @@ class SourceFlow:
         self.source = source
         self._builder = builder
         self._store = store
+        self._notice = notice
         self._state = EngineState(state)
         self._applier = Applier(
             source,
@@ -128,6 +134,8 @@ class SourceFlow:
         for path in self._builder.outdated(manifest):
             manifest[path] = replace(manifest[path], fingerprint="")
         found = differences(scan, manifest, everything=look.full or made_by != version)
+        if len(found.changed) >= MANY_FILES and not manifest:
+            self._notice(_many(found.changed))
         done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
             self._store.complete(self.source)
@@ -195,6 +203,26 @@ def differences(
     # by a checkout for example, small files first: most files are then found soonest.
     changed.sort(key=lambda file: (-(file.mtime_ns // SAVED_TOGETHER_NS), file.size))
     return Differences(changed, gone)
+
+
+def _many(files: Sequence[SourceFile]) -> str:
+    """How many there are, and the deepest folder that most of them lie in, if there is one."""
+    told = f"{len(files):,} files to index, which takes minutes"
+    inside = Counter(
+        folder
+        for file in files
+        for at, letter in enumerate(file.path)
+        if letter == "/" and (folder := file.path[:at])
+    )
+    folders = [folder for folder, count in inside.items() if count > MOST * len(files)]
+    if not folders:
+        return f"{told}; `memory-sidecar index --help` says how to leave folders out"
+    folder = max(folders, key=len)
+    exclude = quote(f"/{folder}/")
+    return (
+        f"{told}; {inside[folder]:,} of them lie in {folder}/:"
+        f" `memory-sidecar index PATH --exclude {exclude}` leaves that out"
+    )
 
 
 def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:

@@ -110,6 +110,26 @@ def test_a_root_that_is_gone_is_an_error_and_its_rows_stay(owner, file, source):
     assert len(next_pending(file.open(), 100)) == chunks
 
 
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [("vendor/data", " 20 of them lie in vendor/data/"), ("", "says how to leave folders out")],
+)
+def test_of_many_files_the_caller_is_told_where_they_lie(
+    owner, source, monkeypatch, notices, folder, said
+):
+    monkeypatch.setattr("memory_sidecar.index.source.MANY_FILES", 20)
+    for number in range(20):
+        path = source.root / (folder or f"part{number}") / f"{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"part = {number}\n")
+    ask(owner, lambda reporter: owner.refresh(source, reporter), notices)
+    assert len(notices.said) == 1
+    assert said in notices.said[0]
+    (source.root / "more.py").write_text("more = 1\n")
+    ask(owner, lambda reporter: owner.refresh(source, reporter, Look(full=True)), notices)
+    assert len(notices.said) == 1
+
+
 def test_closing_ends_what_embeds_with_what_is_committed(owner, source):
     ask(owner, lambda said: owner.refresh(source, said))
 
