@@ -81,7 +81,7 @@ class TeamLink:
         It looks at more of a graph of vectors: it is not waited for alone.
         """
         (snapshot,) = connection.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
-        begin = f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'; SET LOCAL hnsw.ef_search = 400"
+        begin = f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'; SET LOCAL hnsw.ef_search = 600"
         with self._transaction(begin) as beside:
             yield beside
 
