@@ -216,7 +216,7 @@ def asked_of(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[
             text[file] += f"{code}\n"
     for question, words in HOW_TO.items():
         heading = re.compile(_HEADING.format(words=words))
-        files = sorted(file for file, prose in text.items() if heading.search(prose))
+        files = sorted(file for file, prose in text.items() if heading.search(f"{file}\n{prose}"))
         if files:
             asked = question.format(name=repository)
             yield {"repository": repository, "kind": "how-to", "text": asked, "files": files}

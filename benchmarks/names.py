@@ -65,6 +65,8 @@ LANGUAGES = {
 }
 SCRIPTS = {".js": "javascript", ".jsx": "javascript", ".ts": "typescript", ".tsx": "tsx"}
 SCRIPT_KINDS = frozenset("class function method constructor getter setter interface enum".split())
+NAMELESS = re.compile(r"Anonymous|__anon")  # lambdas, an `enum` without a name
+VALUELESS = re.compile(r"#\s*define\s+\w+\s*\$/$")  # a guard or a switch of C
 NULLABLE = re.compile(rb"(?<=[\w>\]])\?(?=[\s,)>\]\[]|$)")
 
 Spot = tuple[str, int]
@@ -162,7 +164,8 @@ def told_by_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spot
     for tag in ctags(tree):
         language = LANGUAGES.get(tag.get("language", ""))
         if language and not (modules and language in SCRIPTS.values()):
-            is_definition = tag.get("kind") in KINDS and not tag["name"].startswith("Anonymous")
+            is_definition = tag.get("kind") in KINDS and not NAMELESS.match(tag["name"])
+            is_definition = is_definition and not VALUELESS.search(tag.get("pattern", ""))
             yield language, (tag["path"].removeprefix("./"), int(tag["line"])), is_definition
 
 

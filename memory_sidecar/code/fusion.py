@@ -109,6 +109,8 @@ _FIRST_READ = re.compile(
     re.IGNORECASE,
 )
 _LISTS = re.compile(r"(^|/)(?:change|history|news|release|licen[cs]e)[^/]*$", re.IGNORECASE)
+_ASKS_FOR_LICENCE = re.compile(r"\blicen[cs]e[ds]?\b", re.IGNORECASE)
+_LICENCE = re.compile(r"^(?:docs?/)?(?:licen[cs]e|copying|unlicense)[^/]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,23 @@ class Question:
         """
         return tuple(dict.fromkeys((self.text, self.subject)))
 
-    def path_boost(self, path: str, coverage: float) -> float:
-        """What a chunk of the file at `path` gains, whose words have `coverage` of the question."""
-        return max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path))
+    def path_boost(self, path: str, coverage: float, *, project: str = "") -> float:
+        """What a chunk of the file at `path` gains, whose words have `coverage` of the question.
 
-    def name_share(self, path: str) -> float:
-        """Share of its words, 0…1, that match a word in the name of that file or of its folder."""
-        return self.share_among(_name_words(path))
+        To install `project` is asked of all of it, not of the files that are called like it.
+        """
+        left_out = project if self.asks_for_guide else ""
+        return max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path, left_out))
+
+    def name_share(self, path: str, left_out: str = "") -> float:
+        """Share of its words, 0…1, that match a word in the name of that file or of its folder.
+
+        The words of `left_out` match none.
+        """
+        words = _name_words(path)
+        if left_out:
+            words = tuple(set(words).difference(telling_words(left_out)))
+        return self.share_among(words)
 
     def share_among(self, words: Iterable[str]) -> float:
         """Share of its words, 0…1, that match one of `words`.
@@ -171,7 +183,11 @@ class Question:
 
     def guide_boost(self, path: str) -> float:
         """What a chunk of the file at `path` gains where a guide is asked for."""
-        if not self.asks_for_guide or not _PROSE.search(path) or _LISTS.search(path):
+        if not self.asks_for_guide:
+            return 0.0
+        if _LICENCE.search(path) and _ASKS_FOR_LICENCE.search(self.text):
+            return FIRST_READ_BOOST
+        if not _PROSE.search(path) or _LISTS.search(path):
             return 0.0
         return FIRST_READ_BOOST if _FIRST_READ.search(path) else GUIDE_BOOST
 

@@ -180,7 +180,9 @@ def _boosts_of_files(
     shares = np.array([question.share_among(words) for words in defined])
     by_file["defined"] = DEFINED_WEIGHT * shares * (1 - 1 / count)
     for number, file in enumerate(candidates.files):
-        by_file["path"][number] = question.path_boost(file.path, coverage(file.path))
+        by_file["path"][number] = question.path_boost(
+            file.path, coverage(file.path), project=file.source
+        )
         by_file["guide"][number] = question.guide_boost(file.path)
         if from_commits := lent.get((file.source, file.path)):
             by_file["history"][number] = from_commits.boost

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.fusion import (
+    FIRST_READ_BOOST,
+    GUIDE_BOOST,
     KEYWORD_WEIGHT,
     KEYWORD_WEIGHT_QUOTED,
     NAME_WEIGHT,
@@ -88,3 +90,26 @@ def test_the_better_of_path_and_name_counts():
     question = Question.of("cookie")
     assert question.path_boost("cookie.py", 1.0) == NAME_WEIGHT
     assert question.path_boost("cookie/store/base.py", 1.0) == PATH_WEIGHT
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "gain"),
+    [
+        ("how is shop licensed", "LICENSE", FIRST_READ_BOOST),
+        ("which licence does it have", "docs/license.rst", FIRST_READ_BOOST),
+        ("how is shop licensed", "vendor/till/LICENSE", 0.0),
+        ("how do I install shop", "LICENSE.txt", 0.0),
+        ("how do I install shop", "README.md", FIRST_READ_BOOST),
+        ("how do I install shop", "docs/usage.md", GUIDE_BOOST),
+        ("where is the price computed", "README.md", 0.0),
+    ],
+)
+def test_a_question_for_a_guide_lifts_what_is_read_first(question, path, gain):
+    assert Question.of(question).guide_boost(path) == gain
+
+
+def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
+    guide, code = Question.of("how do I install shop"), Question.of("where the shop is closed")
+    assert guide.path_boost("docs/extending-shop.md", 0.0, project="shop") == 0.0
+    assert guide.path_boost("docs/extending-shop.md", 0.0) > 0.0
+    assert code.path_boost("docs/extending-shop.md", 0.0, project="shop") > 0.0
