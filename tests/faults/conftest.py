@@ -81,13 +81,6 @@ def everyday(values: Iterable[T], *, every: int) -> list[ParameterSet]:
     ]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--faults") != "full":
-        left_out = [item for item in items if item.get_closest_marker("full")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
-
-
 @pytest.fixture(scope="session")
 def scale(request: pytest.FixtureRequest) -> Scale:
     return FULL if request.config.getoption("--faults") == "full" else SHORT

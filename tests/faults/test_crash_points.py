@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("command", everyday(WRITING, every=7), ids=str)
+@pytest.mark.parametrize("command", everyday(WRITING, every=13), ids=str)
 def test_a_command_that_is_killed_anywhere(scene, scale, tally: Tally, command):
     usual = scene.usual(command)
     states = scene.states_during(command)

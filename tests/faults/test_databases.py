@@ -10,6 +10,7 @@ import pytest
 
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.sqlite import APPLICATION_ID
+from tests.faults.conftest import everyday
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_an_empty_file_is_made_a_database(run, db):
 MENDS = [("doctor", "--fix"), ("reindex", "--all"), ("search", "--all", "total_price"), ("index",)]
 
 
-@pytest.mark.parametrize("mends", MENDS, ids=" ".join)
+@pytest.mark.parametrize("mends", everyday(MENDS, every=2), ids=" ".join)
 @pytest.mark.parametrize("damage", ["first bytes", "emptied"])
 def test_what_was_ours_is_set_aside_with_its_log_and_made_again(run, db, damage, mends):
     before = run("search", "--all", "total_price", "--json").out
@@ -143,7 +144,7 @@ def test_what_was_ours_is_set_aside_with_its_log_and_made_again(run, db, damage,
 
 
 @pytest.mark.parametrize("damage", ["first bytes", "emptied", "deleted"])
-@pytest.mark.parametrize("mends", MENDS, ids=" ".join)
+@pytest.mark.parametrize("mends", everyday(MENDS, every=2), ids=" ".join)
 def test_what_becomes_of_an_open_database_is_noticed(
     serve, project, known_vectors, data_dir, damage, mends
 ):

@@ -78,7 +78,7 @@ def test_call_that_is_lost_is_left_to_the_agent(home: Home, host: Host, tool: st
 
 def test_call_into_a_daemon_that_has_gone_is_made_to_the_next(home: Home, host: Host) -> None:
     """However soon after its end: what nobody heard may be said again."""
-    for _ in range(5):
+    for _ in range(2):
         os.kill(home.pid, signal.SIGKILL)
         answer = host.answer(host.begin_call("status"))
         assert "result" in answer or "look before" in answer["error"]["message"]

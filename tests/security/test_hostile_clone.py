@@ -275,7 +275,9 @@ def test_no_tool_that_is_asked_for_is_either(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("registries", ["as they are", "of the user"])
+@pytest.mark.parametrize(
+    "registries", ["as they are", pytest.param("of the user", marks=pytest.mark.full)]
+)
 def test_nor_if_the_user_names_its_data_directory(scene: Scene, registries: str) -> None:
     """That is trust, and still nothing in it leads out of it."""
     if registries == "of the user":
@@ -293,8 +295,11 @@ def test_nor_if_the_user_names_its_data_directory(scene: Scene, registries: str)
 @pytest.mark.parametrize(
     "name",
     [
-        *("state", "state/codebase", "knowledge"),
-        *(f"knowledge/.state/{AGENT}", f"episodic/{AGENT}"),
+        *("state/codebase", f"knowledge/.state/{AGENT}"),
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in ("state", "knowledge", f"episodic/{AGENT}")
+        ),
     ],
 )
 def test_nor_if_one_of_its_folders_leads_out_of_it(scene: Scene, name: str) -> None:
