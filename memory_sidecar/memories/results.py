@@ -13,7 +13,6 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import IsWeak, Score, Time, about
-from memory_sidecar.core.results import told_as as told_as  # noqa: PLC0414  `web` has it from here
 
 Id = Annotated[int, about("int32")]
 Hash = Annotated[str, about("for --if-hash")]

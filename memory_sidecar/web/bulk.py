@@ -8,10 +8,10 @@ from typing import Annotated
 
 from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, told_as
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.results import Listed, Memory, Remembered, told_as
+from memory_sidecar.memories.results import Listed, Memory, Remembered
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.memory import came_from, memories_of
 from memory_sidecar.web.visit import Done, View, Visit

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import SidecarError, UsageError
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, told_as
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_category
 from memory_sidecar.memories.overview import Overview
-from memory_sidecar.memories.results import Listed, MemoryHit, told_as
+from memory_sidecar.memories.results import Listed, MemoryHit
 from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
