@@ -48,8 +48,10 @@ class Invocation:
         """Raises ProtocolError where something has the wrong type."""
         import msgspec  # after the client was greeted
 
+        from memory_sidecar.core.convert import converted
+
         try:
-            return msgspec.convert(frame, cls)
+            return converted(frame, cls)
         except msgspec.ValidationError as error:
             raise ProtocolError("not a request") from error
 

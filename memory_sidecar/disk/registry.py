@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import msgspec
 
 from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.convert import converted
 from memory_sidecar.core.errors import (
     NotFound,
     PathRefused,
@@ -228,7 +229,7 @@ class Registry:
 
     def _sources(self, document: dict[str, Any]) -> list[Source]:
         try:
-            sources = msgspec.convert(document.get("sources"), list[Source], dec_hook=_path)
+            sources = converted(document.get("sources"), list[Source], dec_hook=_path)
         except msgspec.ValidationError as error:
             raise self._broken(str(error)) from error
         taken = set(self._reserved)

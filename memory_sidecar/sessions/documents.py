@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.convert import converted
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.times import parse_time
@@ -222,7 +223,7 @@ _CHOICES = {"role": ", ".join(Role), "outcome": ", ".join(Outcome)}
 def _converted(value: object, shape: type[T], at: str) -> T:
     """`value` as JSON has it as a `shape`, which is found at the field `at`."""
     try:
-        return msgspec.convert(_stated(value), shape, dec_hook=_decoded)
+        return converted(_stated(value), shape, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise _invalid(str(error), at) from error
     except RecursionError as error:

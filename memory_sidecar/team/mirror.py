@@ -38,6 +38,7 @@ from memory_sidecar.team.mirror_rows import (
     write_offers,
 )
 from memory_sidecar.team.mirrored import (
+    STATE,
     UNKNOWN,
     Known,
     LeftOut,
@@ -154,8 +155,7 @@ class Mirror:
 
     def _load(self) -> MirrorState:
         try:
-            data = self._tree.read(self._state, MAX_STATE_BYTES)
-            return msgspec.json.decode(data, type=MirrorState)
+            return STATE.decode(self._tree.read(self._state, MAX_STATE_BYTES))
         except (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError):
             return MirrorState()
 

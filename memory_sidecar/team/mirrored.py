@@ -90,6 +90,10 @@ class MirrorState(msgspec.Struct):
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
 
 
+STATE = msgspec.json.Decoder(MirrorState)
+"""Made once: two threads must not make the first one (`core/convert.py`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """A file that is not given to the team."""
