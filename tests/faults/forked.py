@@ -95,10 +95,10 @@ class Job:
 
 @contextmanager
 def _halted(pid: int) -> Iterator[None]:
-    """No thread of the process runs; one that is inside of a call to the system has left it."""
+    """No thread of the process runs: each has left the call to the system it was in, or ended."""
     os.kill(pid, signal.SIGSTOP)
     states = Path(f"/proc/{pid}/task")
-    while any(_state(thread) not in "Tt" for thread in states.iterdir()):
+    while any(_state(thread) not in "TtZX" for thread in states.iterdir()):
         time.sleep(0.0005)
     try:
         yield
@@ -129,6 +129,7 @@ def _run(job: Job, pipe: Connection) -> None:
             status = main(list(arguments))
         with turn:
             pipe.send((status, *said))
+    turn.acquire()  # no other thread comes to a change any more
     os._exit(0)  # as the program ends: with whatever threads it has
 
 

@@ -18,7 +18,6 @@ from tests.faults.conftest import Tally, everyday
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who has halted")
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("command", everyday(WRITING, every=13), ids=str)
 def test_a_command_that_is_killed_anywhere(scene, scale, tally: Tally, command):
     usual = scene.usual(command)

@@ -136,7 +136,6 @@ def test_writing_is_whole_or_refused(disk, tally: Tally, command: Command, condi
     tally.count("commands without room")
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.full
 def test_a_daemon_goes_on_once_there_is_room(disk, tally: Tally):
     """One daemon, every command, no room: it refuses what it cannot do, and lives."""

@@ -25,7 +25,6 @@ def moments(scale: Scale, usual: Usual) -> Iterator[float]:
         yield chance.uniform(0, usual.seconds)
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("command", everyday(WRITING, every=17), ids=str)
 def test_a_command_that_is_killed(scene, scale, tally: Tally, command: Command):
     usual = scene.usual(command)
@@ -39,7 +38,6 @@ def test_a_command_that_is_killed(scene, scale, tally: Tally, command: Command):
         scene.restore()
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("command", everyday(WRITING, every=17), ids=str)
 def test_a_daemon_that_is_killed(scene, scale, tally: Tally, command: Command):
     usual = scene.usual(command)

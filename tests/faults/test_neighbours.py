@@ -152,7 +152,6 @@ def test_clients_of_two_builds_at_once(scene: Scene, scale: Scale, tally: Tally,
         assert os.fsencode(newer.parent) in served, "the older build's daemon serves at the end"
 
 
-@pytest.mark.timeout(3600)
 def test_more_agents_than_descriptors(scene: Scene, scale: Scale, tally: Tally):
     """A daemon gives back what an agent took, and stays small."""
     limit = (scale.descriptors, scale.descriptors)
