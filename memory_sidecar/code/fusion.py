@@ -19,8 +19,8 @@ cost ranking on named sets; `benchmarks/retrieval.py` and `benchmarks/repositori
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memory_sidecar.index.keyword import STOPWORDS, plain_words
@@ -33,7 +33,7 @@ DEFINED_WEIGHT = 0.1
 ASIDE_PENALTY = 0.2
 GUIDE_BOOST = 0.2
 FIRST_READ_BOOST = 0.3  # of a README and the like at the root
-PREFIX_LETTERS = 3  # that a word of the question and one of a name must have in common
+LEAST_LETTERS = 3  # that a word of the question and one of a name must have in common
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
 _LANGUAGE = re.compile(
@@ -123,7 +123,8 @@ class Question:
     may_stand_so: bool  # as a message does; what begins like a question is about the code
     asks_for_guide: bool  # how to install, run, configure, contribute …
     asides: frozenset[str]  # kinds of files that it does not ask for
-    by_prefix: Mapping[str, Sequence[str]]  # its words that tell something, by their first letters
+    words: tuple[str, ...]  # those that tell something
+    matches: dict[str, int] = field(default_factory=dict, compare=False)  # see `matched_by`
 
     @classmethod
     def of(cls, text: str) -> Question:
@@ -135,7 +136,7 @@ class Question:
             may_stand_so=not _ASKS.match(text),
             asks_for_guide=asks_for_guide,
             asides=_unasked(text, asks_for_guide=asks_for_guide),
-            by_prefix=_by_prefix(plain_words(text)),
+            words=tuple(word for word in telling_words(text) if word not in STOPWORDS),
         )
 
     @property
@@ -160,26 +161,30 @@ class Question:
 
         The words of `left_out` match none.
         """
-        words = _name_words(path)
-        if left_out:
-            words = tuple(set(words).difference(telling_words(left_out)))
-        return self.share_among(words)
+        return self.share_of(self.matched_by(_name_of(path), telling_words(left_out)))
 
-    def share_among(self, words: Iterable[str]) -> float:
-        """Share of its words, 0…1, that match one of `words`.
+    def share_of(self, matched: int) -> float:
+        """Share of its words, 0…1, that the bits of `matched` stand for."""
+        return matched.bit_count() / len(self.words) if self.words else 0.0
+
+    def matched_by(self, text: str, left_out: Collection[str] = ()) -> int:
+        """A bit for each of its words that matches a word of `text` which is not `left_out`.
 
         A word matches one that it begins or that begins with it: `routes` and `router` do not,
         `naming` and `name` do not, `compile` and `compiler` do.
         """
-        if not self.by_prefix:
-            return 0.0
-        matched = {
-            word
-            for name in words
-            for word in self.by_prefix.get(name[:PREFIX_LETTERS], ())
-            if word.startswith(name) or name.startswith(word)
-        }
-        return len(matched) / sum(map(len, self.by_prefix.values()))
+        matched = 0
+        for word in telling_words(text):
+            bits = self.matches.get(word)
+            if bits is None:  # what most of a project's names are made of is few words
+                bits = self.matches[word] = sum(
+                    1 << number
+                    for number, asked in enumerate(self.words)
+                    if asked.startswith(word) or word.startswith(asked)
+                )
+            if word not in left_out:
+                matched |= bits
+        return matched
 
     def guide_boost(self, path: str) -> float:
         """What a chunk of the file at `path` gains where a guide is asked for."""
@@ -218,22 +223,15 @@ def is_data(path: str) -> bool:
     return "data" in _asides_of(path)
 
 
-def _name_words(path: str) -> tuple[str, ...]:
-    """The words of the file's name without its ending, and of its folder's."""
+def _name_of(path: str) -> str:
+    """The name of the folder and of the file without its ending."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
-    return telling_words(f"{folder.rpartition('/')[2]} {stem}")
+    return f"{folder.rpartition('/')[2]} {stem}"
 
 
 @lru_cache(maxsize=1 << 15)
 def telling_words(text: str) -> tuple[str, ...]:
     """The words of identifiers, each once, that are long enough to be matched."""
-    return tuple({word for word in plain_words(text) if len(word) >= PREFIX_LETTERS})
-
-
-def _by_prefix(words: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for word in dict.fromkeys(words):
-        if len(word) >= PREFIX_LETTERS and word not in STOPWORDS:
-            found.setdefault(word[:PREFIX_LETTERS], []).append(word)
-    return found
+    words = dict.fromkeys(plain_words(text))
+    return tuple(word for word in words if len(word) >= LEAST_LETTERS)

@@ -19,7 +19,6 @@ from memory_sidecar.code.fusion import (
     DEFINED_WEIGHT,
     NAME_WEIGHT,
     Question,
-    telling_words,
 )
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.core.model import Explanation
@@ -69,17 +68,14 @@ class Candidates:
             ids, cosine, static, keyword, [files[n] for n in numbers], inside.astype(np.int32)
         )
 
-    def best(self, scores: Scores, count: int) -> list[int]:
-        """The rows of the best, so many if there are; equal scores by path and line."""
-        rows = np.arange(len(scores))
-        if count < len(scores):
-            rows = np.flatnonzero(scores >= -np.partition(-scores, count - 1)[count - 1])
-
-        def place(row: int) -> tuple[float, str, str, int]:
-            file = self.files[self.file_numbers[row]]
-            return (-scores[row], file.source, file.path, int(self.ids[row]))
-
-        return sorted(rows.tolist(), key=place)[:count]
+    def ordered(self, scores: Scores) -> list[int]:
+        """All rows, the best first; equal scores by path and line."""
+        files = self.files
+        by_path = sorted(range(len(files)), key=lambda n: (files[n].source, files[n].path))
+        places = np.empty(len(files), np.int64)
+        places[by_path] = np.arange(len(files))
+        rows: list[int] = np.lexsort((self.ids, places[self.file_numbers], -scores)).tolist()
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +170,10 @@ def _boosts_of_files(
     kinds = (*question.asides, "path", "guide", "history")
     by_file = {name: np.zeros(len(candidates.files)) for name in kinds}
     count = np.bincount(candidates.file_numbers)
-    defined: list[set[str]] = [set() for _ in candidates.files]
+    defined = [0] * len(candidates.files)
     for number, each in zip(candidates.file_numbers.tolist(), symbols, strict=True):
-        defined[number].update(telling_words(each))
-    shares = np.array([question.share_among(words) for words in defined])
+        defined[number] |= question.matched_by(each)
+    shares = np.array([question.share_of(matched) for matched in defined])
     by_file["defined"] = DEFINED_WEIGHT * shares * (1 - 1 / count)
     for number, file in enumerate(candidates.files):
         by_file["path"][number] = question.path_boost(

@@ -144,9 +144,9 @@ def _read_hits(
     lent: Mapping[File, Lent],
 ) -> list[CodeHit]:
     """The best of `candidates`, as many as are asked for, copies folded."""
-    rows = candidates.best(ranked.scores, len(ranked.scores))
-    # By the score as it is told: what was shown with it is found with it.
-    rows = [row for row in rows if rounded(float(ranked.scores[row])) >= query.min_score]
+    rows = candidates.ordered(ranked.scores)
+    if query.min_score > 0:  # by the score as it is told: what was shown with it is found with it
+        rows = [row for row in rows if rounded(float(ranked.scores[row])) >= query.min_score]
     folds = _best_folds(searched, candidates.ids[rows].tolist(), query.top_k)
     # What has no vector of the model yet is on another scale.
     is_told = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)

@@ -22,8 +22,9 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.report import rows_in
 from memory_sidecar.index.schema import Corpus
 
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -222,8 +223,7 @@ def rows_holding(
         f"SELECT term, doc FROM {corpus.vocabulary} WHERE term IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(stems)),),
     ).fetchall()
-    total: Any = connection.execute(f"SELECT count(*) FROM {corpus.rows}").get
-    return int(total), dict(rows)
+    return rows_in(connection, corpus.rows), dict(rows)
 
 
 MAX_ROWS_READ = 40_000  # of all lists together, the shortest first: 6 ms
@@ -299,5 +299,5 @@ def _rows_with(connection: Connection, corpus: Corpus, term: str) -> Ids:
 
 def _idf(connection: Connection, corpus: Corpus, holding: int) -> float:
     """As `keywords_of` weighs a word."""
-    (rows,) = integers(connection.execute(f"SELECT count(*) FROM {corpus.rows}"))
+    rows = rows_in(connection, corpus.rows)
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))

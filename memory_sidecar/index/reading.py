@@ -21,6 +21,7 @@ from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreCorrupt
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts, source_names, source_standings
@@ -243,7 +244,12 @@ class Readings(ABC, Generic[S]):
         meanwhile = BY_STATIC if static else BY_KEYWORD
         if not asked.rows and not required:
             return None
-        problem = self._problem_with_vectors(connection, asked)
+        embedder: Embedder | None = None
+        problem: SidecarError | None = None
+        try:
+            embedder = self._embedder_for(connection, asked)
+        except (ModelError, NoIndex) as error:
+            problem = error
         if problem is None and asked.pending:
             reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
             if asked.pending == asked.rows:
@@ -256,7 +262,7 @@ class Readings(ABC, Generic[S]):
             reporter.notice(f"ranking {meanwhile}: {problem.message}; {problem.hint}")
         if problem is not None and required:
             raise problem
-        return self.models.embedder.embed_query if problem is None else None
+        return embedder.embed_query if embedder and problem is None else None
 
     def embed_static(self, connection: Connection) -> EmbedQuery | None:
         """What gives a question a static vector like those of the rows; `None` without."""
@@ -265,21 +271,16 @@ class Readings(ABC, Generic[S]):
             return None
         return lambda text: static.embed([text])[0]
 
-    def _problem_with_vectors(
-        self, connection: Connection, asked: VectorCounts
-    ) -> SidecarError | None:
-        """Why a question cannot be compared with those that are there."""
-        try:
-            if asked.rows == asked.pending:
-                return self.models.problem
-            if read_identity(connection, "model") != self.models.files.sha256:
-                return NoIndex(
+    def _embedder_for(self, connection: Connection, asked: VectorCounts) -> Embedder:
+        """Raises ModelError or NoIndex where a question cannot be compared with what is there."""
+        embedder = self.models.embedder
+        if asked.rows > asked.pending:
+            if read_identity(connection, "model") != embedder.files.sha256:
+                raise NoIndex(
                     "vectors are of another model", hint=f"`{self._remedy}` makes them anew"
                 )
-            self.models.embedder.load()
-        except ModelError as error:
-            return error
-        return None
+            embedder.load()
+        return embedder
 
     def _say_standings(
         self, connection: Connection, wanted: Collection[str], reporter: Reporter

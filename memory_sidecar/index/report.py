@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
+from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import about
@@ -79,12 +80,12 @@ def scan_times(connection: Connection) -> dict[str, int | None]:
 
 def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Rows that can be searched."""
-    return sum(_count(connection, corpus.rows) for corpus in corpora)
+    return sum(rows_in(connection, corpus.rows) for corpus in corpora)
 
 
 def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Rows that wait for their vector."""
-    return sum(_count(connection, corpus.pending) for corpus in corpora)
+    return sum(rows_in(connection, corpus.pending) for corpus in corpora)
 
 
 def count_pending_of(
@@ -122,6 +123,19 @@ def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
     return [ListedFile(*row) for row in rows]
 
 
-def _count(connection: Connection, table: str) -> int:
-    counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
-    return int(counted)
+_counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
+
+
+def rows_in(connection: Connection, table: str) -> int:
+    """How many rows `table` has. A connection that only reads counts them once for each commit."""
+    counts: dict[str, int] = {}
+    if connection.readonly("main"):
+        version: Any = connection.pragma("data_version")
+        of_version, known = _counts.get(connection, (None, counts))
+        if version == of_version:
+            counts = known
+        _counts[connection] = version, counts
+    if table not in counts:
+        counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
+        counts[table] = int(counted)
+    return counts[table]

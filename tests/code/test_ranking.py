@@ -39,13 +39,13 @@ def ranked(paths, cosine, text="what happens", symbols=None, lent=None):
 
 def test_a_further_chunk_of_a_file_gives_way_to_another_file():
     found, result = ranked(["a.py", "a.py", "b.py"], [0.9, 0.8, 0.79])
-    assert [found.ids[row] for row in found.best(result.scores, 3)] == [1, 3, 2]
+    assert [found.ids[row] for row in found.ordered(result.scores)] == [1, 3, 2]
     assert result.steps["further_chunk"][1] < 0 == result.steps["further_chunk"][0]
 
 
 def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
     found, result = ranked(["a.py"] * 6, [0.9, 0.89, 0.88, 0.87, 0.86, 0.85])
-    assert found.best(result.scores, 6) == [0, 1, 2, 3, 4, 5]
+    assert found.ordered(result.scores) == [0, 1, 2, 3, 4, 5]
     assert result.scores[5] > result.scores[1] * FURTHER_CHUNK**3
 
 
@@ -59,7 +59,7 @@ def test_what_is_explained_adds_up_for_every_chunk():
 def test_a_file_that_commits_of_the_like_changed_comes_first():
     lent = {("a", "b.py"): Lent(0.1, ("Fix what happens",))}
     found, result = ranked(["a.py", "b.py"], [0.7, 0.7], lent=lent)
-    assert found.best(result.scores, 2) == [1, 0]
+    assert found.ordered(result.scores) == [1, 0]
     assert result.explain(1, found).terms["history"] > 0
 
 
@@ -70,14 +70,14 @@ def test_a_file_whose_names_cover_the_question_comes_first():
         "parse the response headers",
         ["run", "stop", "parse_response", "read_headers"],
     )
-    assert found.ids[found.best(result.scores, 1)[0]] == 3
+    assert found.ids[found.ordered(result.scores)[0]] == 3
     assert not result.boosts["defined"][:2].any()
 
 
 def test_a_question_for_a_guide_puts_the_readme_before_tests_and_code():
     paths = ["tests/test_run.py", "run.py", "README.md", "CHANGELOG.md"]
     found, result = ranked(paths, [0.75, 0.72, 0.68, 0.68], "how do I run the tests")
-    best = [paths[row] for row in found.best(result.scores, 4)]
+    best = [paths[row] for row in found.ordered(result.scores)]
     assert best[0] == "README.md"
     assert result.boosts["guide"].tolist() == [0, 0, 0.3, 0]
     assert result.boosts["tests"][0] < 0
@@ -86,4 +86,4 @@ def test_a_question_for_a_guide_puts_the_readme_before_tests_and_code():
 def test_code_keeps_its_place_where_no_guide_is_asked_for():
     paths = ["run.py", "README.md"]
     found, result = ranked(paths, [0.7, 0.75], "what runs the tests")
-    assert paths[found.best(result.scores, 1)[0]] == "run.py"
+    assert paths[found.ordered(result.scores)[0]] == "run.py"
