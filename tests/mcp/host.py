@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 from typing import Any
 
-from tests.e2e.home import Home
+from tests.e2e.home import TIMEOUT_S, Home
 
 INITIALIZE: dict[str, Any] = {
     "method": "initialize",
@@ -59,8 +60,11 @@ class Host:
         return self.begin("tools/call", {"name": tool, "arguments": arguments})
 
     def hear(self) -> dict[str, Any]:
-        """The next message."""
+        """The next message; a server that says nothing for a minute is killed."""
+        late = threading.Timer(TIMEOUT_S, self.process.kill)
+        late.start()
         line = self._hear.readline()
+        late.cancel()
         assert line, "the server has ended"
         message: dict[str, Any] = json.loads(line)
         assert message["jsonrpc"] == "2.0"

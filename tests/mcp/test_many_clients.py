@@ -30,6 +30,7 @@ def work(host: Host, agent: str) -> list[dict[str, Any]]:
             )
         ]
         answers = {message["id"]: message for message in (host.hear() for _ in asked)}
+        assert [answer for answer in answers.values() if "result" not in answer] == []
         results += [answers[each]["result"] for each in asked]
         results += [
             host.call("search_memories", query="what was seen", top_k=50),
