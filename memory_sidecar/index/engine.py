@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import memory_sidecar.index.nice_cocoindex  # noqa: F401  before cocoindex
 
@@ -52,7 +52,7 @@ WriteAll = Callable[[Sequence[Change]], None]
 """One transaction. Called from one thread at a time; called again with the same after a crash."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Root:
     """What the CocoIndex functions below need to know about the root they run for."""
 
@@ -73,8 +73,19 @@ class _Root:
             return work(argument)
         return await asyncio.get_running_loop().run_in_executor(pool, work, argument)
 
+    async def write_all(self, provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
+        """The sink. While one call writes, CocoIndex gathers the next: transactions grow with load.
+
+        It makes the calls of one function one after the other, so each root has its own.
+        """
+        del provider
+        await self.run(self.writer, self.write, list(changes))
+
+
+_Sink = coco.TargetActionSink[Change]
 
 _ROOT: coco.ContextKey[_Root] = coco.ContextKey("memory_sidecar/root")
+_SINK: coco.ContextKey[_Sink] = coco.ContextKey("memory_sidecar/sink")
 
 
 class Engine:
@@ -169,6 +180,7 @@ class Engine:
         )
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
+        provider.provide(_SINK, coco.TargetActionSink.from_async_fn(self._root.write_all))
         is_fresh = knows_nothing(self._state)
         self._environment = coco.Environment(
             coco.Settings(db_path=self._state, lmdb_map_size=_LMDB_BYTES),
@@ -210,6 +222,7 @@ class Engine:
         finally:
             self._root.workers.shutdown()
             self._root.writer.shutdown()
+            await _end_others()
             self._environment.close()
 
     def _on_error(self, error: BaseException, context: object) -> None:
@@ -220,6 +233,14 @@ class Engine:
     def _fail(self, error: BaseException) -> None:
         if not self._root.failed.done():
             self._root.failed.set_exception(error)
+
+
+async def _end_others() -> None:
+    """End what a failure left under way, as nothing else will."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _named(error: RuntimeError) -> Exception:
@@ -275,25 +296,34 @@ async def _main(feed: _Feed) -> None:
 async def _process_file(file: SourceFile) -> None:
     root = coco.use_context(_ROOT)
     document = await root.run(root.workers, root.build, file)
-    coco.declare_target_state(_FILES.target_state(file.path, document))
+    desired = _Desired(document, coco.use_context(_SINK))
+    coco.declare_target_state(_FILES.target_state(file.path, desired))
 
 
-async def _write_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
-    """The sink. While one call writes, CocoIndex gathers the next: transactions grow with load."""
+def _remove_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
+    """The sink of what is gone: nothing says which root's that was, so there is one for all.
+
+    No coroutine: one whose loop has ended would never return, and all roots would wait for it.
+    """
     root = provider.get(_ROOT)
-    await root.run(root.writer, root.write, list(changes))
+    root.writer.submit(root.write, list(changes)).result()
 
 
-_SINK: coco.TargetActionSink[Change] = coco.TargetActionSink.from_async_fn(_write_all)
+_REMOVING: _Sink = coco.TargetActionSink.from_fn(_remove_all)
 
 
-class _FileTarget(coco.TargetHandler[Document, str, None]):
+class _Desired(NamedTuple):
+    document: Document
+    sink: _Sink
+
+
+class _FileTarget(coco.TargetHandler[_Desired, str, None]):
     """Decides what to write for a file by its fingerprint and those written before, alone."""
 
     def reconcile(
         self,
         key: coco.StableKey,
-        desired: Document | coco.NonExistenceType,
+        desired: _Desired | coco.NonExistenceType,
         prev_possible_records: Collection[str],
         prev_may_be_missing: bool,
         /,
@@ -302,13 +332,14 @@ class _FileTarget(coco.TargetHandler[Document, str, None]):
             if not prev_possible_records and not prev_may_be_missing:
                 return None
             return coco.TargetReconcileOutput(
-                action=(str(key), None), sink=_SINK, tracking_record=coco.NON_EXISTENCE
+                action=(str(key), None), sink=_REMOVING, tracking_record=coco.NON_EXISTENCE
             )
         written = bool(prev_possible_records) and not prev_may_be_missing
-        if written and all(record == desired.fingerprint for record in prev_possible_records):
+        document, sink = desired
+        if written and all(record == document.fingerprint for record in prev_possible_records):
             return None
         return coco.TargetReconcileOutput(
-            action=(str(key), desired), sink=_SINK, tracking_record=desired.fingerprint
+            action=(str(key), document), sink=sink, tracking_record=document.fingerprint
         )
 
 

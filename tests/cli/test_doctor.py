@@ -25,7 +25,7 @@ from memory_sidecar.index.apply import FEW_FILES
 from tests.conftest import STATIC, run_here, write_memory
 from tests.finished import Finished
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

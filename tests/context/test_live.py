@@ -14,7 +14,7 @@ from memory_sidecar.context.layout import Root
 from memory_sidecar.context.live import ContextLive
 from memory_sidecar.disk.atoms import AtomKind
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

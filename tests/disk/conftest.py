@@ -16,7 +16,7 @@ from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.disk.watch import Watch
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -268,7 +268,7 @@ def test_switching_branches_is_very_few_batches(
         heard.wait_until(lambda: heard.everything > 0 or heard.paths >= {"last.py", *files})
     finally:
         watch.stop()
-    assert len(heard.batches) <= 5
+    assert len(heard.batches) <= len(files) / 100, "a batch for every pause of git's"
 
 
 def test_a_name_that_is_not_utf8_stands_for_its_folder(

@@ -17,7 +17,7 @@ from memory_sidecar.disk.walk import walk
 from tests.disk.conftest import Watching
 
 LIMIT = 1 << 20
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class Mirror:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.index import engine as engine_module
 from memory_sidecar.index.document import BuildError, Differences, skipped_document
 from memory_sidecar.index.engine import FEW_FILES, Change, Engine
 
@@ -45,7 +50,7 @@ class Database:
 
     def apply(self, changed: Sequence[SourceFile] = (), gone: Sequence[str] = ()) -> None:
         """One batch, by an engine that is opened for it and closed."""
-        engine = Engine(
+        self.engine = engine = Engine(
             self._folder / "state",
             name="many",
             build=self.build,
@@ -62,7 +67,13 @@ class Database:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
-    return Database(tmp_path)
+    return Database(tmp_path / "one")
+
+
+@pytest.fixture
+def neighbour(tmp_path: Path) -> Database:
+    """What another engine of the same process writes to."""
+    return Database(tmp_path / "two")
 
 
 def files(count: int, *, mtime_ns: int = 1) -> list[SourceFile]:
@@ -105,6 +116,52 @@ def test_what_the_writer_raises_is_raised_and_written_the_next_time(database):
     database.on_write = lambda: None
     database.apply(files(3))
     assert len(database.rows) == 3
+
+
+def test_a_write_does_not_wait_for_that_of_another_engine(database, neighbour):
+    may_end, is_writing = threading.Event(), threading.Event()
+
+    def write_slowly() -> None:
+        is_writing.set()
+        may_end.wait(60)
+
+    database.on_write = write_slowly
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(database.apply, files(5 * FEW_FILES))
+        assert is_writing.wait(60)
+        neighbour.apply(files(5 * FEW_FILES))
+        assert not slow.done()
+        may_end.set()
+        slow.result(60)
+    assert len(database.rows) == len(neighbour.rows) == 5 * FEW_FILES
+
+
+def test_an_engine_that_failed_while_it_wrote_holds_up_no_other(database, neighbour, monkeypatch):
+    monkeypatch.setattr(engine_module, "FAILED_PATIENCE_S", 0.05)
+    many = files(5 * FEW_FILES)
+    gone = [file.path for file in many]
+    database.apply(many)
+    neighbour.apply(many)
+
+    def lose_the_state() -> None:
+        database.on_write = lambda: None
+        database.engine._on_error(OSError(5, "input/output error"), None)
+        time.sleep(0.5)  # until after the engine was told to end
+
+    database.on_write = lose_the_state
+    with pytest.raises(OSError):
+        database.apply(gone=gone)
+    with ThreadPoolExecutor() as pool:
+        pool.submit(neighbour.apply, gone=gone).result(60)
+    assert neighbour.rows == {}
+
+
+def test_an_engine_that_ended_leaves_nothing(database):
+    database.apply(files(3))
+    root = weakref.ref(database.engine._environment)
+    del database.engine
+    gc.collect()
+    assert root() is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")

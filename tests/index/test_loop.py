@@ -18,7 +18,7 @@ from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.requests import Urgency
 from tests.conftest import Notices
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class Clock:

@@ -28,7 +28,7 @@ from memory_sidecar.index.tending import Tending
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = f"{ROOT / 'memory_sidecar'}/"
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 MOST_HAND_OVERS = 4
 _MODULE = re.compile(r"`((?:\w+/)*\w+)`")
 

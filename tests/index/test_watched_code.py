@@ -28,7 +28,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.tending import Tending
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 WITHOUT_MODEL = Settings(model_dir="/nowhere")
 
 

@@ -115,6 +115,7 @@ def test_a_part_that_fails_leaves_the_view_and_tells(
     served.store("Stays where it is", category="stays")
     page = chromium.new_page()
     page.goto(served.site.address())
+    page.wait_for_url("**/memories")
     page.goto(f"http://127.0.0.1:{served.site.port}/memories?category=stays")
     with monkeypatch.context() as broken:
         broken.setitem(VIEWS, "/memories", Section(_fails, "Memories"))
