@@ -57,7 +57,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+SLOW = (
+    *("tests/e2e/", "tests/faults/", "tests/security/"),
+    *(f"tests/mcp/test_{name}.py" for name in ("pump", "many_clients", "foreign_clients")),
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` is asked
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker("slow")
     if config.getoption("--faults") != "full":
         left_out = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=left_out)

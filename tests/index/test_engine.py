@@ -146,7 +146,8 @@ def test_an_engine_that_failed_while_it_wrote_holds_up_no_other(database, neighb
     def lose_the_state() -> None:
         database.on_write = lambda: None
         database.engine._on_error(OSError(5, "input/output error"), None)
-        time.sleep(0.5)  # until after the engine was told to end
+        while not database.engine._root.writer._shutdown:  # until it is being closed
+            time.sleep(0.01)
 
     database.on_write = lose_the_state
     with pytest.raises(OSError):
