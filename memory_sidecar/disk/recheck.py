@@ -8,7 +8,9 @@ not ignored is not ignored now. Whether a rule that lies elsewhere has changed, 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from memory_sidecar.core.locate import CONFIG_NAME
 from memory_sidecar.core.model import Stamp
@@ -47,7 +49,7 @@ class Recheck:
         while waiting and not self._are_rules_new:
             folder = waiting.pop()
             known_folders = len(self.folders)
-            absolute = f"{self._rules.root}{os.sep}{folder}" if folder else self._rules.root
+            absolute = _absolute(self._rules, folder)
             try:
                 with os.scandir(absolute) as listing:
                     entries = list(listing)
@@ -80,6 +82,26 @@ class Recheck:
             self.unknown.append(path)
 
 
+def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bool:
+    """Whether `path` was found by an earlier walk, and no rule above it in the source has changed.
+
+    `known` are the stamps of that walk, of `path` and of `rules_above` it.
+    """
+    return (
+        path in known
+        and path.rpartition("/")[2] not in _RULE_NAMES
+        and not Path(_absolute(rules, path)).is_dir()
+        and all(_is_folder(rules, folder) for folder in folders_above(path))
+        and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))
+    )
+
+
+def rules_above(paths: Iterable[str]) -> set[str]:
+    """Where rules may be that say whether `paths` are ignored."""
+    folders = folders_of(paths)
+    return {f"{folder}/{name}".lstrip("/") for folder in folders for name in _RULE_NAMES}
+
+
 def folders_of(paths: Iterable[str]) -> set[str]:
     """Every folder that one of the relative `paths` lies in, the root, "", too."""
     return {folder for path in paths for folder in folders_above(path)}
@@ -90,6 +112,26 @@ def folders_above(path: str) -> Iterator[str]:
     while path:
         path = path.rpartition("/")[0]
         yield path
+
+
+def _is_folder(rules: IgnoreRules, path: str) -> bool:
+    """Whether a folder is there, and neither a link nor a repository of its own below the root."""
+    try:
+        is_folder = stat.S_ISDIR(os.lstat(_absolute(rules, path)).st_mode)
+    except OSError:
+        return False
+    return is_folder and not (path and os.path.lexists(_absolute(rules, f"{path}/.git")))
+
+
+def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:
+    try:
+        return _stamp(os.lstat(_absolute(rules, path)))
+    except OSError:
+        return None
+
+
+def _absolute(rules: IgnoreRules, path: str) -> str:
+    return f"{rules.root}{os.sep}{path}" if path else rules.root
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -11,13 +11,14 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
-from memory_sidecar.disk.recheck import Recheck, folders_above
+from memory_sidecar.disk.recheck import Recheck, folders_above, is_as_ruled
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import check_rules
 
@@ -53,8 +54,8 @@ def walk(
 
     A path in `under` is relative and may be a file, a folder, ignored or gone: the scan holds
     what a scan of everything would hold there. Folders above are looked at only as far as
-    their rules need. `known` makes a scan of everything quick, where no rule outside of the source
-    has changed since: see `Recheck`.
+    their rules need. `known`, the stamps of an earlier scan, spares asking the rules again where
+    none of the source has changed since: see `recheck`.
 
     Raises NotFound when `root` is not there and PathRefused when it is no folder, cannot be
     listed, or a path in `under` leaves it. UsageError for an exclude that is no glob.
@@ -73,7 +74,11 @@ def walk(
                 collector.take(seen)
                 paths = _below(frozenset(seen.unknown), rules, collector.unreadable)
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
-        paths = _below(wanted, rules, collector.unreadable)
+        ruled = {path for path in wanted if known and is_as_ruled(rules, known, path)}
+        paths = chain(
+            (_with_separator(rules.root) + path for path in ruled),
+            _below(wanted - ruled, rules, collector.unreadable),
+        )
     else:  # many starts cost more than listing everything and looking at little
         paths = _within(wanted, rules, collector.unreadable)
     for path in paths:

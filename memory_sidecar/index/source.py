@@ -16,8 +16,8 @@ from pathlib import Path
 from shlex import quote
 
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import FileStatus, SourceFile
-from memory_sidecar.disk.recheck import folders_of
+from memory_sidecar.core.model import FileStatus, SourceFile, Stamp
+from memory_sidecar.disk.recheck import folders_of, rules_above
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan, require_root_is_itself
 from memory_sidecar.index.apply import Applier, Progress
@@ -121,11 +121,7 @@ class SourceFlow:
         if made_by != version and around is None:
             under = None  # a part would leave the rest as it is
         manifest = self._store.manifest(name, under=under)
-        rules = self._builder.rules_elsewhere(folders_of(manifest)) if under is None else ""
-        known = None
-        if rules and not look.full and rules == self._store.rules_of(name):
-            known = {path: each.stamp for path, each in manifest.items()}
-        scan = self._builder.scan(under, known=known)
+        scan, rules = self._scan(look, under, manifest)
         is_believed = scan.files or look.full or self._builder.believes_empty
         if under is None and not is_believed:
             require_rows_unneeded(self.source, self._store, look.changed or look.under)
@@ -140,8 +136,6 @@ class SourceFlow:
         if under is None:
             self._store.complete(self.source)
             self._builder.finish(self._store)
-            if not known:
-                rules = self._builder.rules_elsewhere(folders_of(f.path for f in scan.files))
             self._store.end_scan(name, chunker=version, rules=rules)
             if around is not None:
                 around.overtake(is_full=look.full)
@@ -155,6 +149,20 @@ class SourceFlow:
             chunks_deleted=done.chunks_deleted,
             unreadable=scan.unreadable,
         )
+
+    def _scan(
+        self, look: Look, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
+    ) -> tuple[Scan, str]:
+        """What is on disk, or the part `under` some paths, and what all of it owes to elsewhere."""
+        name = self.source.name
+        if under is not None:
+            above = self._store.manifest(name, under=rules_above(under))
+            return self._builder.scan(under, known=_stamps({**manifest, **above})), ""
+        rules = self._builder.rules_elsewhere(folders_of(manifest))
+        if rules and not look.full and rules == self._store.rules_of(name):
+            return self._builder.scan(None, known=_stamps(manifest)), rules
+        scan = self._builder.scan(None)
+        return scan, self._builder.rules_elsewhere(folders_of(f.path for f in scan.files))
 
     def stop(self) -> None:
         """End a refresh that is under way, soon, and any later one. Any thread may call this."""
@@ -187,6 +195,10 @@ class SourceFlow:
         state_id = new_state_id()
         self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)
         self._state.pair(state_id)
+
+
+def _stamps(manifest: Mapping[str, ManifestEntry]) -> dict[str, Stamp]:
+    return {path: each.stamp for path, each in manifest.items()}
 
 
 def differences(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.disk import walk as walk_module
+from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.walk import Scan, walk
 
 Write = Callable[..., None]
@@ -57,6 +58,29 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_it_sees_what_a_whole_walk_sees_after(tree: Path, change: str) -> None:
     quick, whole = rewalk(tree, lambda: CHANGES[change](tree))
     assert quick == whole
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_walk_of_a_part_sees_the_same_of_it(tree: Path, change: str) -> None:
+    known = {file.path: file.stamp for file in walk(tree, max_file_bytes=LIMIT).files}
+    CHANGES[change](tree)
+    now = {file.path for file in walk(tree, max_file_bytes=LIMIT).files}
+    for path in {*known, *now, "pkg", "pkg/local.py", "docs"}:
+        part = walk(tree, max_file_bytes=LIMIT, under=[path], known=known)
+        assert part == walk(tree, max_file_bytes=LIMIT, under=[path])
+
+
+def test_a_saved_file_is_found_without_listing_what_lies_beside(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {file.path: file.stamp for file in walk(tree, max_file_bytes=LIMIT).files}
+
+    def paths(*_: object, **__: object) -> None:
+        pytest.fail("asked the rules")
+
+    monkeypatch.setattr(IgnoreRules, "paths", paths)
+    part = walk(tree, max_file_bytes=LIMIT, under=["pkg/deep/c.py"], known=known)
+    assert [file.path for file in part.files] == ["pkg/deep/c.py"]
 
 
 def test_an_unreadable_folder_is_named(tree: Path) -> None:
