@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from psycopg import Cursor
@@ -109,11 +110,11 @@ def write_documents(
     total = sum(len(each.chunks) for each in new.values())
     numbers = iter(_new_ids(connection, total))
     rows: list[_ChunkRow] = []
+    ids = {path: list(islice(numbers, len(each.chunks))) for path, each in new.items()}
+    files = _put_files(connection, source, generation, new, ids)
+    for path, each in new.items():
+        rows += _chunk_rows(each, files[path], ids[path], tokens)
     with connection.cursor() as cursor:
-        for each in new.values():
-            ids = [next(numbers) for _ in each.chunks]
-            file = _put_file(cursor, source, generation, each, ids)
-            rows += _chunk_rows(each, file, ids, tokens)
         _copy_all(cursor, source, rows, at_hand)
     connection.execute(
         "UPDATE sources SET chunks = chunks + %s, tokens = tokens + %s WHERE id = %s",
@@ -188,27 +189,30 @@ def _new_ids(connection: Connected, wanted: int) -> list[int]:
     return sorted(row for (row,) in rows)
 
 
-def _put_file(
-    cursor: Cursor[tuple[object, ...]],
+def _put_files(
+    connection: Connected,
     source: int,
     generation: int,
-    written: Raised,
-    ids: Sequence[int],
-) -> int:
-    cursor.execute(
+    written: Mapping[str, Raised],
+    ids: Mapping[str, Sequence[int]],
+) -> Mapping[str, int]:
+    """The id of each file of `written`, by its path, whose chunks are to have these `ids`."""
+    found = connection.execute(
         "INSERT INTO files (source, path, language, fingerprint, first_chunk, chunks, generation)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (source, path) DO UPDATE SET"
+        " SELECT %s, *, %s FROM unnest(%s::text[], %s::text[], %s::text[], %s::int[], %s::int[])"
+        " ON CONFLICT (source, path) DO UPDATE SET"
         " language = excluded.language, fingerprint = excluded.fingerprint,"
         " first_chunk = excluded.first_chunk, chunks = excluded.chunks,"
-        " generation = excluded.generation RETURNING id",
+        " generation = excluded.generation RETURNING path, id",
         (
-            *(source, written.document.file.path, written.document.language, written.fingerprint),
-            *(min(ids, default=0), len(ids), generation),
+            *(source, generation, list(written)),
+            [each.document.language for each in written.values()],
+            [each.fingerprint for each in written.values()],
+            [min(ids[path], default=0) for path in written],
+            [len(ids[path]) for path in written],
         ),
     )
-    row = cursor.fetchone()
-    assert row
-    return int(str(row[0]))
+    return dict(found.fetchall())
 
 
 def _chunk_rows(

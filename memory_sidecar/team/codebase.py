@@ -6,6 +6,7 @@ is answered by what is here.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,9 +27,11 @@ from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.link import Connected, TeamLink
 from memory_sidecar.team.overlaid import Overlaid
-from memory_sidecar.team.schema import require_schema
+from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import Reach, SourceRow
 from memory_sidecar.team.source import FAILS, MadeWith, SourceOfTeam
+
+_log = logging.getLogger(__name__)
 
 MAX_REACHES = 4  # kept for the next searches of the same
 
@@ -117,14 +120,23 @@ class TeamCode:
         stop: threading.Event,
     ) -> Iterator[tuple[int, int]]:
         before = total = 0
-        for before, total in embed_pending(store, models, parts, stop=stop):
-            yield before, total
         with self._lock:
             known = [each for each in self._sources.values() if each.source.publishes]
+        if known:
+            self._declare_nearest()
+        for before, total in embed_pending(store, models, parts, stop=stop):
+            yield before, total
         for each in known:
             if parts is None or each.source.name in {name for name, _ in parts}:
                 for done in each.embed(models, stop):
                     yield before + done, max(total, before + done)
+
+    def _declare_nearest(self) -> None:
+        """Not in a pass over files: what that wrote is found meanwhile, by looking at all of it."""
+        try:
+            declare_nearest(self.link)
+        except (*FAILS, NoIndex) as error:
+            _log.info("%s has no graph of vectors: %s", self.link.shown, error)
 
     def close(self) -> None:
         self.link.close()

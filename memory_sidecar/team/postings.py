@@ -7,7 +7,8 @@ word has to be fetched.
 from __future__ import annotations
 
 import math
-from collections import Counter
+import struct
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ ENTRY = np.dtype(
 )
 """One row that holds a word: its id, its file's, how many tokens it has, how often the word stands
 in its first column, and in the others: the low four bits count the second, the high the third."""
+
+_PACKED = struct.Struct("<iiHBB")  # the same; an array of tuples takes five times as long to make
 
 _K1, _B = 1.2, 0.75  # of FTS5, as are the formula and the least idf
 _LEAST_IDF = 1e-6
@@ -44,15 +47,14 @@ class WordRow:
 
 def packed(rows: Iterable[WordRow]) -> dict[str, bytes]:
     """The lists of every word in `rows`."""
-    lists: dict[str, list[tuple[int, int, int, int, int]]] = {}
+    lists: defaultdict[str, bytearray] = defaultdict(bytearray)
     for each in rows:
         body, second, third = map(Counter, each.columns)
         tokens = min(each.tokens, 0xFFFF)
         for term in body.keys() | second.keys() | third.keys():
             names = min(second[term], 15) | min(third[term], 15) << 4
-            entry = (each.row, each.file, tokens, min(body[term], 255), names)
-            lists.setdefault(term, []).append(entry)
-    return {term: np.array(entries, ENTRY).tobytes() for term, entries in lists.items()}
+            lists[term] += _PACKED.pack(each.row, each.file, tokens, min(body[term], 255), names)
+    return {term: bytes(entries) for term, entries in lists.items()}
 
 
 def unpacked(entries: Iterable[bytes]) -> Entries:

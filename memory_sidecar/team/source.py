@@ -36,7 +36,7 @@ from memory_sidecar.team.code_write import (
 )
 from memory_sidecar.team.link import Connected, TeamLink
 from memory_sidecar.team.local_rows import read_documents
-from memory_sidecar.team.schema import declare_nearest, has_schema, make_schema, require_schema
+from memory_sidecar.team.schema import has_schema, make_schema, require_schema
 from memory_sidecar.team.shared_files import SharedFile, SharedFiles, SourceRow
 
 REFRESH_S = 1.0  # for so long it is taken that the team has what it had
@@ -130,7 +130,6 @@ class SourceOfTeam:
         if self.source.publishes:
             try:
                 self.give(store, by_force=False)
-                declare_nearest(self._link)
             except FAILS as error:
                 self._note(error)
 

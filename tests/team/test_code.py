@@ -15,6 +15,7 @@ from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
+from memory_sidecar.team import schema
 from memory_sidecar.team.postings import unpacked
 from tests.conftest import run_here
 
@@ -47,6 +48,26 @@ def test_a_search_finds_in_the_team_what_it_finds_without(make_member):
     narrow = {"languages": ("python",), "path_globs": ("shop/",)}
     narrowed = {hit.filename for hit in reader.find("price", **narrow)}
     assert narrowed == {hit.filename for hit in alone.find("price", **narrow)} != set()
+
+
+def test_graphs_of_many_vectors_are_made_beside_those_and_not_by_a_pass_over_files(
+    make_member, database, monkeypatch
+):
+    monkeypatch.setattr(schema, "MANY_CHUNKS", 1)
+    giver = make_member("a")
+
+    def graphs() -> list[str]:
+        with psycopg.connect(database) as owner:
+            found = owner.execute(
+                "SELECT indexname::text FROM pg_indexes WHERE indexname LIKE '%_nearest' ORDER BY 1"
+            )
+            return [name for (name,) in found]
+
+    giver.codebase.index([giver.root], reporter=giver.notices, embed=False)
+    assert giver.find("Cart.add_item")[0].filename == "shop/cart.py"
+    assert graphs() == []
+    giver.index()
+    assert graphs() == ["chunk_static_nearest", "chunk_vectors_nearest"]
 
 
 def test_own_changes_lie_over_what_the_team_has(make_member):
