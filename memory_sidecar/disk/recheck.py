@@ -85,13 +85,15 @@ class Recheck:
 def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bool:
     """Whether `path` was found by an earlier walk, and no rule above it in the source has changed.
 
-    `known` are the stamps of that walk, of `path` and of `rules_above` it.
+    `known` are the stamps of that walk, of `path` and of `rules_above` it. A path in a repository
+    below the root is always asked about: that has rules of its own.
     """
     return (
         path in known
         and path.rpartition("/")[2] not in _RULE_NAMES
         and not Path(_absolute(rules, path)).is_dir()
-        and all(_is_folder(rules, folder) for folder in folders_above(path))
+        and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
+        and not any(_is_repository(rules, folder) for folder in folders_above(path) if folder)
         and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))
     )
 
@@ -114,13 +116,16 @@ def folders_above(path: str) -> Iterator[str]:
         yield path
 
 
-def _is_folder(rules: IgnoreRules, path: str) -> bool:
-    """Whether a folder is there, and neither a link nor a repository of its own below the root."""
+def is_folder(path: str) -> bool:
+    """Whether a folder is there and not a link to one."""
     try:
-        is_folder = stat.S_ISDIR(os.lstat(_absolute(rules, path)).st_mode)
+        return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
-    return is_folder and not (path and os.path.lexists(_absolute(rules, f"{path}/.git")))
+
+
+def _is_repository(rules: IgnoreRules, folder: str) -> bool:
+    return os.path.lexists(f"{_absolute(rules, folder)}{os.sep}.git")
 
 
 def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:

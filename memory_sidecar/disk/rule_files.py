@@ -64,14 +64,24 @@ def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) 
     """A digest of the rules for the source at `root` that no rule file inside of it holds.
 
     These are the rule files above it, git's own (of the user, and of each repository among
-    `folders`, relative to `root`), and `excludes`. "" where they cannot be told.
+    `folders`, relative to `root`), and `excludes`. "" where they cannot be told. What comes before
+    the space is of the `root` alone, and the same whatever the folders are.
     """
-    digest = hashlib.blake2b(repr((root, sorted(excludes))).encode("utf-8", "replace"))
     try:
-        for path in (*_above(Path(root)), *_of_user(), *_inside(root, folders)):
-            digest.update(f"{path}\0{_stamp(path)}\n".encode("utf-8", "replace"))
+        around = _digest(
+            repr((root, sorted(excludes))),
+            (*_above(Path(root)), *_of_user(), *_of_repository(root)),
+        )
+        return f"{around} {_digest('', _inside(root, folders))}"
     except PathRefused:
         return ""
+
+
+def _digest(more: str, paths: Iterable[str]) -> str:
+    """Of `more`, and of `paths` with what is there."""
+    digest = hashlib.blake2b(more.encode("utf-8", "replace"))
+    for path in paths:
+        digest.update(f"{path}\0{_stamp(path)}\n".encode("utf-8", "replace"))
     return digest.hexdigest()
 
 
@@ -114,7 +124,7 @@ def rule_text(folder: str, name: str) -> str:
 
 
 def _inside(root: str, folders: Iterable[str]) -> Iterator[str]:
-    for folder in sorted({"", *folders}):
+    for folder in sorted(filter(None, folders)):
         yield from _of_repository(os.path.join(root, folder))
 
 

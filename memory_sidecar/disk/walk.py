@@ -18,7 +18,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
-from memory_sidecar.disk.recheck import Recheck, folders_above, is_as_ruled
+from memory_sidecar.disk.recheck import Recheck, folders_above, is_as_ruled, is_folder
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import check_rules
 
@@ -221,7 +221,7 @@ def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) ->
     def is_listed(path: str) -> bool:
         folder = os.fspath(Path(path).parent)
         if folder not in listings:
-            if folder != rules.root and not (is_listed(folder) and _is_folder(folder)):
+            if folder != rules.root and not (is_listed(folder) and is_folder(folder)):
                 listings[folder] = frozenset()
             else:
                 listings[folder] = frozenset(rules.paths(folder, unreadable, max_depth=1))
@@ -231,7 +231,7 @@ def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) ->
         path = _with_separator(rules.root) + relative
         if is_listed(path):
             yield path
-            if _is_folder(path):
+            if is_folder(path):
                 yield from rules.paths(path, unreadable)
 
 
@@ -245,14 +245,6 @@ def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -
 
 def _with_separator(folder: str) -> str:
     return folder if folder.endswith(os.sep) else folder + os.sep
-
-
-def _is_folder(path: str) -> bool:
-    """Whether a folder is there and not a link to one."""
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _relative(path: str, top: str) -> str:

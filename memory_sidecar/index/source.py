@@ -154,12 +154,15 @@ class SourceFlow:
         self, look: Look, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
     ) -> tuple[Scan, str]:
         """What is on disk, or the part `under` some paths, and what all of it owes to elsewhere."""
-        name = self.source.name
+        before = self._store.rules_of(self.source.name)
         if under is not None:
-            above = self._store.manifest(name, under=rules_above(under))
-            return self._builder.scan(under, known=_stamps({**manifest, **above})), ""
+            rules, known = self._builder.rules_elsewhere(()), None
+            if rules and rules.partition(" ")[0] == before.partition(" ")[0]:
+                above = self._store.manifest(self.source.name, under=rules_above(under))
+                known = _stamps({**manifest, **above})
+            return self._builder.scan(under, known=known), ""
         rules = self._builder.rules_elsewhere(folders_of(manifest))
-        if rules and not look.full and rules == self._store.rules_of(name):
+        if rules and not look.full and rules == before:
             return self._builder.scan(None, known=_stamps(manifest)), rules
         scan = self._builder.scan(None)
         return scan, self._builder.rules_elsewhere(folders_of(f.path for f in scan.files))

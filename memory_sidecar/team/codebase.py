@@ -120,12 +120,12 @@ class TeamCode:
         stop: threading.Event,
     ) -> Iterator[tuple[int, int]]:
         before = total = 0
+        for before, total in embed_pending(store, models, parts, stop=stop):
+            yield before, total
         with self._lock:
             known = [each for each in self._sources.values() if each.source.publishes]
         if known:
             self._declare_nearest()
-        for before, total in embed_pending(store, models, parts, stop=stop):
-            yield before, total
         for each in known:
             if parts is None or each.source.name in {name for name, _ in parts}:
                 for done in each.embed(models, stop):

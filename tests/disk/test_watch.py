@@ -260,7 +260,8 @@ def test_switching_branches_is_very_few_batches(
     git("checkout", "-qb", "other")
     write(*files, text="x = 2\n")
     git("commit", "-qam", "two")
-    watch = Watching(root, on_settled=heard)
+    # Longer than git pauses on a machine with other work.
+    watch = Watching(root, on_settled=heard, debounce_ms=500, max_wait_ms=20_000)
     watch.begin(walk_folders(root))
     try:
         git("checkout", "-q", "main")
@@ -268,7 +269,7 @@ def test_switching_branches_is_very_few_batches(
         heard.wait_until(lambda: heard.everything > 0 or heard.paths >= {"last.py", *files})
     finally:
         watch.stop()
-    assert len(heard.batches) <= len(files) / 100, "a batch for every pause of git's"
+    assert len(heard.batches) <= 5
 
 
 def test_a_name_that_is_not_utf8_stands_for_its_folder(

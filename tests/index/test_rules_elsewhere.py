@@ -15,6 +15,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.index.source import Look
 
 
 @pytest.fixture
@@ -109,3 +110,26 @@ def test_what_may_find_no_change_is_imported_without_cocoindex():
     loaded = "import sys; import memory_sidecar.cli.index, memory_sidecar.agents.services"
     asked = f"{loaded}; sys.exit('cocoindex' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("file", ["repository/.gitignore", "home/.config/git/ignore"])
+def test_a_saved_file_is_asked_about_again_once_a_rule_elsewhere_has_changed(
+    codebase, root, tmp_path, file, notices
+):
+    (source,) = codebase.data.sources()
+
+    def save() -> bool:
+        (root / "late.py").write_text("VALUE = 2\n")
+        look = Look(under=("late.py",))
+        owner = codebase.data.owner
+        codebase.data.ask(lambda said: owner.refresh(source, said, look), notices, patience_s=60)
+        with codebase.data.open().reading() as connection:
+            return (
+                connection.execute("SELECT path FROM files WHERE path = 'late.py'").get is not None
+            )
+
+    assert save()
+    (tmp_path / file).write_text("late.py\n")
+    assert not save()
+    (tmp_path / file).unlink()
+    assert save()
