@@ -78,13 +78,23 @@ def host(
         limit.name, limit.daemon = "end", True
         limit.start()
 
-    server = Server(listener, application, data_dir=data_dir, crashes=crashes, on_stop=limit_end)
+    def is_in_place() -> bool:
+        return lock.is_in_place and listener.is_in_place
+
+    server = Server(
+        listener,
+        application,
+        data_dir=data_dir,
+        crashes=crashes,
+        is_in_place=is_in_place,
+        on_stop=limit_end,
+    )
 
     async def live() -> None:
         _stop_on_signals(server)
         starting.start()
         tending = [
-            asyncio.create_task(_watch_place(server, lock, listener)),
+            asyncio.create_task(_watch_place(server)),
             asyncio.create_task(_watch_use(server, application)),
             asyncio.create_task(_feed_watchdog(environ)),
         ]
@@ -127,12 +137,10 @@ def _stop_on_signals(server: Server) -> None:
             loop.add_signal_handler(number, stop, number)
 
 
-async def _watch_place(server: Server, lock: ProcessLock, listener: Listener) -> None:
-    """Stop when the data directory or the socket was removed: no client finds this daemon then."""
-    while lock.is_in_place and listener.is_in_place:
+async def _watch_place(server: Server) -> None:
+    """Though no client comes to notice."""
+    while server.has_place():
         await asyncio.sleep(IN_PLACE_CHECK_S)
-    _log.warning("the data directory or the socket was removed")
-    server.stop()
 
 
 async def _watch_use(server: Server, application: Application) -> None:

@@ -101,12 +101,14 @@ class Server:
         *,
         data_dir: str,
         crashes: CrashLog,
+        is_in_place: Callable[[], bool],
         on_stop: Callable[[], None],
     ) -> None:
         self._listener = listener
         self._application = application
         self._data_dir = data_dir
         self._crashes = crashes
+        self._is_in_place = is_in_place
         self._on_stop = on_stop
         self._turns = {kind: asyncio.Semaphore(count) for kind, count in TURNS.items()}
         self._running: set[Exchange] = set()
@@ -119,6 +121,13 @@ class Server:
     def stop(self) -> None:
         """Refuse what is new and finish what runs; `run` returns after that."""
         self._stopping.set()
+
+    def has_place(self) -> bool:
+        """Stop where the data directory or the socket was removed: no client finds it then."""
+        if not (is_in_place := self._is_in_place()):
+            _log.warning("the data directory or the socket was removed")
+            self.stop()
+        return is_in_place
 
     def hang_up(self) -> None:
         """Tell those who asked for the end that all of it is done."""
@@ -205,7 +214,7 @@ class Server:
         self, frame: Frame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         match frame.get("type"):
-            case "run" | "converse" if self.is_stopping:
+            case "run" | "converse" if self.is_stopping or not self.has_place():
                 await _send(writer, {"type": "refused"})
             case "run" | "converse":
                 await self._run(Invocation.of(frame), reader, writer)

@@ -171,7 +171,8 @@ class Loop:
     def close(self, *, until_s: float) -> bool:
         """`stop`, and wait until `until_s`; whether it has ended. It can be used again then."""
         self.stop()
-        runner = self._runner
+        with self._state:  # one that begins has begun
+            runner = self._runner
         if runner is not None and runner is not threading.current_thread():
             runner.join(min(max(until_s - self._now_s(), 0.0), threading.TIMEOUT_MAX))
             if runner.is_alive():
@@ -216,8 +217,9 @@ class Loop:
 
     def _begin(self) -> None:
         if self._runner is None:
-            self._runner = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._runner.start()
+            runner = threading.Thread(target=self._run, name=self._name, daemon=True)
+            runner.start()  # the system may give none
+            self._runner = runner
 
     def _run(self) -> None:
         try:

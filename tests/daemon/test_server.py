@@ -132,6 +132,7 @@ def connect(
                 application,
                 data_dir=str(tmp_path),
                 crashes=crashes,
+                is_in_place=lambda: not (tmp_path / "removed").exists(),
                 on_stop=lambda: None,
             )
         )
@@ -224,3 +225,15 @@ def test_a_greeted_client_gets_an_answer_while_the_server_stops(
     connect().send({"type": "stop"})
     late.ask("say", "x")
     assert late.hear()["type"] in ("refused", "exit", "out")
+
+
+def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(
+    connect: Callable[[], Client], tmp_path: Path
+) -> None:
+    client, next_client = connect(), connect()
+    (tmp_path / "removed").touch()
+    client.ask("say", "x")
+    assert client.hear() == {"type": "refused"}
+    (tmp_path / "removed").unlink()
+    next_client.ask("say", "x")
+    assert next_client.hear() == {"type": "refused"}

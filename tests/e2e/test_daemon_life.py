@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -157,6 +158,15 @@ def test_daemon_ends_when_its_data_directory_is_deleted(home: Home) -> None:
     while _lives(pid):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_deleted_data_directory_is_made_anew_by_the_next_call(home: Home) -> None:
+    root = home.add_source()
+    pid = home.pid
+    shutil.rmtree(home.data_dir)
+    done = home.call("index", root, "--wait", "keyword")
+    assert (done.returncode, json.loads(done.stdout)["files_total"]) == (0, 1), done.stderr
+    assert home.pid != pid
 
 
 def test_without_autostart_there_is_exit_5_and_a_hint(home: Home) -> None:

@@ -280,6 +280,44 @@ def test_closing_waits_for_what_hangs_no_longer_than_it_may(loop, clock):
     assert loop.close(until_s=math.inf)
 
 
+def test_closing_waits_for_a_thread_that_is_just_beginning(loop, clock, monkeypatch):
+    is_beginning, may_begin = threading.Event(), threading.Event()
+    start, ended = threading.Thread.start, []
+
+    def slow_start(thread: threading.Thread) -> None:
+        is_beginning.set()
+        assert may_begin.wait(DEADLINE_S)
+        start(thread)
+
+    loop.tend(lambda: None)
+    beginning = threading.Thread(target=loop.begin)
+    closing = threading.Thread(target=lambda: ended.append(loop.close(until_s=clock.now_s + 60)))
+    monkeypatch.setattr(threading.Thread, "start", slow_start)
+    start(beginning)
+    assert is_beginning.wait(DEADLINE_S)
+    start(closing)
+    closing.join(0.1)
+    may_begin.set()
+    beginning.join(DEADLINE_S)
+    closing.join(DEADLINE_S)
+    assert ended == [True]
+
+
+def test_it_goes_on_after_the_system_had_no_thread_for_it(loop, due, clock, monkeypatch):
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    loop.tend(lambda: None)
+    due.at_s = clock.now_s
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            loop.begin()
+    assert not loop.is_running
+    loop.begin()
+    eventually(lambda: due.done == 1)
+
+
 def test_a_caller_waits_no_longer_than_it_wants(loop, clock):
     release = threading.Event()
     loop.tend(lambda: None)
