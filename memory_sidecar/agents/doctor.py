@@ -16,6 +16,7 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.core import reasons
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
 from memory_sidecar.core.model import FileStatus
@@ -246,7 +247,8 @@ def examine_agents(services: Services) -> list[Check]:
         found = examine_index(agent.data, name)
         if len(found) > 1:  # its database can be read
             with agent.data.open().reading() as connection:
-                found += [*_faults(agent, connection), *_doubts(agent, connection)]
+                for look in (_faults, _left_out, _doubts):
+                    found += look(agent, connection)
         checks += found
     return checks
 
@@ -268,11 +270,11 @@ def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Repo
 def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
     """One check for each kind of fault, or one that says there is none."""
     check = f"agent {agent.name}, files"
-    failed = [(file.path, file.reason) for file in list_files(connection, FileStatus.FAILED)]
+    failed = [f"{each.path}: {each.reason}" for each in list_files(connection, FileStatus.FAILED)]
     faults = (
         ([f"{path}: {why}" for path, why in broken_files(connection)],
          "cannot be read as they should be", "mend them; what could be read of them counts"),
-        ([f"{path}: {why}" for path, why in failed],
+        (failed,
          "could not be read", "see that they can be; they are tried again"),
         ([f"{each}: {', '.join(paths)}" for each, paths in doubled_ids(connection)],
          "give an id that is given twice", "give one of each another id"),
@@ -289,6 +291,19 @@ def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
             yield Check(check, False, text, hint, agent=agent.name)
     if not found:
         yield Check(check, True, "all are sound", agent=agent.name)
+
+
+def _left_out(agent: Agent, connection: Connection) -> Iterator[Check]:
+    """Files with nothing in them are no matter."""
+    skipped = [
+        f"{each.path}: {each.reason}"
+        for each in list_files(connection, FileStatus.SKIPPED)
+        if each.reason != reasons.EMPTY
+    ]
+    if skipped:
+        text = f"{len(skipped):,} left out: {_some(skipped)}"
+        hint = "make memories of them that can be read, or remove them"
+        yield Check(f"agent {agent.name}, files", True, text, hint, agent=agent.name)
 
 
 def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:

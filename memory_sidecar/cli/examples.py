@@ -48,7 +48,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "move": (
         "move pitfall/totals-are-cents decisions/money",
-        "move decisions/money/totals-are-cents decisions --agent architect",
+        "move decisions/money pitfall/ --agent architect",
     ),
     "share": ("share pitfall/totals-are-cents", "share pitfall/totals-are-cents --move"),
     "remove": ("remove pitfall/totals-are-cents", "remove pitfall/totals-are-cents --for-good"),

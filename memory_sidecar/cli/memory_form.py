@@ -11,13 +11,14 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Styled, title
+from memory_sidecar.cli.options import FRACTION
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
-from memory_sidecar.memories.names import check_category
+from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Facts, Listed, Memory
 
 TIME_HELP = "A date, a moment, or so long ago: 7d, 12h, 6mo."
@@ -41,8 +42,8 @@ _OPTIONS = (
     click.option("--project", default="", help="Made in this project, or an atom of it."),
     click.option("--hot", is_flag=True, help="Read five times or more."),
     click.option("--cold", is_flag=True, help="Two weeks old and never read."),
-    click.option("--stronger-than", type=click.FloatRange(0, 1), metavar="STRENGTH"),
-    click.option("--weaker-than", type=click.FloatRange(0, 1), metavar="STRENGTH"),
+    click.option("--stronger-than", type=FRACTION, metavar="STRENGTH"),
+    click.option("--weaker-than", type=FRACTION, metavar="STRENGTH"),
     click.option("--include-expired", "with_expired", is_flag=True),
     click.option("--include-superseded", "with_superseded", is_flag=True),
 )
@@ -58,7 +59,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
         chosen = {name: given.pop(name) for name in _NAMES}
         for name in _MOMENTS:
             chosen[name] = past_moment(chosen[name], now_ms=system_clock())
-        chosen["category"] = check_category(chosen["category"] or "") or None
+        chosen["category"] = check_known_category(chosen["category"] or "") or None
         chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
         return command(call, wanted=MemoryFilter(**chosen), **given)
 

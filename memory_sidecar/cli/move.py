@@ -17,9 +17,10 @@ from memory_sidecar.memories.results import Moved, Remembered
 @allow_secrets_option
 @with_agent
 def move(call: Call, *, agent: str, path: str, to: str, allow_secrets: bool) -> Moved:
-    """Rename the memory FROM; TO ending with `/` is a category to move it to.
+    """Rename the memory FROM, or move it to another category.
 
-    Its file stays as it is, its reads count on, and memories that name it follow.
+    TO is its new path, or the category: one that is there, or a new one with `/` at its end. Its
+    file stays as it is, its reads count on, and memories that name it follow.
     """
     moved = memories_of(call, agent).move(path, to, allow_secrets=allow_secrets)
     return call.show(moved, _print_moved)

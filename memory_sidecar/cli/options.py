@@ -25,6 +25,17 @@ WHOLE = 1000  # characters of a description, which is to be wrapped, not cut
 AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
 
 
+class _Fraction(click.FloatRange):
+    """From 0 to 1. Click's own takes "nan" for inside of every range."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  as click has it
+        number = super().convert(value, param, ctx)
+        return number if number == number else self.fail(f"{value!r} is no number.", param, ctx)  # noqa: PLR0124
+
+
+FRACTION = _Fraction(0, 1)
+
+
 MAX_TOP_K = 1000  # hits
 with_top_k = click.option(
     "--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True
@@ -45,10 +56,21 @@ with_sources = click.option(
 )
 with_min_score = click.option(
     "--min-score",
-    type=click.FloatRange(0, 1),
+    type=FRACTION,
     default=0.0,
     metavar="S",
     help="No hit below it, 0 to 1.",
+)
+
+
+def _refuse_empty(_context: click.Context, _option: click.Parameter, given: str | None) -> str:
+    if given is not None and not given.strip():
+        raise UsageError("--if-hash names no hash", hint="leave it out to change what is there")
+    return given or ""
+
+
+with_hash = click.option(
+    "--if-hash", callback=_refuse_empty, metavar="HASH", help="Only if this is still its hash."
 )
 
 

@@ -8,7 +8,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
-from memory_sidecar.cli.options import COUNT, with_agent
+from memory_sidecar.cli.options import COUNT, FRACTION, with_agent, with_hash
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.times import duration
 from memory_sidecar.memories.prune import PruneRule
@@ -17,7 +17,7 @@ from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 
 @click.command()
 @click.argument("path")
-@click.option("--if-hash", default="", metavar="HASH", help="Only if this is still its hash.")
+@with_hash
 @click.option("--for-good", is_flag=True, help="Delete it, leaving nothing to restore.")
 @with_agent
 def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> Removed:
@@ -36,7 +36,7 @@ def _print_removed(call: Call, removed: Removed) -> None:
 @click.option("--expired", is_flag=True, help="What has expired; this is meant without options.")
 @click.option("--superseded", is_flag=True, help="What another memory has replaced.")
 @click.option("--unused-for", metavar="TIME", help="Neither changed nor read for so long: 90d.")
-@click.option("--weaker-than", type=click.FloatRange(0, 1), metavar="STRENGTH")
+@click.option("--weaker-than", type=FRACTION, metavar="STRENGTH")
 @click.option("--keep", type=COUNT, metavar="N", help="All but the N strongest.")
 @with_agent
 def prune(

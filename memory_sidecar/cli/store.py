@@ -14,6 +14,7 @@ from memory_sidecar.cli.options import (
     joined,
     text_argument,
     with_agent,
+    with_hash,
 )
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.times import coming_moment
@@ -70,7 +71,7 @@ def store(
 @click.command(cls=TextCommand)
 @click.argument("path")
 @click.argument("text", nargs=-1)
-@click.option("--if-hash", default="", metavar="HASH", help="Only if this is still its hash.")
+@with_hash
 @click.option("--summary", help='"" removes it.')
 @click.option("--source")
 @click.option("--status", help='"" removes it.')

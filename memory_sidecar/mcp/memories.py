@@ -211,7 +211,7 @@ class WholeMemory(StoredAnswer):
 
     def text(self) -> str:
         cut = f"cut: go on with start_line {self.next_start_line}" if self.next_start_line else ""
-        shown = marked(self.memory, self.memory.content)
+        shown = marked(self.memory, self.memory.content, f" hash={self.memory.hash}")
         return told([shown, *([cut] if cut else [])], "")
 
 
@@ -226,10 +226,10 @@ def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemor
     )
 
 
-def marked(memory: MemoryHead, content: str) -> str:
-    """The `content` of `memory` between marks that it cannot end."""
+def marked(memory: MemoryHead, content: str, more: str = "") -> str:
+    """The `content` of `memory` between marks that it cannot end; `more` stands in the first."""
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
-    head = as_name(f"{memory.path} {_marks(memory)}{tags}")
+    head = as_name(f"{memory.path} {_marks(memory)}{tags}{more}")
     return f"<memory {head}>\n{quoted(content)}\n</memory>"
 
 

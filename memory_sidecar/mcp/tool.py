@@ -201,4 +201,5 @@ def _words(error: Any) -> str:  # noqa: ANN401  a TypedDict of pydantic_core
         return f"there is no argument {where!r}"
     if error["type"] == "missing":
         return f"{where!r} is missing"
-    return f"{where!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    told = error["msg"].replace("a valid tuple", "a list")
+    return f"{where!r}: {told[0].lower()}{told[1:]}"

@@ -68,7 +68,7 @@ def _check_content(content: str) -> None:
     if size > MAX_CONTENT_BYTES:
         raise UsageError(
             f"the text has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}",
-            hint="store what matters of it, with --link to the whole",
+            hint="store what matters of it, with a link to the whole",
         )
 
 

@@ -106,10 +106,10 @@ class Memories(Recall):
         return Removed(self._agent.name, path, removed=True, batch=batch)
 
     def move(self, path: str, to: str, *, allow_secrets: bool = False) -> Moved:
-        """Rename the memory at `path`, or move it to the category `to` with `/` at its end.
+        """Rename the memory at `path`, or move it to the category `to`.
 
-        Its reads go along, and so do the links of others to it. Raises NotFound, Conflict and
-        SecretRefused.
+        That is one that is there, or has `/` at its end. Its reads go along, and so do the links of
+        others to it. Raises NotFound, Conflict and SecretRefused.
         """
         directory, file = self._parsed(path)
         target, name = parse_address(to)

@@ -16,6 +16,7 @@ from memory_sidecar.memories.files import category_of, content_hash
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
+    check_known_category,
     check_new_path,
     check_path,
 )
@@ -41,17 +42,18 @@ def move(
     linking: Iterable[str] = (),
     allow_secrets: bool = False,
 ) -> MovedFile:
-    """Rename the memory at `path`; `to` ending with `/` is a category to move it to.
+    """Rename the memory at `path`, or move it to the category `to`.
 
-    The file stays as it is, to the byte. The memories at the paths `linking` that name the old
-    path name the new one afterwards. Raises NotFound, Conflict where something is there, and
-    SecretRefused: a page that was written by hand has not been looked at before.
+    That is one that is there, or has `/` at its end. The file stays as it is, to the byte. The
+    memories at the paths `linking` that name the old path name the new one afterwards. Raises
+    NotFound, Conflict where something is there, and SecretRefused: a page that was written by hand
+    has not been looked at before.
     """
     path = check_path(path)
-    _destination(path, to)  # what cannot be a path is said before what is not there
+    _destination(path, to, directory)  # what cannot be a path is said before what is not there
     with directory.changing():
         old = directory.read(path)
-        new = _destination(old.path, to)
+        new = _destination(old.path, to, directory)
         if not allow_secrets:
             page = parse_page(old.text)
             refuse_credentials({"to": to, **page.meta, "content": page.body})
@@ -112,8 +114,9 @@ def share(
     raise Conflict(f"{stem} is there already", hint="share it to another category")
 
 
-def _destination(old: str, to: str) -> str:
-    if to.endswith(("/", "\\")):
+def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
+    known = check_known_category(to)
+    if to.endswith(("/", "\\")) or (known and directory.has_folder(known)):
         category = check_category(to.rstrip("/\\"))
         name = old.rpartition("/")[2]
         return f"{category}/{name}" if category else name

@@ -29,17 +29,17 @@ _RESERVED = frozenset(
 
 def check_agent(agent: str) -> str:
     """`agent`, if it is an agent's id: it names a folder and a database beside it."""
-    if (
-        not _AGENT.fullmatch(agent)
-        or agent.endswith(".")
-        or agent.lower().endswith(_DATABASE_ENDINGS)
-        or _is_reserved(agent)
-    ):
-        raise UsageError(
-            f"{agent!r} is no agent id",
-            hint="letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first and last",
-        )
-    return agent
+    if not _AGENT.fullmatch(agent):
+        wrong = "letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
+    elif agent.endswith("."):
+        wrong = "Windows takes no folder that ends in `.`"
+    elif agent.lower().endswith(_DATABASE_ENDINGS):
+        wrong = f"what ends in {', '.join(_DATABASE_ENDINGS)} is a database beside the agents"
+    elif _is_reserved(agent):
+        wrong = "Windows keeps that name for a device"
+    else:
+        return agent
+    raise UsageError(f"{agent!r} is no agent id", hint=wrong)
 
 
 def check_category(category: str) -> str:
@@ -64,12 +64,20 @@ def check_category(category: str) -> str:
     return text
 
 
+def check_known_category(category: str) -> str:
+    """`category` as it may be in the paths of memories that are there; "" is the root.
+
+    People's own names pass. Raises PathRefused for one that would leave its root.
+    """
+    return _relative(category).removesuffix("/")
+
+
 def check_new_path(path: str) -> str:
     """`path` of a memory to be made, relative to its root: category and file name with suffix.
 
     The suffix may be left out. Raises like `check_category`.
     """
-    text = check_path(path)
+    text = check_path(path)[: -len(MEMORY_SUFFIX)] + MEMORY_SUFFIX
     folder, _, name = text.rpartition("/")
     check_category(folder)
     if not is_name(name.removesuffix(MEMORY_SUFFIX)):
@@ -85,7 +93,7 @@ def check_path(path: str) -> str:
     """`path` of a memory that may be there, with its suffix. People's own names pass."""
     text = _relative(path)
     parts = text.split("/")
-    named = text if text.endswith(MEMORY_SUFFIX) else text + MEMORY_SUFFIX
+    named = text if text.lower().endswith(MEMORY_SUFFIX) else text + MEMORY_SUFFIX
     if any(part in ("", ".") or part.startswith(".") for part in parts) or (
         named.rpartition("/")[2] in (CATEGORY_FILE, MEMORY_SUFFIX)
     ):

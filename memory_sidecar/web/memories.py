@@ -11,7 +11,7 @@ from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.results import about, told_as
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.names import check_category
+from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, MemoryHit
 from memory_sidecar.web.stamps import stamps_of
@@ -119,7 +119,7 @@ def filter_of(visit: Visit) -> MemoryFilter:
     after, before = _ages(age) if age else (None, None)
     weaker, stronger = _strengths(strength) if strength else (None, None)
     return MemoryFilter(
-        category=check_category(visit.text("category")) or None,
+        category=check_known_category(visit.text("category")) or None,
         tags=visit.texts("tag"),
         statuses=visit.texts("status"),
         kinds=visit.texts("kind"),

@@ -240,3 +240,11 @@ def test_the_doubts_about_memories_name_the_agent(run, data_dir):
     hints = {each["hint"] for each in run("doctor", "--json").json if "memories" in each["check"]}
     (hint,) = hints
     assert "`memory-sidecar prune --dry-run --agent bob`" in hint
+
+
+def test_a_memory_that_is_too_large_is_named(run, data_dir):
+    run("store", "Totals are cents.", "--agent", "hand", "--category", "pitfall")
+    (data_dir / "knowledge" / "hand" / "pitfall" / "long.md").write_text("word salad. " * 400_000)
+    run("list", "--agent", "hand")
+    done = run("doctor")
+    assert "1 left out: pitfall/long.md: larger than 4" in done.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -69,6 +70,25 @@ def test_a_number_that_counts_nothing_is_wrong_usage(run, name, number):
 @pytest.mark.parametrize("text", [NUL, HALF, BYTES])
 def test_a_text_that_is_none_is_wrong_usage(run, text):
     assert run("store", text).status == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["query x --min-score nan", "search x --min-score NaN", "list --stronger-than nan",
+     "prune --dry-run --weaker-than nan", "remove a/b --if-hash ''", "update a/b c --if-hash ' '"],
+)  # fmt: skip
+def test_what_would_be_no_condition_is_wrong_usage(run, arguments):
+    done = run(*shlex.split(arguments))
+    assert (done.status, done.out) == (2, "")
+
+
+def test_a_category_of_peoples_own_name_can_be_asked_for(run, data_dir):
+    file = data_dir / "knowledge" / "hand" / "Weird Cat" / "UPPER.MD"
+    file.parent.mkdir(parents=True)
+    file.write_text("Prices are cents.\n")
+    assert "UPPER" in run("list", "--agent", "hand", "--category", "Weird Cat").out
+    assert run("update", "Weird Cat/UPPER.MD", "--tag", "money", "--agent", "hand").status == 0
+    assert run("remove", "Weird Cat/UPPER.MD", "--agent", "hand").status == 0
 
 
 def test_a_place_that_cannot_be_is_wrong_usage(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +45,17 @@ def test_same_text_is_stored_once(newcomer: Caller) -> None:
     assert remember(newcomer) == remember(newcomer)
     again = given(newcomer, "store_memory", content=RULE, category="pitfall")
     assert (again["created"], again["changed"]) == (False, False)
+
+
+def test_the_hash_that_get_memory_tells_lets_an_update_through_once(newcomer: Caller) -> None:
+    path = remember(newcomer)
+    told = text_of(call(newcomer, "get_memory", path=path))
+    (known,) = re.findall(r"hash=(\w+)", told)
+    given(newcomer, "update_memory", path=path, content="Use events.", if_hash=known)
+    assert "get_memory reads" in refused(
+        newcomer, "update_memory", path=path, content="No.", if_hash=known
+    )
+    assert "Use events." in text_of(call(newcomer, "get_memory", path=path))
 
 
 def test_memory_is_quoted_and_called_data(newcomer: Caller) -> None:

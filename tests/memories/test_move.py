@@ -33,6 +33,15 @@ def test_a_moved_file_is_the_same_to_the_byte(directory, remember, to, new):
     assert (moved.old, moved.file.path, moved.changed) == (old.path, new, (old.path, new))
 
 
+def test_a_category_that_is_there_needs_no_slash(directory, remember):
+    remember("Use Postgres.", "decisions/storage")
+    old = remember("Use SQLite.", "pitfall").file.path
+    assert move(directory, old, "decisions/storage").file.path == "decisions/storage/use-sqlite.md"
+    assert move(directory, "decisions/storage/use-sqlite", "decisions.md").file.path == (
+        "decisions.md"
+    )
+
+
 def test_what_names_a_moved_memory_follows(directory, remember):
     old = remember("Use Postgres.", "decision").file.path
     new = remember("Use SQLite.", "decision", supersedes=(old,)).file.path

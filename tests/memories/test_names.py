@@ -161,3 +161,18 @@ def test_a_slug_is_cut_between_words_and_never_within_a_character():
         assert 70 < len(made.encode()) <= MAX_SLUG_BYTES
         assert is_name(made)
     assert slug("word " * 100).endswith("-word")
+
+
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [("a b", "letters"), ("a.", "ends in"), ("con", "device"), ("a.sqlite", "data")],
+)
+def test_why_an_agent_id_is_refused_is_said(agent, why):
+    with pytest.raises(UsageError) as refused:
+        check_agent(agent)
+    assert why in refused.value.hint
+
+
+def test_a_suffix_in_capitals_is_one():
+    assert check_path("dec/UPPER.MD") == "dec/UPPER.MD"
+    assert check_new_path("dec/UPPER.MD") == "dec/UPPER.md"
