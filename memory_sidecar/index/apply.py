@@ -178,18 +178,10 @@ class Applier:
         # most of a millisecond a file, need not know it.
         left_out = [file for file in found.changed if file.skip_reason]
         to_build = [file for file in found.changed if not file.skip_reason]
-        if no_target := [*found.gone, *(file.path for file in left_out)]:
-            # First: what a session or a memory is called may have gone to another file. And
-            # ourselves, too: CocoIndex deletes no row that its state does not know of.
-            self._opened_engine().apply(Differences([], no_target), beat=self._beat)
-            unread = [self._skipped(file, file.skip_reason) for file in left_out]
-            self._write(
-                [(path, None) for path in found.gone]
-                + [(each.file.path, replace(each, fingerprint="")) for each in unread]
-            )
-            done.advance(len(no_target))
         with self._builder.preparing(to_build):
             try:
+                # First: what a session or a memory is called may have gone to another file.
+                self._forget(found.gone, left_out)
                 for part in _slices(to_build):
                     self._opened_engine().apply(part, beat=self._beat)
                     self._state.end()
@@ -204,6 +196,20 @@ class Applier:
             self._store.fail(self._source.name, done.failures)
         if done.unwritten:
             self._store.touch(self._source.name, done.unwritten)
+
+    def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
+        """Have files without a target no more rows than the one that says why."""
+        if not (gone or left_out):
+            return
+        # Ourselves, too: CocoIndex deletes no row that its state does not know of.
+        no_target = [*gone, *(file.path for file in left_out)]
+        self._opened_engine().apply(Differences([], no_target), beat=self._beat)
+        unread = [self._skipped(file, file.skip_reason) for file in left_out]
+        self._write(
+            [(path, None) for path in gone]
+            + [(each.file.path, replace(each, fingerprint="")) for each in unread]
+        )
+        self._pass.advance(len(no_target))
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:

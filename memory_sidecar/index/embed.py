@@ -51,8 +51,9 @@ def vectors_at_hand(models: Models, corpora: Collection[Corpus]) -> VectorsAtHan
             keys = {vector_key(model, text): text for text in different}
             found = models.cache.get_many(list(keys))
             known = {keys[key]: vector for key, vector in found.items()}
-        vectors = static.embed(different) if static is not None else ()
-        return AtHand(known, dict(zip(different, vectors, strict=bool(static))))
+        if static is None or not different:  # not to load its table for nothing
+            return AtHand(known, {})
+        return AtHand(known, dict(zip(different, static.embed(different), strict=True)))
 
     return look_up
 
