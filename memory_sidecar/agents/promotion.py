@@ -63,8 +63,7 @@ class Promoter:
         session = read_session(document)
         summary = session.summary or mask_document(self._summary(session, document))[0]
         if session.summary is None and not dry_run:
-            whole = {**document, "summary": summary_document(summary)}
-            self._sessions.save(whole, allow_secrets=True)  # what was kept on purpose stays
+            self._sessions.add_summary(session.session_id, summary_document(summary))
         judged = list(self._judged(candidates(session, summary)))
         if not dry_run:
             target = self._agent.shared if shared and self._agent.shared else self._agent

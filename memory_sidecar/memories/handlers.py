@@ -149,6 +149,7 @@ class Memories(Recall):
         if self._agent.shared is None:
             raise UsageError("this is shared already", hint="name the agent that it is of")
         directory, file = self._parsed(path)
+        seen = directory.read(check_path(file))
         there = Memories(self._agent.shared, self._reporter)
         written = share(
             directory,
@@ -161,7 +162,7 @@ class Memories(Recall):
         )
         remembered = there._remembered(OWN_DIRECTORY, written)
         if moves:
-            self.remove(path)
+            self.remove(path, if_hash=seen.hash)  # what was changed since the copy is not in it
         return remembered
 
     # Many

@@ -146,6 +146,15 @@ def completed(
     return Completed(full, read_session(full), is_changed=True)
 
 
+def resumed(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """`document`, which tells more of the session `known`, with what that alone has."""
+    told = {key: value for key, value in document.items() if value is not None}
+    before, now = known.get("metadata"), told.get("metadata")
+    if isinstance(before, dict) and isinstance(now, dict):
+        told["metadata"] = {**before, **now}
+    return {**known, **told}
+
+
 def _began_at(document: Mapping[str, Any], now: int) -> int:
     """When the session began, as far as the document can be trusted; `now` where it says nothing.
 

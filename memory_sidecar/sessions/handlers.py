@@ -35,6 +35,8 @@ from memory_sidecar.sessions.documents import (
     identified,
     normalised_project_path,
     project_hash,
+    read_session,
+    resumed,
 )
 from memory_sidecar.sessions.files import (
     SessionFiles,
@@ -84,9 +86,19 @@ class Sessions:
         """
         if not allow_secrets:
             refuse_credentials(document)
-        saved = self._write(document)
+        with self._files.changing(self._lock):
+            saved = self._write(document)
         self._take_up([saved.path])
         return saved
+
+    def add_summary(self, session_id: str, summary: Mapping[str, Any]) -> None:
+        """Give the session `summary`, if it has none by now. Raises NotFound."""
+        with self._files.changing(self._lock):
+            document = self.get(session_id).document
+            if document.get("summary"):
+                return
+            saved = self._write({**document, "summary": dict(summary)})
+        self._take_up([saved.path])
 
     def find(self, session_id: str) -> StoredSession | None:
         """The session as its file says, if there is one."""
@@ -151,23 +163,39 @@ class Sessions:
         )
 
     def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
-        """Move the sessions that `keep` lets go into the archive; a dry run only tells which."""
+        """Move the sessions that `keep` lets go into the archive; a dry run only tells which.
+
+        One that was saved or deleted meanwhile stays as it is.
+        """
         chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
-        pruned = SessionsPruned(dry_run, tuple(chosen))
         if dry_run or not chosen:
-            return pruned
+            return SessionsPruned(dry_run, tuple(chosen))
         paths = self.agent.paths
         archive = SessionFiles(paths.archive / compact_utc(self._clock()) / SESSIONS, paths.tree)
-        with self._files.changing(self._lock):
-            moved = [self._files.archive(each.session_id, archive) for each in chosen]
-        self._take_up(moved)
-        return pruned
+        moved: list[str] = []
+        try:
+            with self._files.changing(self._lock):
+                chosen = [each for each in chosen if self._is_as_listed(each)]
+                moved += (self._files.archive(each.session_id, archive) for each in chosen)
+        finally:
+            self._take_up(moved)
+        return SessionsPruned(dry_run, tuple(chosen))
+
+    def _is_as_listed(self, listed: Head) -> bool:
+        try:
+            stored = self._files.load(listed.session_id)
+            return stored is not None and (
+                iso_utc(read_session(stored.document).updated_at) == listed.updated_at
+            )
+        except SessionInvalid:
+            return False
 
     def import_files(
         self, files: Sequence[Path], environ: Mapping[str, str], *, allow_secrets: bool = False
     ) -> Imported:
         """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
+        Of a session that is here what a file does not tell stays: its summary, topics and pin.
         Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
         in spite of a line. Of a file that cannot be read nothing is saved, and it keeps no other
         from being imported; where all fail, raises what the first one did. What else ends it, such
@@ -223,7 +251,9 @@ class Sessions:
         except SessionInvalid as error:
             raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
         for each in completed_ones:
-            yield self._write(each.document)
+            with self._files.changing(self._lock):
+                saved = self._write(each.document, resumes=True)
+            yield saved
 
     def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
         memvid = Memvid.find(environ)
@@ -261,33 +291,33 @@ class Sessions:
 
         return self.agent.data.recovering(look, self._reporter)
 
-    def _completed(self, document: Mapping[str, Any]) -> Completed:
+    def _completed(self, document: Mapping[str, Any], *, resumes: bool = False) -> Completed:
         session_id = identified(document, now=self._clock())
         known = self._files.load(session_id)
         before = known.document if known else None
+        if before is not None and resumes:
+            document = resumed(document, before)
         return completed(document, before, session_id=session_id, now=self._clock())
 
-    def _write(self, document: Mapping[str, Any]) -> Saved:
-        with self._files.changing(self._lock):
-            done = self._completed(document)
-            session = done.session
-            path = self._files.find(session.session_id)
-            is_new = path is None
-            if path is None or done.is_changed:
-                path = self._files.write(
-                    session.session_id, done.document, began_at=session.created_at
-                )
-            return Saved(
-                session_id=session.session_id,
-                agent=self.agent.name,
-                path=path,
-                created=is_new,
-                changed=done.is_changed,
-                created_at=iso_utc(session.created_at),
-                message_count=len(session.messages),
-                snippet_count=len(session.code_snippets),
-                has_summary=session.summary is not None,
-            )
+    def _write(self, document: Mapping[str, Any], *, resumes: bool = False) -> Saved:
+        """Called with `changing` held. `resumes` keeps what the document does not tell."""
+        done = self._completed(document, resumes=resumes)
+        session = done.session
+        path = self._files.find(session.session_id)
+        is_new = path is None
+        if path is None or done.is_changed:
+            path = self._files.write(session.session_id, done.document, began_at=session.created_at)
+        return Saved(
+            session_id=session.session_id,
+            agent=self.agent.name,
+            path=path,
+            created=is_new,
+            changed=done.is_changed,
+            created_at=iso_utc(session.created_at),
+            message_count=len(session.messages),
+            snippet_count=len(session.code_snippets),
+            has_summary=session.summary is not None,
+        )
 
     def _take_up(self, paths: Sequence[str]) -> None:
         if paths:

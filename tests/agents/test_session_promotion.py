@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -167,6 +169,32 @@ def test_a_summarizer_takes_the_place_of_the_extract(taught, tmp_path):
     promotion = it.promoter.promote("a")
     assert promotion.brief == "Told by another program"
     assert promotion.summary_made_by == sys.executable
+
+
+@pytest.mark.parametrize("meanwhile", [{}, {"summary": SESSION["summary"]}], ids=["", "summary"])
+def test_what_is_saved_while_it_is_summed_up_stays(taught, tmp_path, meanwhile):
+    begun, may_end = tmp_path / "begun", tmp_path / "may_end"
+    script = tmp_path / "summarizer.py"
+    script.write_text(
+        "import pathlib, sys, time; sys.stdin.read()\n"
+        f"pathlib.Path({str(begun)!r}).touch()\n"
+        f"while not pathlib.Path({str(may_end)!r}).exists(): time.sleep(0.01)\n"
+        """print('{"brief": "Told by another program"}')\n"""
+    )
+    it = taught(session_summarizer=f"{sys.executable} {script}")
+    it.sessions.save({"session_id": "a", "messages": TALK[:1]})
+    promoting = threading.Thread(target=it.promoter.promote, args=("a",))
+    promoting.start()
+    while not begun.exists():
+        assert promoting.is_alive()
+        time.sleep(0.01)
+    it.sessions.save({"session_id": "a", "messages": TALK, **meanwhile})
+    may_end.touch()
+    promoting.join(60)
+    document = it.sessions.get("a").document
+    assert document["messages"] == TALK
+    brief = SESSION["summary"]["brief"] if meanwhile else "Told by another program"
+    assert document["summary"]["brief"] == brief
 
 
 def test_a_summarizer_that_fails_changes_nothing(taught):

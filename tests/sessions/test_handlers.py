@@ -22,8 +22,8 @@ from memory_sidecar.sessions.model import (
     SessionFilter,
     SessionQuery,
 )
-from memory_sidecar.sessions.results import SessionHit
-from memory_sidecar.sessions.retention import Retention
+from memory_sidecar.sessions.results import Gone, SessionHit
+from memory_sidecar.sessions.retention import Retention, expired
 from memory_sidecar.sessions.search import search_sessions
 from tests.conftest import HashModels, Notices
 
@@ -340,6 +340,26 @@ def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
     assert set(several.found("token", mode=SearchMode.KEYWORD)) == {"a#0", "c#0"}
 
 
+@pytest.mark.parametrize("meanwhile", ["saved", "deleted"])
+def test_what_was_changed_since_it_was_chosen_is_not_pruned(several, root, monkeypatch, meanwhile):
+    several.now += 10 * DAY_MS
+
+    def choose_late(*arguments: Any, **options: Any) -> list[Gone]:
+        chosen = expired(*arguments, **options)
+        if meanwhile == "saved":
+            several.save("b", "said just now")
+        else:
+            several.sessions.delete("b")
+        return chosen
+
+    monkeypatch.setattr("memory_sidecar.sessions.handlers.expired", choose_late)
+    pruned = several.sessions.prune(Retention(keep_count=1), dry_run=False)
+    assert [each.session_id for each in pruned.sessions] == ["a"]
+    left = {"b", "c"} if meanwhile == "saved" else {"c"}
+    assert {path.stem for path in root.rglob("*.json")} == left
+    assert {each.session_id for each in several.sessions.listed(SessionFilter())} == left
+
+
 def test_a_rebuild_from_files_gives_equal_answers(several):
     queries = [
         SessionQuery(text=text, kinds=kinds, mode=mode)
@@ -388,6 +408,24 @@ def test_importing_again_takes_what_is_new(episodes, tmp_path):
     (saved,) = episodes.sessions.import_files([file], {}).sessions
     assert not saved.changed
     assert saved.message_count == 3
+
+
+def test_importing_again_keeps_what_the_file_does_not_tell(episodes, tmp_path):
+    told = {"session_id": "a", "messages": [{"role": "user", "content": "why did it fail"}]}
+    known = {"topics": ["auth"], "summary": SUMMARY, "metadata": {"pinned": True, "from": "old"}}
+    episodes.sessions.save(told | known)
+    more = [*told["messages"], {"role": "assistant", "content": "the token expired"}]
+    file = tmp_path / "a.json"
+    file.write_text(
+        json.dumps(told | {"messages": more, "summary": None, "metadata": {"from": "new"}})
+    )
+    episodes.now += DAY_MS
+    assert episodes.sessions.import_files([file], {}).sessions[0].changed
+    document = episodes.sessions.get("a").document
+    assert document["messages"] == more
+    assert document["metadata"] == {"pinned": True, "from": "new"}
+    assert (document["topics"], document["summary"]) == (["auth"], SUMMARY)
+    assert not episodes.sessions.import_files([file], {}).sessions[0].changed
 
 
 def test_a_file_that_fails_keeps_no_other_from_being_imported(episodes, tmp_path):
