@@ -1,8 +1,8 @@
 """What is to change so that a coding agent knows this program: planned, carried out, taken back.
 
 Every piece of text that goes into a file of the user's is noted in `setup.json`, in the user's
-configuration folder, before it is written. Taking back removes these pieces and nothing else; one
-that was changed since stays, and is named.
+configuration folder, before it is written, and until it is taken back. Taking back removes these
+pieces and nothing else; one that was changed since stays, and is named.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_file
-from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.errors import Conflict, PathRefused
 from memory_sidecar.core.opening import Tree, read_named
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.trust import config_folder
@@ -88,6 +88,15 @@ class _Edit:
     value: Any
 
 
+@dataclass(slots=True)
+class _File:
+    """What a file says and is to say; None for no file."""
+
+    before: str | None
+    after: str | None
+    made: str = ""  # the folder that was made for it, to be removed with it
+
+
 class Plan:
     """Changes to files of the user's, none of them written before `carry_out`.
 
@@ -97,10 +106,9 @@ class Plan:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.steps: list[Step] = []
         self._environ = environ
-        self._before: dict[str, str | None] = {}  # by path; None where there is no file
-        self._after: dict[str, str | None] = {}
-        self._made: dict[str, str] = {}  # folder that was made for it, by path
-        self._pieces = _read_pieces(environ)
+        self._files: dict[str, _File] = {}  # by path
+        self._noted = _read_pieces(environ)
+        self._pieces = list(self._noted)
 
     def known_agents(self) -> list[str]:
         """Names of the coding agents for which something is there to be taken back."""
@@ -123,32 +131,34 @@ class Plan:
             if piece.agent not in agents:
                 kept.append(piece)
                 continue
-            text = self._text(piece.path)
+            text = self._file(piece.path).after
             rest = _without(piece, text) if text is not None else None
             if rest is None:
                 reason = "it is gone" if text is None else "it was changed since"
                 self._note(piece.agent, piece.what, piece.path, StepOutcome.KEPT, reason)
             else:
                 is_empty = piece.is_new and rest.strip() in ("", "{}")
-                self._after[piece.path] = None if is_empty else rest
-                self._made[piece.path] = piece.made
+                file = self._file(piece.path)
+                file.after, file.made = None if is_empty else rest, piece.made
                 self._note(piece.agent, piece.what, piece.path, StepOutcome.REMOVED)
         self._pieces = kept[::-1]
 
     def carry_out(self) -> None:
-        """Write what is planned: first what is needed to take it back, then each file at once."""
-        _write_pieces(self._pieces, self._environ)
-        for path, text in self._after.items():
-            if text == self._before[path]:
-                continue
-            file = Path(path)
-            with named_errors(file):
-                if text is not None:
-                    replace_file(Tree(file.parent), file.name, text.encode())
-                else:
-                    delete_file(Tree(file.parent), file.name)
-                    if made := self._made.get(path):
-                        remove_empty_folders(Tree(Path(made).parent), path, keep=Path(made).parent)
+        """Write what is planned, each file at once.
+
+        Killed anywhere, what is needed to take back what is there is noted. Raises Conflict for a
+        file that another program has written since it was read, which is left alone.
+        """
+        changes = {path: each for path, each in self._files.items() if each.after != each.before}
+        for path, each in changes.items():
+            _check_unchanged(path, each)  # all of them before the first is written
+        given_back = [piece for piece in self._noted if piece not in self._pieces]
+        _write_pieces([*given_back, *self._pieces], self._environ)
+        for path, each in changes.items():
+            _check_unchanged(path, each)
+            _write(Path(path), each)
+        if given_back:
+            _write_pieces(self._pieces, self._environ)
 
     def _add_server(self, agent: CodingAgent, entry: Mapping[str, object]) -> None:
         value = ({"type": agent.server_type} if agent.server_type else {}) | dict(entry)
@@ -164,7 +174,8 @@ class Plan:
 
     def _insert(self, agent: CodingAgent, what: str, relative: str, edit: _Edit) -> None:
         path = _real(agent.path(relative, self._environ))
-        before = self._text(path)
+        file = self._file(path)
+        before = file.after
         text = before if before and before.strip() else EMPTY[agent.form]
         try:
             insertion = edit.of(text, edit.at, edit.value)
@@ -174,24 +185,24 @@ class Plan:
         if insertion is None:
             self._note(agent.name, what, path, StepOutcome.SAME)
             return
-        self._after[path] = insertion.into(text)
+        file.after = insertion.into(text)
         self._note(agent.name, what, path, StepOutcome.ADDED)
         is_new = before is None
         made = _missing_above(path)
         piece = Piece(agent.name, what, path, insertion.text, is_new=is_new, made=made)
         if edit.of is not toml_table:
             piece = replace(piece, at=edit.at, value=edit.value)
-        self._pieces.append(piece)
+        self._keep(piece)
 
     def _add_file(self, agent: CodingAgent, what: str, relative: str, content: str) -> None:
         path = _real(agent.path(relative, self._environ))
-        before = self._text(path)
-        if before is None:
-            self._after[path] = content
+        file = self._file(path)
+        if file.after is None:
+            file.after = content
             self._note(agent.name, what, path, StepOutcome.ADDED)
             made = _missing_above(path)
-            self._pieces.append(Piece(agent.name, what, path, content, is_new=True, made=made))
-        elif before == content:
+            self._keep(Piece(agent.name, what, path, content, is_new=True, made=made))
+        elif file.after == content:
             self._note(agent.name, what, path, StepOutcome.SAME)
         else:
             self._note(agent.name, what, path, StepOutcome.KEPT, "it says something else")
@@ -201,11 +212,36 @@ class Plan:
     ) -> None:
         self.steps.append(Step(agent, what, path, outcome, reason))
 
-    def _text(self, path: str) -> str | None:
-        """What the file at `path` will say; None for none."""
-        if path not in self._after:
-            self._before[path] = self._after[path] = _read(path)
-        return self._after[path]
+    def _keep(self, piece: Piece) -> None:
+        """Note `piece`, in place of one that was noted for it and then not written."""
+        named = (piece.agent, piece.what, piece.path)
+        others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
+        self._pieces = [*others, piece]
+
+    def _file(self, path: str) -> _File:
+        if path not in self._files:
+            text = _read(path)
+            self._files[path] = _File(text, text)
+        return self._files[path]
+
+
+def _check_unchanged(path: str, file: _File) -> None:
+    if _read(path) != file.before:
+        raise Conflict(
+            f"{path} was changed by another program meanwhile",
+            hint="do it again, to what the file says now",
+        )
+
+
+def _write(path: Path, file: _File) -> None:
+    with named_errors(path):
+        if file.after is not None:
+            replace_file(Tree(path.parent), path.name, file.after.encode())
+            return
+        delete_file(Tree(path.parent), path.name)
+        if file.made:
+            above = Path(file.made).parent
+            remove_empty_folders(Tree(above), str(path), keep=above)
 
 
 def _without(piece: Piece, text: str) -> str | None:

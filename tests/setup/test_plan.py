@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.errors import Conflict, DiskFull, PathRefused
+from memory_sidecar.setup import plan as plan_module
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
 from memory_sidecar.setup.plan import Plan, StepOutcome, Wish
 
@@ -148,3 +153,70 @@ def test_what_was_written_is_noted_for_the_user_alone(home: Path) -> None:
     set_up(home)
     notes = home / ".config/memory-sidecar/setup.json"
     assert notes.stat().st_mode & 0o777 == 0o600
+
+
+def settings(home: Path) -> dict[str, bytes | None]:
+    """All files but our own notes, of which the folder stays."""
+    found = contents(home)
+    return {path: found[path] for path in found if "memory-sidecar" not in path}
+
+
+def test_what_another_program_wrote_meanwhile_stays(home: Path) -> None:
+    plan = Plan(environ_of(home))
+    for agent in installed(home):
+        plan.add(agent, WISH)
+    (home / ".claude.json").write_text('{"history": [1, 2, 3]}')
+    before = settings(home)
+    with pytest.raises(Conflict, match=r"\.claude\.json was changed"):
+        plan.carry_out()
+    assert settings(home) == before
+    set_up(home)
+    take_back(home)
+    assert settings(home) == before
+
+
+class DiskThatFills:
+    """Lets so many files be written, and no more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, files: int) -> None:
+        self._left = files
+        for name in ("replace_file", "delete_file"):
+            write = getattr(plan_module, name)
+            monkeypatch.setattr(plan_module, name, partial(self._write, write))
+
+    def _write(self, write: Callable[..., None], *arguments: object) -> None:
+        if self._left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._left -= 1
+        write(*arguments)
+
+
+@pytest.mark.parametrize("files", range(8))
+@pytest.mark.parametrize("work", [set_up, take_back])
+def test_what_ends_half_way_can_be_taken_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[Path], Plan], files: int
+) -> None:
+    before = settings(home)
+    if work is take_back:
+        set_up(home)
+    with monkeypatch.context() as patched:
+        DiskThatFills(patched, files)
+        with suppress(DiskFull):
+            work(home)
+    take_back(home)
+    assert settings(home) == before
+
+
+@pytest.mark.parametrize("files", range(6))
+def test_what_ended_half_way_is_set_up_by_the_next_call(
+    home: Path, monkeypatch: pytest.MonkeyPatch, files: int
+) -> None:
+    before = settings(home)
+    with monkeypatch.context() as patched:
+        DiskThatFills(patched, files)
+        with suppress(DiskFull):
+            set_up(home)
+    set_up(home)
+    assert outcomes(set_up(home)) == {StepOutcome.SAME}
+    assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
+    assert settings(home) == before
