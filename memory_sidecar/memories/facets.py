@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.memories.lists import condition_of
+from memory_sidecar.memories.lists import SUPERSEDED, condition_of
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
@@ -27,7 +27,7 @@ STRENGTHS = {"strong": 2 / 3, "fading": 1 / 3, "faint": 0.0}
 _FACETS = {
     "category": "category",
     "project": "project",
-    "status": "CASE WHEN superseded THEN 'superseded' ELSE status END",
+    "status": "status",
     "kind": "kind",
     "source": "source",
     "age": "CASE"
@@ -60,14 +60,20 @@ def count_by_facet(connection: Connection, wanted: MemoryFilter, *, now: int) ->
             for facet in _FACETS
         ),
     ]
+    # Whatever its own status is, as `lists` finds it.
+    superseded = (
+        f"SELECT 'status', '{SUPERSEDED}', count(*) FROM chosen"
+        f" WHERE superseded AND status <> '{SUPERSEDED}' HAVING count(*)"
+    )
     # A tag with a key has a row for the key alone, too, which ends in a colon.
     tags = (
         "SELECT 'tag', tag, count(*) FROM memory_tags WHERE tag NOT LIKE '%:'"
         " AND memory IN (SELECT key FROM chosen) GROUP BY tag"
     )
     rows: list[Any] = connection.execute(
-        f"WITH chosen AS MATERIALIZED (SELECT key, {columns} FROM memories WHERE {condition})"
-        f" {' UNION ALL '.join([*counts, tags])}",
+        f"WITH chosen AS MATERIALIZED (SELECT key, superseded, {columns} FROM memories"
+        f" WHERE {condition})"
+        f" {' UNION ALL '.join([*counts, superseded, tags])}",
         values,
     ).fetchall()
     return rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -172,7 +173,10 @@ class Memories(Recall):
 
         One that is gone, or was changed since, stays as it is.
         """
-        found = [self._got(path, with_shared=False)[1] for path in seen]
+        found = []
+        for path in seen:
+            with suppress(NotFound):
+                found.append(self._got(path, with_shared=False)[1])
         return self._archived(
             [each for each in found if seen[each.memory.path] == each.memory.hash]
         )

@@ -9,7 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -184,6 +184,7 @@ A plus keeps an index out of it that nearly all rows would come from, one by one
 table takes a third of that. What few rows satisfy is a list of keys or finds its index.
 """
 
+SUPERSEDED = "superseded"
 _NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
 _NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
 
@@ -202,13 +203,19 @@ def condition_of(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
     for field in fields(wanted):
         value = getattr(wanted, field.name)
         if field.name in _CONDITIONS and value not in _UNSET:
-            parts.append(f"({_CONDITIONS[field.name]})")
+            parts.append(f"({_CONDITIONS[field.name]}{_or_superseded(field.name, value)})")
             values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
     if not wanted.with_expired:
         parts.append(f"({_NOT_EXPIRED})")
     if not (wanted.with_superseded or wanted.statuses):
         parts.append(f"({_NOT_SUPERSEDED})")
     return " AND ".join(parts), values
+
+
+def _or_superseded(field: str, value: object) -> str:
+    """What another memory took the place of has that status, whatever its page says."""
+    is_meant = field == "statuses" and SUPERSEDED in cast("tuple[str, ...]", value)
+    return " OR superseded" if is_meant else ""
 
 
 # Rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
@@ -129,7 +129,7 @@ def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new
     for path in linking:
         try:
             file = directory.read(path)
-        except NotFound:
+        except (NotFound, PathRefused):  # or is no text
             continue
         meta: Meta = {}
         for key in _LINKING_KEYS:

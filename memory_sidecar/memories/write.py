@@ -46,7 +46,7 @@ def store(
 ) -> Written:
     """Write a memory, or find it. `same_content` are paths where it may be besides its usual one.
 
-    Raises NotFound for a superseded memory that is not there.
+    Raises NotFound for a superseded memory that is not there, and PageBroken.
     """
     with directory.changing():
         superseded = _present(directory, draft.supersedes)
@@ -147,12 +147,10 @@ def _said_again(
         meta["project"] = None  # it holds in more than one
     if draft.expires_at is None and page.is_expired(now_ms):
         meta["expires_at"] = None
-    released: list[str] = []
     if page.superseded_by:
         meta["superseded_by"] = None
-        released = _release(directory, old)
     file, changed = _rewritten(directory, old, edit_page(old.text, meta), now_ms)
-    return file, changed + released
+    return file, changed + _release(directory, old)
 
 
 def _release(directory: KnowledgeDirectory, file: MemoryFile) -> list[str]:
@@ -224,8 +222,14 @@ def _stamps(old: MemoryFile) -> Meta:
 
 
 def _present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
-    """`paths` as their files are called. Raises NotFound before anything is written."""
-    return [directory.read(path).path for path in paths]
+    """`paths` as their files are called, once all of them can be changed.
+
+    Raises NotFound and PageBroken, before anything is written.
+    """
+    files = [directory.read(path) for path in paths]
+    for file in files:
+        edit_page(file.text, {})
+    return [file.path for file in files]
 
 
 def _link_superseded(

@@ -26,7 +26,7 @@ from starlette.staticfiles import StaticFiles
 from memory_sidecar import __version__
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
-from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import Conflict, NotFound, SidecarError, UsageError
 from memory_sidecar.core.results import plain
 from memory_sidecar.web.guard import Visitor, is_own_form
@@ -140,12 +140,13 @@ class WebApp:
             view.more,
             visit=visit,
             data=data,
-            title=view.title,
+            title=mask_credentials(view.title)[0],
             addresses=VIEWS,
             sections=[(path, each.label) for path, each in VIEWS.items() if each.label],
             agents=_agents(visit),
             live=_live_address(visit) if section and section.version else "",
-            told=visitor.hear(),
+            # htmx takes a part of the page, without what is told.
+            told=[] if "hx-request" in request.headers else visitor.hear(),
             form_token=visitor.form_token,
             version=__version__,
         )  # fmt: skip

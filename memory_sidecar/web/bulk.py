@@ -85,6 +85,7 @@ def undo(visit: Visit) -> Done:
         memories = memories_of(visit, agent)
         try:
             if action == "move":
+                _seen(memories, path, file_hash)
                 memories.move(path, before)
             elif action == "share":
                 memories_of(visit, SHARED).remove(path, if_hash=file_hash)
@@ -100,10 +101,7 @@ def _do(
     memories: Memories, action: str, value: str, path: str, file_hash: str
 ) -> Remembered | None:
     """The memory after its change; `None` where that leaves it as it was."""
-    seen = memories.look(path)
-    if seen.hash != file_hash:
-        raise Conflict("it has changed meanwhile, and stays")
-    if _stays(seen, action, value):
+    if _stays(_seen(memories, path, file_hash), action, value):
         return None
     if action == "share":
         shared = memories.share(path)
@@ -111,6 +109,14 @@ def _do(
     if action == "move":
         return memories.move(path, f"{value.rstrip('/')}/")
     return memories.update(path, _changes(action, value), if_hash=file_hash)
+
+
+def _seen(memories: Memories, path: str, file_hash: str) -> Memory:
+    """The memory as it was shown. Raises Conflict."""
+    seen = memories.look(path)
+    if seen.hash != file_hash:
+        raise Conflict("it has changed meanwhile, and stays")
+    return seen
 
 
 def _stays(memory: Memory, action: str, value: str) -> bool:
@@ -156,6 +162,8 @@ def _wanted(visit: Visit) -> tuple[str, str]:
         raise UsageError(
             f"nothing to {action} them with", hint=f"fill in the field beside {action}"
         )
+    if action == "tag" and value.endswith(":"):
+        raise UsageError(f"{value!r} names no tag", hint="say something after its colon")
     if not visit.texts("chosen"):
         raise UsageError("no memory is chosen", hint="tick some, or press x on a row")
     return action, value

@@ -18,6 +18,7 @@ from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
 DAY_MS = 86_400_000
+MINUTE_MS = 60_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
 COUNTED_AT_ONCE = 5_000  # memories; more take longer than all the rest of the view
 MOST_KNOWN = 64
@@ -76,7 +77,7 @@ def _counted(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets |
     The view asks for them again, by the word `facets`.
     """
     key = (visit.services, tuple(visit.readable), visit.text("agent"), wanted)
-    stamp = (version(visit), system_clock() // DAY_MS)
+    stamp = (version(visit), system_clock() // MINUTE_MS)  # what has expired since counts no more
     known = _known_facets.get(key)
     if known is not None and known[0] == stamp:
         return known[1]
@@ -147,7 +148,7 @@ def _ages(age: str) -> tuple[int | None, int | None]:
     """From when on, and up to when, in epoch ms, what is of that age was changed."""
     names = _known(age, AGES)
     days, younger = AGES[age], AGES[names[0]] if names else None
-    now = system_clock()
+    now = system_clock() // MINUTE_MS * MINUTE_MS  # for one minute the same filter
     return (
         None if days is None else now - days * DAY_MS,
         None if younger is None else now - younger * DAY_MS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memory_sidecar.core.errors import Conflict, NotFound
@@ -58,7 +59,7 @@ def edit(visit: Visit) -> View:
 
 def save(visit: Visit) -> Done | View:
     memories, memory = _found(visit)
-    tags = tuple(tag.strip() for tag in visit.text("tags").split(",") if tag.strip())
+    tags = _tags(visit.text("tags"), memory.tag_list)
     changes = Changes(
         content=visit.text("content"),
         summary=visit.text("summary").strip(),
@@ -75,6 +76,14 @@ def save(visit: Visit) -> Done | View:
             template="overtaken.html", title="Changed meanwhile", data=overtaken, status=409
         )
     return Done(_one(visit), Told("Saved" if changed.changed else "Nothing was to be changed"))
+
+
+def _tags(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """What `text` names between commas, of which a known tag may have some in it."""
+    whole = [tag for tag in known if "," in tag and tag in text]
+    for tag in whole:
+        text = text.replace(tag, "", 1)
+    return (*whole, *(tag.strip() for tag in text.split(",") if tag.strip()))
 
 
 def pin(visit: Visit) -> Done:

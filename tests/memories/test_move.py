@@ -55,6 +55,13 @@ def test_what_names_a_moved_memory_follows(directory, remember):
     assert page.updated_at == NOW
 
 
+def test_what_names_a_moved_memory_and_is_no_text_stays(directory, remember):
+    old = remember("Use SQLite.", "pitfall").file.path
+    (directory.root / "binary.md").write_bytes(b"\xff" + old.encode())
+    moved = move(directory, old, "decisions/", linking=["binary.md"])
+    assert moved.changed == (old, "decisions/use-sqlite.md")
+
+
 def test_nothing_is_overwritten_by_a_move(directory, remember):
     one, two = remember("One.", "a").file, remember("Two.", "b").file
     with pytest.raises(Conflict):

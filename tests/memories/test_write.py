@@ -358,3 +358,15 @@ def test_writers_at_once_lose_nothing(directory, remember):
 def test_what_is_no_tag(tag):
     with pytest.raises(UsageError):
         Draft(content="text", tags=(tag,))
+
+
+def test_what_cannot_say_that_it_is_superseded_keeps_all_as_it_is(directory, remember):
+    broken = directory.root / remember("Use files").file.path
+    broken.write_text("---\ntags: [a\n---\nUse files\n")
+    other = remember("Use tables").file
+    before = tree(directory.root)
+    with pytest.raises(PageBroken):
+        remember("Use queues", supersedes=[broken.name])
+    with pytest.raises(PageBroken):
+        update(directory, other.path, Changes(supersedes=(broken.name,)), now_ms=NOW)
+    assert tree(directory.root) == before

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from memory_sidecar.index.reporter import Silent
-from memory_sidecar.memories.draft import Changes
+from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from tests.conftest import write_memory
@@ -91,6 +91,46 @@ def test_facets_count_what_their_links_lead_to(served: Served, reader: Reader) -
         "places/box": 2,
         "places/shelf": 1,
     }
+
+
+def test_what_was_superseded_is_counted_and_found_as_that(served: Served, reader: Reader) -> None:
+    old = served.store("Use files for queues", category="queues")
+    served.store("Use tables for queues", category="queues", supersedes=(old.path,))
+    status = reader.get("/memories?category=queues&outdated=1&json=1").json["facets"]["status"]
+    assert status == [{"value": "superseded", "memories": 1}]
+    found = reader.get("/memories?category=queues&outdated=1&status=superseded&json=1").json
+    assert [each["path"] for each in found["memories"]] == [old.path]
+    assert found["facets"]["memories"] == 1
+
+
+def test_a_secret_is_masked_in_the_title_too(served: Served, reader: Reader) -> None:
+    token = "ghp_" + "x7" * 18
+    memories = Memories(served.services.agent("architect"), Silent())
+    kept = memories.store(
+        Draft(content=f"The token is {token}", category="leak"), allow_secrets=True
+    )
+    page = reader.get(one(kept)).text
+    title, *_ = re.findall("<title>(.*?)</title>", page)
+    assert "token" in title.lower()
+    assert token not in page
+
+
+def test_a_part_of_the_page_leaves_what_is_told_to_the_next_view(
+    served: Served, reader: Reader
+) -> None:
+    kept = served.store("Told once", category="told")
+    fields = its(kept, content="Told once more", summary="", tags="", status="")
+    assert reader.post("/memories/save", fields).status == 303
+    assert "Saved" not in reader.get("/memories", HX_Request="true").text
+    assert "Saved" in reader.get("/memories").text
+    assert "Saved" not in reader.get("/memories").text
+
+
+def test_a_tag_with_a_comma_stays_one(served: Served, reader: Reader) -> None:
+    kept = served.store("Commas", category="commas", tags=("x,y", "z"))
+    fields = its(kept, content="Commas", summary="", tags="x,y, z, more", status="")
+    assert reader.post("/memories/save", fields).status == 303
+    assert reader.get(one(kept) + "&json=1").json["memory"]["tag_list"] == ["x,y", "z", "more"]
 
 
 def test_a_list_pages_through_several_agents(served: Served, reader: Reader) -> None:
@@ -206,6 +246,37 @@ def test_a_change_of_many_is_taken_back(
     assert _undone(reader).status == 303
     assert state() == before
     assert f"{changing} memor" in reader.get("/memories").text
+
+
+def test_what_was_moved_and_then_edited_is_not_moved_back(served: Served, reader: Reader) -> None:
+    kept = served.store("Moved and edited", category="from-here")
+    chosen = ("chosen", f"{kept.agent} {kept.hash} {kept.path}")
+    form = [("action", "move"), ("move", "to-there"), ("form_token", reader.form_token), chosen]
+    assert reader.send("/memories/bulk/change", form).status == 303
+    memories = Memories(served.services.agent(kept.agent), Silent())
+    moved = memories.update("to-there/moved-and-edited", Changes(content="Edited since"))
+    assert _undone(reader).status == 303
+    assert "changed meanwhile" in reader.get("/memories").text
+    assert memories.look(moved.path).content == "Edited since"
+
+
+def test_what_would_take_other_tags_back_is_refused(served: Served, reader: Reader) -> None:
+    kept = served.store("Tagged", category="colon", tags=("area:ci",))
+    chosen = ("chosen", f"{kept.agent} {kept.hash} {kept.path}")
+    form = [("action", "tag"), ("tag", "area:"), ("form_token", reader.form_token), chosen]
+    assert reader.send("/memories/bulk/change", form).status == 400
+
+
+def test_of_many_those_that_are_gone_keep_no_other_from_the_archive(
+    served: Served, reader: Reader
+) -> None:
+    kept = [served.store(f"Goes {number}", category="goes") for number in range(2)]
+    chosen = [("chosen", f"{each.agent} {each.hash} {each.path}") for each in kept]
+    Memories(served.services.agent("architect"), Silent()).remove(kept[0].path)
+    form = [("action", "archive"), ("form_token", reader.form_token), *chosen]
+    assert reader.send("/memories/bulk/change", form).status == 303
+    assert reader.get("/memories?category=goes&json=1").json["memories"] == []
+    assert "1 changed meanwhile" in reader.get("/memories").text
 
 
 def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) -> None:
