@@ -102,14 +102,15 @@ class TeamFiles:
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:
         """Give what was stored; where that cannot be, it stays here and is given later."""
+        changed = {f"{directory}/{file}" for file in files}
         try:
             if self._link.is_away:
-                self._owe()
+                self._owe(changed)
                 reporter.notice(f"{self._link.shown} is away: stored here, and given to it later")
                 return
-            done = self.exchange(reporter, changed={f"{directory}/{file}" for file in files})
+            done = self.exchange(reporter, changed=changed)
         except SidecarError as error:
-            self._owe()
+            self._owe(changed)
             reporter.notice(f"stored here, not given to the team yet: {error.message}")
             return
         for each in done.left_out:
@@ -117,9 +118,9 @@ class TeamFiles:
         if done.conflicts:
             reporter.notice(conflict_line(done.conflicts))
 
-    def _owe(self) -> None:
+    def _owe(self, changed: Collection[str]) -> None:
         with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
-            self._mirror.owe()
+            self._mirror.owe(changed)
 
     def _index(self, done: MirrorReport, reporter: Reporter) -> None:
         for name in (OWN_DIRECTORY, SESSIONS):

@@ -7,6 +7,7 @@ new one.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -43,6 +44,11 @@ _OURS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
 }
+
+_BUSY = re.compile(
+    "too many clients|remaining connection slots|starting up|shutting down|recovery mode"
+)
+"""In what a server says that lets nobody in for a while; libpq tells no code of it."""
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -177,7 +183,7 @@ class TeamLink:
                     f"{self.shown}: its server lacks the extension pgvector",
                     hint="install it there, 0.8 or later: see docs/team.md",
                 )
-            case psycopg.OperationalError() if "FATAL:" in str(error) and not error.sqlstate:
+            case psycopg.OperationalError() if _is_refusal(error):
                 return DatabaseRefused(
                     f"{self.shown} refused: {said}",
                     hint="check user, password (PGPASSWORD, passfile, database_password_command)"
@@ -190,6 +196,11 @@ class TeamLink:
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
+
+
+def _is_refusal(error: psycopg.Error) -> bool:
+    """Whether a server that answers lets nobody in, other than for a while."""
+    return "FATAL:" in str(error) and not (error.sqlstate or _BUSY.search(str(error)))
 
 
 def integers(values: Iterable[int]) -> str:

@@ -103,13 +103,18 @@ class Mirror:
             state.seen = news.seen
             state.open.update(team)
             work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
-            state.owes &= not gives
+            if gives:
+                state.owes, state.removed = False, set()
             return work.done
 
-    def owe(self) -> None:
-        """Remember that something was changed and not given."""
+    def owe(self, changed: Collection[str]) -> None:
+        """Remember that the files `changed` were not given."""
         with self._changing_state() as state:
             state.owes = True
+            for path in changed:
+                place = self.folder_of(path)
+                is_there = place is not None and readable(*place) is not None
+                (state.removed.discard if is_there else state.removed.add)(path)
 
     def has_news(self) -> bool:
         """Whether the team has something that this machine has not seen. Raises DatabaseError."""
@@ -161,7 +166,7 @@ class Mirror:
 
     def _ours(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
         """Every file that is here, and those that must be taken to be."""
-        named = tuple(f"{path}/" for path in changed)
+        named = tuple(f"{path}/" for path in {*changed, *state.removed})
         told = () if state.owes else named
         found: dict[str, Known] = {}
         for folder in self.folders.values():

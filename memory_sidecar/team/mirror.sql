@@ -24,18 +24,18 @@ CREATE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(NEW.owner || '/' || NEW.agent, 0));
     NEW.changed := nextval('memory_sidecar.mirrored_changes');
-    NEW.written_by := current_user;
+    NEW.written_by := session_user;
     NEW.written_at := now();
     RETURN NEW;
 END $$;
 CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON mirrored
     FOR EACH ROW EXECUTE FUNCTION stamp_mirrored();
 
--- An agent's files are its role's, whatever a client claims: no setting has a say, only who logged
--- in. The owner of the table is held to it too; a superuser is not.
+-- An agent's files are its role's, whatever a client claims: no setting and no SET ROLE has a say,
+-- only who logged in. The owner of the table is held to it too; a superuser is not.
 ALTER TABLE mirrored ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mirrored FORCE ROW LEVEL SECURITY;
-CREATE POLICY own ON mirrored USING (owner = current_user) WITH CHECK (owner = current_user);
+CREATE POLICY own ON mirrored USING (owner = session_user) WITH CHECK (owner = session_user);
 CREATE POLICY shared ON mirrored USING (owner = '') WITH CHECK (owner = '');
 
 -- A copy of the database that is set up anew is another one: its numbers begin again.

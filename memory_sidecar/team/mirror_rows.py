@@ -14,7 +14,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.team.link import Connected
 
 _OWN: Final = (
-    "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE current_user END"
+    "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE session_user END"
     " AND agent = %(agent)s"
 )
 _HEADS = (
@@ -23,7 +23,7 @@ _HEADS = (
 )
 _PUT = f"""
 INSERT INTO mirrored (owner, agent, path, hash, content)
-VALUES (CASE WHEN %(agent)s = '{SHARED}' THEN ''::name ELSE current_user END,
+VALUES (CASE WHEN %(agent)s = '{SHARED}' THEN ''::name ELSE session_user END,
         %(agent)s, %(path)s, %(hash)s, %(content)s)
 ON CONFLICT (owner, agent, path) DO UPDATE SET hash = excluded.hash, content = excluded.content
 WHERE mirrored.hash IN (%(expected)s, excluded.hash)

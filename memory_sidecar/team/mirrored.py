@@ -82,12 +82,14 @@ class MirrorState(msgspec.Struct):
     database: str = ""
     seen: int = 0
     owes: bool = False  # whether the team was not given something that a command has changed
+    removed: set[str] = set()  # the paths of that which a command has removed
     files: dict[str, Known] = {}
     open: dict[str, TeamFile] = {}  # what the team has, where that is neither ours nor the base
 
     def reset(self, database: str) -> None:
         """For another database than the one this is about."""
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
+        self.removed = set()
 
 
 STATE = msgspec.json.Decoder(MirrorState)

@@ -28,7 +28,6 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA memory_sidecar TO memory_sidecar_indexer;
 GRANT EXECUTE ON FUNCTION declare_nearest() TO memory_sidecar_indexer;
 REVOKE INSERT, UPDATE, DELETE ON identity, mirrored FROM memory_sidecar_indexer;
 REVOKE USAGE ON SEQUENCE mirrored_changes FROM memory_sidecar_indexer;
-GRANT EXECUTE ON FUNCTION declare_nearest() TO memory_sidecar_indexer;
 
 -- agent: writes what is shared, and its own; a removed file leaves its row, so there is no DELETE
 GRANT INSERT, UPDATE ON mirrored TO memory_sidecar_agent;

@@ -15,7 +15,7 @@ from memory_sidecar.team.link import SCHEMA_NAME, Connected, TeamLink
 SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql", "nearest.sql")
 """What makes a new schema, in order."""
 
-MIGRATIONS: Final = ("code.sql", "nearest.sql")
+MIGRATIONS: Final = ("code.sql", "nearest.sql", "writer.sql")
 """What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
 
 MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
@@ -88,6 +93,46 @@ def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
     with pytest.raises(DatabaseUnreachable, match="does not answer"):
         link.delay_ms()
     assert link.is_away
+
+
+@pytest.mark.parametrize(
+    "said", ["sorry, too many clients already", "the database system is starting up"]
+)
+def test_a_server_that_lets_nobody_in_for_a_while_is_said_to_be_away(link_to, said):
+    with refusing(said) as port:
+        link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=disable")
+        with pytest.raises(DatabaseUnreachable, match=said):
+            link.delay_ms()
+    assert link.is_away
+
+
+def test_a_server_that_refuses_is_not_away(link_to):
+    with refusing("password authentication failed") as port:
+        link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=disable")
+        with pytest.raises(DatabaseRefused, match="refused: password"):
+            link.delay_ms()
+
+
+@contextmanager
+def refusing(said: str) -> Iterator[int]:
+    """The port of a server that answers everyone as PostgreSQL does whom it does not let in."""
+    fields = b"".join(
+        kind + text.encode() + b"\0"
+        for kind, text in ((b"S", "FATAL"), (b"C", "53300"), (b"M", said))
+    )
+    answer = b"E" + struct.pack("!i", 5 + len(fields)) + fields + b"\0"
+
+    def refuse() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=refuse, daemon=True).start()
+        yield listening.getsockname()[1]
 
 
 def test_work_is_done_again_when_its_connection_is_lost(link, database):

@@ -120,6 +120,29 @@ def test_a_folder_that_is_gone_removes_nothing_at_the_team(address, machine):
     assert found(two, "tabs") == [("rule.md", True)]
 
 
+def test_the_last_memory_removed_while_the_server_is_away_is_removed_there_later(
+    address, machine, tmp_path
+):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Never retry", "--agent", "shared", "--category", "rules")
+    assert found(two, "never") == [("rules/never-retry.md", True)]
+    away = machine("one", f"postgresql://me@/team?host={tmp_path}")
+    assert "given to" in away("remove", "rules/never-retry", "--agent", "shared").err
+    back = machine("one", address)
+    assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/never-retry.md"]
+    assert found(two, "never") == []
+
+
+def test_what_was_edited_while_the_server_is_away_outlives_its_folder(address, machine, tmp_path):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Never retry", "--agent", "shared", "--category", "rules")
+    away = machine("one", f"postgresql://me@/team?host={tmp_path}")
+    away("update", "rules/never-retry", "Never ever", "--agent", "shared")
+    one.folder("shared").rename(tmp_path / "unmounted")
+    machine("one", address)("memory", "push", "--agent", "shared")
+    assert found(two, "never") == [("rules/never-retry.md", True)]
+
+
 def test_secrets_and_what_is_no_text_stay_here(address, machine):
     one, two = machine("one", address), machine("two", address)
     key = "AKIA" + "QZ7XPLN3VTRWMK5D"
@@ -190,6 +213,19 @@ def test_an_agents_own_memories_and_sessions_are_its_roles_even_by_sql(address, 
                 f" VALUES ('{role}', 'default', 'memories/forged.md', 'x', 'x')"
             )
         changed = by_sql.execute(f"UPDATE mirrored SET content = '' WHERE owner = '{role}'")
+        by_sql.execute("SET ROLE memory_sidecar_agent")
+        for owner, agent in (("", "shared"), ("memory_sidecar_agent", "default")):
+            insert = (
+                "INSERT INTO mirrored (owner, agent, path, hash, content)"
+                f" VALUES ('{owner}', '{agent}', 'memories/forged.md', 'x', 'x')"
+                " RETURNING written_by"
+            )
+            if owner:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    by_sql.execute(insert)
+            else:
+                assert by_sql.execute(insert).fetchone() == (by_sql.info.user,)
+        by_sql.execute("RESET ROLE")
         assert changed.rowcount == 0
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             by_sql.execute("DELETE FROM mirrored")

@@ -1,0 +1,11 @@
+-- Who wrote, and whose an agent's files are, is who logged in: SET ROLE has no say.
+
+CREATE OR REPLACE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(NEW.owner || '/' || NEW.agent, 0));
+    NEW.changed := nextval('memory_sidecar.mirrored_changes');
+    NEW.written_by := session_user;
+    NEW.written_at := now();
+    RETURN NEW;
+END $$;
+ALTER POLICY own ON mirrored USING (owner = session_user) WITH CHECK (owner = session_user);
