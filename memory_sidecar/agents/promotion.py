@@ -134,11 +134,13 @@ class Promoter:
         vectors = embed([each.text for each in suggested]) if embed else [None] * len(suggested)
         new: list[tuple[Candidate, Vector | None]] = []
         for candidate, vector in zip(suggested, vectors, strict=True):
-            judged = (
-                self._refused(candidate)
-                or _repeated(candidate, vector, new)
-                or _against(stores, candidate, vector)
-            )
+            judged = candidate
+            if candidate.fate is Fate.NEW:
+                judged = (
+                    self._refused(candidate)
+                    or _repeated(candidate, vector, new)
+                    or _against(stores, candidate, vector)
+                )
             if judged.fate is Fate.NEW:
                 new.append((candidate, vector))
             yield judged

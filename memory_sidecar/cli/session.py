@@ -221,6 +221,8 @@ def _fate(judged: Candidate) -> str:
             return f"left out, it says what another one here does: {judged.repeats}"
         case Fate.REFUSED:
             return "refused: it seems to hold a secret"
+        case Fate.SHORT:
+            return "left out: too short to tell anything"
         case Fate.STORED:
             return f"stored as {judged.path}"
         case Fate.NEW:

@@ -36,6 +36,7 @@ class Fate(StrEnum):
     NEAR = "near"  # a memory says nearly the same
     REPEATED = "repeated"  # another candidate says the same, or nearly
     REFUSED = "refused"  # it seems to hold a secret
+    SHORT = "short"  # too few words to tell anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:
     found = []
     for category, text, its_tags in suggested:
         told = " ".join(text.split())
-        if len(told.split()) < MIN_WORDS or _RECALLED.search(told):
-            continue
-        found.append(Candidate(category, told, its_tags, evidence))
+        if told and not _RECALLED.search(told):
+            fate = Fate.NEW if len(told.split()) >= MIN_WORDS else Fate.SHORT
+            found.append(Candidate(category, told, its_tags, evidence, fate))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.sessions.promotion import candidates
+from memory_sidecar.sessions.promotion import Fate, candidates
 from tests.sessions.conftest import session_of
 
 SUMMARY = {
@@ -23,11 +23,12 @@ def suggested(**change):
 
 
 def test_each_part_becomes_its_kind_of_memory():
-    assert [(each.category, each.text) for each in suggested()] == [
-        ("pattern", "Use JWT for auth"),
-        ("pitfall", "Fixed the token refresh race"),
-        ("preference", "Always write a test first"),
-        ("outcome", "Fixed the token refresh of payments"),
+    assert [(each.category, each.text, each.fate) for each in suggested()] == [
+        ("pattern", "Use JWT for auth", Fate.NEW),
+        ("pattern", "JWT", Fate.SHORT),
+        ("pitfall", "Fixed the token refresh race", Fate.NEW),
+        ("preference", "Always write a test first", Fate.NEW),
+        ("outcome", "Fixed the token refresh of payments", Fate.NEW),
     ]
 
 
