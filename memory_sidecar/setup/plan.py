@@ -89,7 +89,7 @@ class _Edit:
 
 
 @dataclass(slots=True)
-class _File:
+class _PlannedFile:
     """What a file says and is to say; None for no file."""
 
     before: str | None
@@ -106,7 +106,7 @@ class Plan:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.steps: list[Step] = []
         self._environ = environ
-        self._files: dict[str, _File] = {}  # by path
+        self._files: dict[str, _PlannedFile] = {}  # by path
         self._noted = _read_pieces(environ)
         self._pieces = list(self._noted)
 
@@ -218,14 +218,14 @@ class Plan:
         others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
         self._pieces = [*others, piece]
 
-    def _file(self, path: str) -> _File:
+    def _file(self, path: str) -> _PlannedFile:
         if path not in self._files:
             text = _read(path)
-            self._files[path] = _File(text, text)
+            self._files[path] = _PlannedFile(text, text)
         return self._files[path]
 
 
-def _check_unchanged(path: str, file: _File) -> None:
+def _check_unchanged(path: str, file: _PlannedFile) -> None:
     if _read(path) != file.before:
         raise Conflict(
             f"{path} was changed by another program meanwhile",
@@ -233,7 +233,7 @@ def _check_unchanged(path: str, file: _File) -> None:
         )
 
 
-def _write(path: Path, file: _File) -> None:
+def _write(path: Path, file: _PlannedFile) -> None:
     with named_errors(path):
         if file.after is not None:
             replace_file(Tree(path.parent), path.name, file.after.encode())

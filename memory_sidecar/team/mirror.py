@@ -3,8 +3,7 @@
     what we have · what both had when last in step · what the team has ──▶ keep, give, take
 
 A file that only one side has changed goes to the other. One that both have changed is a conflict:
-it is named, and stays on both sides as it is. An edit outlives a removal. Nothing follows from a
-folder that is not there.
+it is named, and stays as it is. An edit outlives a removal. A folder that is gone says nothing.
 
 Killed at any moment, the next exchange goes on: what was written on one side only is found equal on
 both then. Which files were in step is remembered in a file, and without it told from the contents.
@@ -104,17 +103,13 @@ class Mirror:
             state.open.update(team)
             work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
             if gives:
-                state.owes, state.removed = False, set()
+                state.settle()
             return work.done
 
     def owe(self, changed: Collection[str]) -> None:
         """Remember that the files `changed` were not given."""
         with self._changing_state() as state:
-            state.owes = True
-            for path in changed:
-                place = self.folder_of(path)
-                is_there = place is not None and readable(*place) is not None
-                (state.removed.discard if is_there else state.removed.add)(path)
+            state.owe(changed, there=self._those(changed))
 
     def has_news(self) -> bool:
         """Whether the team has something that this machine has not seen. Raises DatabaseError."""

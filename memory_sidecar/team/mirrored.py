@@ -91,6 +91,14 @@ class MirrorState(msgspec.Struct):
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
         self.removed = set()
 
+    def owe(self, changed: Collection[str], *, there: Collection[str]) -> None:
+        """Of `changed`, which were not given, those that are not `there` were removed."""
+        self.owes, self.removed = True, (self.removed | set(changed)) - set(there)
+
+    def settle(self) -> None:
+        """Everything was given."""
+        self.owes, self.removed = False, set()
+
 
 STATE = msgspec.json.Decoder(MirrorState)
 """Made once: two threads must not make the first one (`core/convert.py`)."""
