@@ -46,7 +46,8 @@ _OURS = {
 }
 
 _BUSY = re.compile(
-    "too many clients|remaining connection slots|starting up|shutting down|recovery mode"
+    "too many (clients|connections)|remaining connection slots|starting up|shutting down"
+    "|recovery mode|not yet accepting"
 )
 """In what a server says that lets nobody in for a while; libpq tells no code of it."""
 

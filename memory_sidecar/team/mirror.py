@@ -20,7 +20,6 @@ import msgspec
 
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.clock import Clock, compact_utc
-from memory_sidecar.core.credentials import find_credentials
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import FileRefused
@@ -47,6 +46,7 @@ from memory_sidecar.team.mirrored import (
     MirrorStep,
     readable,
     step_for,
+    why_kept_back,
 )
 from memory_sidecar.team.schema import make_schema, require_schema
 
@@ -99,7 +99,7 @@ class Mirror:
             team = state.open | {head.path: head for head in news.heads}
             ours = self._ours(state, changed) if gives else self._those(team)
             work = _MirrorPass(self, state, team, ours, MirrorReport())
-            state.seen = news.seen
+            state.seen, state.seen_at_us = news.seen, news.seen_at_us
             state.open.update(team)
             work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
             if gives:
@@ -107,9 +107,11 @@ class Mirror:
             return work.done
 
     def owe(self, changed: Collection[str]) -> None:
-        """Remember that the files `changed` were not given."""
+        """Remember that the files `changed`, or those in such folders, were not given."""
         with self._changing_state() as state:
-            state.owe(changed, there=self._those(changed))
+            named = tuple(f"{path}/" for path in changed)
+            touched = [path for path in state.files if f"{path}/".startswith(named)]
+            state.owe(touched, there=self._those(touched))
 
     def has_news(self) -> bool:
         """Whether the team has something that this machine has not seen. Raises DatabaseError."""
@@ -143,7 +145,8 @@ class Mirror:
         def read() -> News:
             with self.link.reading() as connection:
                 require_schema(connection, self.link)
-                return read_news(connection, self.agent, state.database, state.seen)
+                since = (state.database, state.seen, state.seen_at_us)
+                return read_news(connection, self.agent, *since)
 
         try:
             return self.link.retrying(read)
@@ -275,31 +278,20 @@ class _MirrorPass:
         """What a file says, if the team may have that; else it is left out."""
         place = self.mirror.folder_of(path)
         data = readable(*place) if place else None
-        reason = ""
-        try:
-            text = (data or b"").decode()
-        except UnicodeDecodeError:
-            reason = "not UTF-8"
-        if data is None:
-            reason = "its name or its kind is not one for other machines"
-        elif b"\0" in data:
-            reason = "binary"
-        elif not reason and not with_secrets and (found := find_credentials(text)):
-            reason = f"it seems to hold a secret ({found[0].kind}); --allow-secrets gives it too"
+        reason = why_kept_back(data, with_secrets=with_secrets)
         if reason:
             self.done.left_out.append(LeftOut(path, reason))
-            return None
-        return text
+        return None if reason or data is None else data.decode()
 
     def _give(self, offers: Sequence[Offer]) -> None:
-        link, agent = self.mirror.link, self.mirror.agent
+        link, agent, state = self.mirror.link, self.mirror.agent, self.state
 
         def write() -> Accepted:
             with link.writing() as connection:
-                return write_offers(connection, agent, offers, self.state.seen)
+                return write_offers(connection, agent, offers, state.seen, state.seen_at_us)
 
         written = link.retrying(write)
-        self.state.seen = written.seen
+        self.state.seen, self.state.seen_at_us = written.seen, written.seen_at_us
         refused = {head.path: head for head in written.refused}
         for offer in offers:
             if (head := refused.get(offer.path)) is not None:

@@ -21,6 +21,7 @@ _HEADS = (
     f"SELECT path, hash, written_by, (extract(epoch FROM written_at) * 1000)::bigint FROM mirrored"
     f" WHERE {_OWN} AND "
 )
+_NOW_US: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _PUT = f"""
 INSERT INTO mirrored (owner, agent, path, hash, content)
 VALUES (CASE WHEN %(agent)s = '{SHARED}' THEN ''::name ELSE session_user END,
@@ -46,6 +47,7 @@ class News:
 
     database: str  # which one it is: numbers of another mean nothing
     seen: int  # the number to ask from the next time
+    seen_at_us: int  # when that was, by the server's clock
     heads: tuple[TeamFile, ...]
 
 
@@ -59,21 +61,27 @@ class Offer:
     expected: str
 
 
-def read_news(connection: Connected, agent: str, database: str, seen: int) -> News:
-    """What changed of the files of `agent` since `seen`; all of them in another `database`."""
+def read_news(connection: Connected, agent: str, database: str, seen: int, seen_at_us: int) -> News:
+    """What changed of the files of `agent` since `seen`, which was at `seen_at_us`.
+
+    All of them in another `database`, and in one restored from an older copy: its numbers end
+    below `seen`, or it has given some of those again, to what was written later than they were.
+    """
     row = connection.execute(
         "SELECT (SELECT value FROM identity WHERE key = 'mirror'),"
-        f" (SELECT coalesce(max(changed), 0) FROM mirrored WHERE {_OWN})",
-        {"agent": agent},
+        f" (SELECT coalesce(max(changed), 0) FROM mirrored WHERE {_OWN}),"
+        " (SELECT (extract(epoch FROM written_at) * 1000000)::bigint FROM mirrored"
+        f" WHERE {_OWN} AND changed <= %(seen)s ORDER BY changed DESC LIMIT 1), {_NOW_US}",
+        {"agent": agent, "seen": seen},
     ).fetchone()
     assert row is not None
-    found, last = row
-    if found != database or last < seen:  # or it was restored from an older copy
+    found, last, written_at_us, now_us = row
+    if found != database or last < seen or (written_at_us or 0) > seen_at_us:
         seen = 0
     if last == seen:
-        return News(found, seen, ())
+        return News(found, seen, seen_at_us, ())
     rows = connection.execute(_HEADS + "changed > %(seen)s", {"agent": agent, "seen": seen})
-    return News(found, last, tuple(_head(*each) for each in rows))
+    return News(found, last, now_us, tuple(_head(*each) for each in rows))
 
 
 def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> dict[str, str]:
@@ -91,11 +99,12 @@ class Accepted:
     """What became of offers."""
 
     seen: int  # the number to ask from the next time
+    seen_at_us: int
     refused: tuple[TeamFile, ...]  # what the team has of those that others have changed meanwhile
 
 
 def write_offers(
-    connection: Connected, agent: str, offers: Collection[Offer], seen: int
+    connection: Connected, agent: str, offers: Collection[Offer], seen: int, seen_at_us: int
 ) -> Accepted:
     """Write what may be written, for who has `seen` all up to a number."""
     refused = []
@@ -113,12 +122,15 @@ def write_offers(
             refused.append(_head(*found))
     # Writing keeps others from that: where nothing else is new, our own need not be read again.
     row = connection.execute(
-        f"SELECT count(*), max(changed) FROM mirrored WHERE {_OWN} AND changed > %(seen)s",
+        f"SELECT count(*), max(changed), {_NOW_US} FROM mirrored"
+        f" WHERE {_OWN} AND changed > %(seen)s",
         {"agent": agent, "seen": seen},
     ).fetchone()
     assert row is not None
-    count, last = row
-    return Accepted(last if count == len(offers) - len(refused) and count else seen, tuple(refused))
+    count, last, now_us = row
+    if count and count == len(offers) - len(refused):
+        seen, seen_at_us = last, now_us
+    return Accepted(seen, seen_at_us, tuple(refused))
 
 
 def _head(path: str, file_hash: str, written_by: str, written_at_ms: int) -> TeamFile:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from memory_sidecar.core.atomic import move_file, remove_empty_folders
+from memory_sidecar.core.credentials import find_credentials
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.walk import Scan
@@ -81,15 +82,16 @@ class MirrorState(msgspec.Struct):
 
     database: str = ""
     seen: int = 0
+    seen_at_us: int = 0  # when, by the server's clock: what it numbers up to `seen` is older
     owes: bool = False  # whether the team was not given something that a command has changed
-    removed: set[str] = set()  # the paths of that which a command has removed
+    removed: set[str] = set()  # of `files`, what a command has removed and the team still has
     files: dict[str, Known] = {}
     open: dict[str, TeamFile] = {}  # what the team has, where that is neither ours nor the base
 
     def reset(self, database: str) -> None:
         """For another database than the one this is about."""
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
-        self.removed = set()
+        self.seen_at_us, self.removed = 0, set()
 
     def owe(self, changed: Collection[str], *, there: Collection[str]) -> None:
         """Of `changed`, which were not given, those that are not `there` were removed."""
@@ -128,3 +130,18 @@ def readable(folder: MirroredFolder, path: str) -> bytes | None:
         return folder.read(path)
     except OSError:
         return None
+
+
+def why_kept_back(data: bytes | None, *, with_secrets: bool) -> str:
+    """Why a file that says `data`, `None` for an unreadable one, is not given; "" if it may be."""
+    if data is None:
+        return "its name or its kind is not one for other machines"
+    if b"\0" in data:
+        return "binary"
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    if not with_secrets and (found := find_credentials(text)):
+        return f"it seems to hold a secret ({found[0].kind}); --allow-secrets gives it too"
+    return ""

@@ -96,7 +96,15 @@ def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "said", ["sorry, too many clients already", "the database system is starting up"]
+    "said",
+    [
+        "sorry, too many clients already",
+        'too many connections for role "alice"',
+        "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+        "the database system is starting up",
+        "the database system is not yet accepting connections",
+        "the database system is in recovery mode",
+    ],
 )
 def test_a_server_that_lets_nobody_in_for_a_while_is_said_to_be_away(link_to, said):
     with refusing(said) as port:
@@ -201,3 +209,29 @@ def test_an_older_schema_is_led_forward_with_what_it_holds(link, monkeypatch):
         assert connection.execute("SELECT count(*) FROM sources").fetchone() == (0,)
         kept = connection.execute("SELECT value FROM identity WHERE key = 'kept'").fetchone()
         assert kept == ("yes",)
+
+
+def test_a_schema_that_took_the_role_set_for_the_writer_takes_who_logged_in(link, login):
+    make_schema(link)
+    with link.writing() as connection:
+        source = "SELECT prosrc FROM pg_proc WHERE proname = 'stamp_mirrored'"
+        (body,) = connection.execute(source).fetchone()
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql"
+            f" AS $${body.replace('session_user', 'current_user')}$$;"
+            " ALTER POLICY own ON mirrored USING (owner = current_user)"
+            " WITH CHECK (owner = current_user); UPDATE identity SET value = '3'"
+            " WHERE key = 'version'"
+        )
+    make_schema(link)
+    schema.grant_roles(link)
+    with psycopg.connect(login("alice", "agent"), autocommit=True) as by_sql:
+        alice = by_sql.info.user
+        by_sql.execute("SET search_path TO memory_sidecar; SET ROLE memory_sidecar_agent")
+        for owner, agent in (("", "shared"), (alice, "default")):
+            written = by_sql.execute(
+                "INSERT INTO mirrored (owner, agent, path, hash, content)"
+                " VALUES (%s, %s, 'memories/a.md', 'x', 'x') RETURNING written_by",
+                (owner, agent),
+            )
+            assert written.fetchone() == (alice,)

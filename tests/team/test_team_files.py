@@ -143,6 +143,42 @@ def test_what_was_edited_while_the_server_is_away_outlives_its_folder(address, m
     assert found(two, "never") == [("rules/never-retry.md", True)]
 
 
+def test_a_category_deleted_and_restored_while_the_server_is_away_outlives_its_folder(
+    address, machine, tmp_path
+):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Never retry", "--agent", "shared", "--category", "rules")
+    assert found(two, "never") == [("rules/never-retry.md", True)]
+    away = machine("one", f"postgresql://me@/team?host={tmp_path}")
+    away("category", "delete", "rules", "--with-memories", "--agent", "shared")
+    assert away("restore", "rules/never-retry.md", "--agent", "shared").status == 0
+    one.folder("shared").rename(tmp_path / "unmounted")
+    machine("one", address)("memory", "push", "--agent", "shared")
+    assert found(two, "never") == [("rules/never-retry.md", True)]
+
+
+def test_what_a_restored_server_has_numbered_again_is_not_missed(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    for each in ("Tabs", "Spaces", "Semicolons"):
+        one("store", each, "--agent", "shared", "--category", "rules")
+    assert found(two, "semicolons") == [("rules/semicolons.md", True)]
+    restore_copy_of(address, until="memories/rules/tabs.md")
+    fresh = machine("fresh", address)
+    for each in ("Retries", "Delays", "Limits"):
+        fresh("store", each, "--agent", "shared", "--category", "rules")
+    for each in ("retries", "delays", "limits"):
+        assert found(two, each) == [(f"rules/{each}.md", True)]
+
+
+def restore_copy_of(address, *, until):
+    """Make the database what a backup has that was taken when `until` was the last file given."""
+    with psycopg.connect(address, autocommit=True) as by_sql:
+        by_sql.execute("SET search_path TO memory_sidecar")
+        last = "(SELECT changed FROM mirrored WHERE path = %s)"
+        by_sql.execute(f"SELECT setval('mirrored_changes', {last})", (until,))
+        by_sql.execute(f"DELETE FROM mirrored WHERE changed > {last}", (until,))
+
+
 def test_secrets_and_what_is_no_text_stay_here(address, machine):
     one, two = machine("one", address), machine("two", address)
     key = "AKIA" + "QZ7XPLN3VTRWMK5D"
