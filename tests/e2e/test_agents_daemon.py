@@ -53,5 +53,5 @@ def test_what_is_written_by_whomever_is_found(home: Home) -> None:
     home.call("stop")
     for database in (home.data_dir / "knowledge").glob("*.sqlite*"):
         database.unlink()
-    assert "Queues drain before a stop." in ask(home, "queues drain")
+    wait_for(home, "queues drain", "Queues drain before a stop.")
     assert len(json.loads(home.call("list", "--agent", "architect", "--json").stdout)) == 3
