@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
@@ -36,10 +36,24 @@ class BulkPlan:
     memories: tuple[Listed, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A memory, and how it was seen."""
+
+    memories: Memories
+    agent: str
+    path: str
+    hash: str
+
+    def now(self) -> Memory:
+        """Raises NotFound."""
+        return self.memories.look(self.path)
+
+
 def plan(visit: Visit) -> View:
     """What would be changed; nothing is yet."""
     action, value = _wanted(visit)
-    seen = [memories.look(path) for memories, _, path, _ in _chosen(visit)]
+    seen = [each.now() for each in _chosen(visit)]
     found = [told_as(Listed, each) for each in seen]
     stay = {(each.agent, each.path) for each in seen if _stays(each, action, value)}
     return View(
@@ -61,16 +75,19 @@ def change(visit: Visit) -> Done:
     if action == "archive":
         return _archive(visit)
     done = []
-    for memories, agent, path, file_hash in _chosen(visit):
+    for chosen in _unchanged(visit, _chosen(visit)):
         try:
-            after = _do(memories, action, value, path, file_hash)
+            after = _do(chosen, action, value)
         except SidecarError as error:
-            visit.notice(f"{path}: {error.message}")
+            visit.notice(f"{chosen.path}: {error.message}")
         else:
             if after is not None:
-                done.append("\t".join((agent, after.hash, after.path, path)))
+                done.append((replace(chosen, path=after.path, hash=after.hash), chosen.path))
+    if action == "move":  # each has moved the links of the others along
+        done = [(replace(each, hash=each.now().hash), before) for each, before in done]
     text = _told(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
-    fields = {"action": action, action: value, "done": "\n".join(done)}
+    lines = ("\t".join((each.agent, each.hash, each.path, before)) for each, before in done)
+    fields = {"action": action, action: value, "done": "\n".join(lines)}
     undo = fields | {"as": visit.text("as"), "to": came_from(visit)}
     return Done(came_from(visit), Told(text, "/memories/bulk/undo" if done else "", undo))
 
@@ -78,45 +95,51 @@ def change(visit: Visit) -> Done:
 def undo(visit: Visit) -> Done:
     """Take a change back; a memory that was changed since stays as it is, and is named."""
     action, value = _action(visit)
-    count = 0
+    before: dict[_Chosen, str] = {}
     for line in visit.text("done").splitlines():
-        agent, _, rest = line.partition("\t")
-        file_hash, path, before = (*rest.split("\t"), "", "")[:3]
-        memories = memories_of(visit, agent)
+        agent, file_hash, path, was = (*line.split("\t"), "", "", "")[:4]
+        there = memories_of(visit, SHARED if action == "share" else agent)
+        before[_Chosen(there, agent, path, file_hash)] = was
+    count = 0
+    for each in _unchanged(visit, before):
         try:
             if action == "move":
-                _seen(memories, path, file_hash)
-                memories.move(path, before)
+                each.memories.move(each.path, before[each])
             elif action == "share":
-                memories_of(visit, SHARED).remove(path, if_hash=file_hash)
+                each.memories.remove(each.path, if_hash=each.hash)
             else:
-                memories.update(path, _changes(action, value, back=True), if_hash=file_hash)
+                changes = _changes(action, value, back=True)
+                each.memories.update(each.path, changes, if_hash=each.hash)
             count += 1
         except SidecarError as error:
-            visit.notice(f"{path}: {error.message}")
+            visit.notice(f"{each.path}: {error.message}")
     return Done(came_from(visit), Told(_told(visit, count, "as before")))
 
 
-def _do(
-    memories: Memories, action: str, value: str, path: str, file_hash: str
-) -> Remembered | None:
+def _do(chosen: _Chosen, action: str, value: str) -> Remembered | None:
     """The memory after its change; `None` where that leaves it as it was."""
-    if _stays(_seen(memories, path, file_hash), action, value):
+    memories, path = chosen.memories, chosen.path
+    if _stays(chosen.now(), action, value):
         return None
     if action == "share":
         shared = memories.share(path)
         return shared if shared.created else None
     if action == "move":
         return memories.move(path, f"{value.rstrip('/')}/")
-    return memories.update(path, _changes(action, value), if_hash=file_hash)
+    return memories.update(path, _changes(action, value), if_hash=chosen.hash)
 
 
-def _seen(memories: Memories, path: str, file_hash: str) -> Memory:
-    """The memory as it was shown. Raises Conflict."""
-    seen = memories.look(path)
-    if seen.hash != file_hash:
-        raise Conflict("it has changed meanwhile, and stays")
-    return seen
+def _unchanged(visit: Visit, chosen: Iterable[_Chosen]) -> list[_Chosen]:
+    """Those that are as they were seen; the others are named. Asked before any is changed."""
+    found = []
+    for each in chosen:
+        try:
+            if each.now().hash != each.hash:
+                raise Conflict("it has changed meanwhile, and stays")
+            found.append(each)
+        except SidecarError as error:
+            visit.notice(f"{each.path}: {error.message}")
+    return found
 
 
 def _stays(memory: Memory, action: str, value: str) -> bool:
@@ -132,8 +155,8 @@ def _stays(memory: Memory, action: str, value: str) -> bool:
 
 def _archive(visit: Visit) -> Done:
     seen: dict[str, dict[str, str]] = {}
-    for _, agent, path, file_hash in _chosen(visit):
-        seen.setdefault(agent, {})[path] = file_hash
+    for each in _chosen(visit):
+        seen.setdefault(each.agent, {})[each.path] = each.hash
     batches, count = [], 0
     for agent, paths in seen.items():
         gone = memories_of(visit, agent).archive(paths)
@@ -175,12 +198,11 @@ def _changes(action: str, value: str, *, back: bool = False) -> Changes:
     return Changes(pinned=(action == "pin") is not back)
 
 
-def _chosen(visit: Visit) -> Iterator[tuple[Memories, str, str, str]]:
-    """The memories of an agent, its name, a path and the hash that was seen."""
+def _chosen(visit: Visit) -> Iterator[_Chosen]:
     for each in visit.texts("chosen"):
         agent, _, rest = each.partition(" ")
         file_hash, _, path = rest.partition(" ")
-        yield memories_of(visit, agent), agent, path, file_hash
+        yield _Chosen(memories_of(visit, agent), agent, path, file_hash)
 
 
 def _told(visit: Visit, count: int, what: str) -> str:
