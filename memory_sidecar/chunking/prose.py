@@ -19,7 +19,7 @@ MAX_FENCE_BYTES = 4_000
 _LANGUAGE = "markdown"
 _FRONT_MATTER = {"---": ("---", "..."), "+++": ("+++",)}
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_ATX = re.compile(r" {0,3}(#{1,6})([ \t].*)?")
 _SETEXT = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
 _NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|<#=]|\d+[.)])")
 
@@ -84,7 +84,7 @@ def _heading(rows: Sequence[str], row: int, section: _Section) -> tuple[int, int
     """First row, level and title of the heading that ends in `row`, if one does."""
     text = rows[row]
     if "#" in text and (atx := _ATX.fullmatch(text)):
-        return row, len(atx[1]), (atx[2] or "").strip()
+        return row, len(atx[1]), _without_closing((atx[2] or "").strip())
     if row - 1 < section.start or not (setext := _SETEXT.fullmatch(text)):
         return None
     title = rows[row - 1]
@@ -93,6 +93,12 @@ def _heading(rows: Sequence[str], row: int, section: _Section) -> tuple[int, int
     if not title.strip() or _NO_PARAGRAPH.match(title) or (in_paragraph and not heads_section):
         return None
     return row - 1, 1 if setext[1] else 2, title.strip()
+
+
+def _without_closing(title: str) -> str:
+    """`title` without the `#` that may close it."""
+    rest = title.rstrip("#")
+    return rest.rstrip() if not rest or rest[-1] in " \t" else title
 
 
 def _join_tiny(lines: Lines, sections: Iterator[_Section]) -> Iterator[_Section]:

@@ -88,6 +88,10 @@ def test_header_is_cpp_only_when_it_shows() -> None:
     assert detect_language("cart.h", "namespace shop {\nclass Cart;\n}\n") == "cpp"
 
 
+def test_header_of_many_empty_lines_is_told_soon() -> None:
+    assert detect_language("a.h", "int a;\n" + "\n" * 300_000) == "c"
+
+
 def test_user_may_say_a_language_by_any_usual_name() -> None:
     names = ("C#", "cs", "py", ".ts", "c++", "Shell", "golang", "gd", "md", "python")
     assert [canonical_language(name) for name in names] == [

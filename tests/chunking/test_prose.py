@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memory_sidecar.chunking.chunk import chunk_text
 from memory_sidecar.core.model import Chunk
 
@@ -22,6 +24,24 @@ def test_scope_is_the_path_of_headings() -> None:
         "Setup > macOS",
         "Use",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# a # b #", "a # b"),
+        ("# a#", "a#"),
+        ("#\ta ##  ", "a"),
+        ("# #", ""),
+        ("# a\\##", "a\\##"),
+        ("# a" + " " * 200_000 + "b", "a" + " " * 200_000 + "b"),
+        ("# a" + " #" * 100_000, "a" + " #" * 99_999),
+    ],
+    ids=range(7),
+)
+def test_what_closes_a_heading_is_not_of_its_title(line: str, title: str) -> None:
+    (scope,) = set(scopes(chunk_text(f"{line}\n{PARAGRAPH}", "markdown")))
+    assert scope == title
 
 
 def test_underlined_headings_count() -> None:

@@ -35,6 +35,12 @@ def test_toml_tables_keep_their_comments() -> None:
     assert chunks[1].code.startswith("# About b.")
 
 
+def test_spaces_without_end_end_a_header_soon() -> None:
+    spaces = " " * 200_000
+    assert chunk_text(f"[a{spaces}b]\nx = 1\n", "toml")[0].scope.endswith("b")
+    assert chunk_text(f"[a{spaces}\nx = 1\n", "toml")[0].scope == ""
+
+
 def test_list_in_a_toml_array_is_no_header() -> None:
     text = "[a]\nx = [\n  [1, 2],\n  [3],\n]\n" + "key = 1\n" * 200
     assert {chunk.scope for chunk in chunk_text(text, "toml")} == {"a"}
