@@ -56,10 +56,11 @@ class Read:
 NONE_READ: Final = Read((), (), is_complete=True)
 
 
-def read_commits(repository: Repository, known: Collection[str]) -> Read:
+def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
     """The newest commits of `repository`; only those that are not `known` are looked at.
 
-    None where they cannot be read, which another try would not change.
+    None of them where they cannot be read, which another try would not change, and none but the
+    `known` where that takes too long. `None` where no process can be started.
     """
     asked = json.dumps(
         {
@@ -79,7 +80,13 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read:
         if done.returncode == 0:
             return Read(**json.loads(done.stdout))
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+    except OSError as error:
+        _log.info("%s: commits are read another time: %s", repository.objects, error)
+        return None
+    except subprocess.TimeoutExpired as error:
+        _log.info("%s: no new commits: %s", repository.objects, error)
+        return Read(sorted(known), (), is_complete=True)
+    except ValueError as error:
         why = str(error)
     _log.info("%s: no commits: %s", repository.objects, why)
     return NONE_READ

@@ -67,6 +67,8 @@ def follow_history(source: Source, store: DerivedStore) -> None:
     if before.partition(" ")[2] != made:
         known = set()
     found = read_commits(repository, known) if repository else NONE_READ
+    if found is None:
+        return
     if not found.is_complete:
         state = f" {made}"  # the next time goes on
     with store.writing() as write:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,27 @@ def test_objects_that_block_do_not_hold_an_index_up(repository, make_codebase, m
     codebase = make_codebase()
     codebase.index([repository.root], reporter=Silent())
     assert subjects(codebase) == []
+
+
+def test_commits_outlive_a_moment_without_processes_or_time(repository, make_codebase, monkeypatch):
+    codebase = make_codebase()
+    codebase.index([repository.root], reporter=Silent())
+    assert len(subjects(codebase)) == 3
+
+    def too_slow(*_, **__):
+        raise subprocess.TimeoutExpired("read", 30)
+
+    def refused(*_, **__):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    for number, fails in enumerate((too_slow, refused)):
+        repository.commit(f"Change {number}", "shop/cart.py")
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_sidecar.code.commits.run_child", fails)
+            codebase.index([repository.root], reporter=Silent())
+        assert len(subjects(codebase)) == 3
+    codebase.index([repository.root], reporter=Silent())
+    assert len(subjects(codebase)) == 5
 
 
 def test_nothing_that_the_configuration_names_is_run(repository, make_codebase, tmp_path):
