@@ -13,11 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memory_sidecar.core.locate import CONFIG_NAME
-from memory_sidecar.core.model import Stamp
+from memory_sidecar.core.model import SourceFile, Stamp
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.rule_files import RULE_FILES
 
 _RULE_NAMES = RULE_FILES | {CONFIG_NAME}
+
+_OF_LINK: Stamp = (-1, -1, -1)
+_CLOCK_NS = 10_000_000  # the one that stamps files ticks this slowly
 
 
 class Recheck:
@@ -73,7 +76,9 @@ class Recheck:
             self.folders.append(path)
         elif path in self._known and not is_folder:
             status = entry.stat(follow_symlinks=False)
-            if path in self._rule_files and self._known[path] == _stamp(status):
+            # Of a link the stamp tells nothing about the rules that it leads to.
+            is_link = stat.S_ISLNK(status.st_mode)
+            if path in self._rule_files and not is_link and self._known[path] == _stamp(status):
                 self._rule_files.remove(path)
             self.files.append((path, status))
         elif entry.name in _RULE_NAMES:
@@ -95,6 +100,14 @@ def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bo
         and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
         and not any(_is_repository(rules, folder) for folder in folders_above(path) if folder)
         and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))
+    )
+
+
+def were_rules_written(files: Iterable[SourceFile], since_ns: int) -> bool:
+    """Whether one of `files` is of rules, and a scan that began then may have read it before."""
+    return any(
+        file.ctime_ns >= since_ns - _CLOCK_NS and file.path.rpartition("/")[2] in _RULE_NAMES
+        for file in files
     )
 
 
@@ -129,10 +142,12 @@ def _is_repository(rules: IgnoreRules, folder: str) -> bool:
 
 
 def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:
+    """`None` where nothing is; of a link, which tells nothing of its rules, one that no file has."""
     try:
-        return _stamp(os.lstat(_absolute(rules, path)))
+        status = os.lstat(_absolute(rules, path))
     except OSError:
         return None
+    return _OF_LINK if stat.S_ISLNK(status.st_mode) else _stamp(status)
 
 
 def _absolute(rules: IgnoreRules, path: str) -> str:

@@ -8,6 +8,7 @@ Events are hints: whatever woke this flow, the scan decides what changed.
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from shlex import quote
 
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus, SourceFile, Stamp
-from memory_sidecar.disk.recheck import folders_of, rules_above
+from memory_sidecar.disk.recheck import folders_of, rules_above, were_rules_written
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import Scan, require_root_is_itself
 from memory_sidecar.index.apply import Applier, Progress
@@ -153,7 +154,10 @@ class SourceFlow:
     def _scan(
         self, look: Look, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
     ) -> tuple[Scan, str]:
-        """What is on disk, or the part `under` some paths, and what all of it owes to elsewhere."""
+        """What is on disk, or the part `under` some paths, and what all of it owes to elsewhere.
+
+        That is "" where rules were written meanwhile: the next scan trusts nothing of this one.
+        """
         before = self._store.rules_of(self.source.name)
         if under is not None:
             rules, known = self._builder.rules_elsewhere(()), None
@@ -161,11 +165,16 @@ class SourceFlow:
                 above = self._store.manifest(self.source.name, under=rules_above(under))
                 known = _stamps({**manifest, **above})
             return self._builder.scan(under, known=known), ""
+        began_ns = time.time_ns()
         rules = self._builder.rules_elsewhere(folders_of(manifest))
         if rules and not look.full and rules == before:
-            return self._builder.scan(None, known=_stamps(manifest)), rules
-        scan = self._builder.scan(None)
-        return scan, self._builder.rules_elsewhere(folders_of(f.path for f in scan.files))
+            scan = self._builder.scan(None, known=_stamps(manifest))
+        else:
+            scan, around = self._builder.scan(None), rules.partition(" ")[0]
+            rules = self._builder.rules_elsewhere(folders_of(file.path for file in scan.files))
+            if rules.partition(" ")[0] != around:
+                rules = ""
+        return scan, "" if were_rules_written(scan.files, since_ns=began_ns) else rules
 
     def stop(self) -> None:
         """End a refresh that is under way, soon, and any later one. Any thread may call this."""

@@ -111,6 +111,14 @@ def test_rules_that_hold_already_are_not_asked(tree: Path) -> None:
     assert "docs/readme.md" not in {file.path for file in whole.files}
 
 
+def test_rules_behind_a_link_are_always_asked(tree: Path) -> None:
+    (tree / "docs" / "ignored.txt").write_text("nothing\n")
+    (tree / "docs" / ".gitignore").symlink_to("ignored.txt")
+    quick, whole = rewalk(tree, lambda: (tree / "docs" / "ignored.txt").write_text("*.md\n"))
+    assert quick == whole
+    assert "docs/readme.md" not in {file.path for file in quick.files}
+
+
 def test_rules_above_a_source_without_a_repository_are_not_its_own(
     root: Path, write: Write
 ) -> None:

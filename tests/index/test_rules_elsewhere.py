@@ -85,6 +85,25 @@ def test_a_rule_that_changes_elsewhere_is_followed(codebase, root, tmp_path, fil
     assert indexed(codebase) == before
 
 
+@pytest.mark.parametrize("file", ["project/.gitignore", ".git/info/exclude"])
+def test_a_rule_that_is_written_while_a_scan_walks_is_followed_by_the_next(
+    make_codebase, root, monkeypatch, file
+):
+    (root / ".gitignore").write_text("nothing\n")
+    whole = IgnoreRules.paths
+
+    def paths(self: IgnoreRules, start: str, *rest: Any, **more: Any) -> Iterator[str]:
+        found = [*whole(self, start, *rest, **more)]
+        (root.parent / file).write_text("late.py\n")
+        yield from found
+
+    codebase = make_codebase()
+    with monkeypatch.context() as patch:
+        patch.setattr(IgnoreRules, "paths", paths)
+        codebase.index([root], reporter=Silent())
+    assert "late.py" not in indexed(codebase)
+
+
 def test_a_file_that_the_configuration_of_git_names_is_one_of_rules(codebase, tmp_path):
     before = indexed(codebase)
     (tmp_path / "home" / "mine").write_text("late.py\n")
