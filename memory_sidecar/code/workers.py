@@ -59,10 +59,11 @@ class Workers:
 
     def build(self, file: SourceFile) -> Document:
         """As `build_document`; raises BuildCrashed for a file that ended its process."""
-        if self._is_in_vain:
+        begun = self._begun(self._group_of[file.path])
+        if begun is None:
             return build_document(self._source, file, self._max_file_bytes)
         try:
-            built = self._begun(self._group_of[file.path]).result().pop(file.path)
+            built = begun.result().pop(file.path)
         except BrokenProcessPool:
             built = self._alone(file)
         if isinstance(built, BuildError):
@@ -74,13 +75,21 @@ class Workers:
             if executor is not None:
                 executor.shutdown(cancel_futures=True)
 
-    def _begun(self, group: int) -> Future[_GroupResult]:
-        """What is being built of a group; the ones behind it are begun too, so none waits."""
+    def _begun(self, group: int) -> Future[_GroupResult] | None:
+        """What is being built of a group; the ones behind it are begun too, so none waits.
+
+        `None` where no process can be started.
+        """
+        end = min(group + 1 + _AHEAD * self._processes, len(self._groups))
         with self._lock:
-            for each in range(group, min(group + 1 + _AHEAD * self._processes, len(self._groups))):
-                if each not in self._built:
-                    self._built[each] = self._begin(self._groups[each])
-            return self._built[group]
+            try:
+                for each in range(group, end):
+                    if each not in self._built and not self._is_in_vain:
+                        self._built[each] = self._begin(self._groups[each])
+            except OSError as error:
+                _log.warning("no process can be started, building in this one: %s", error)
+                self._is_in_vain = True
+            return None if self._is_in_vain else self._built[group]
 
     def _begin(self, files: Sequence[SourceFile]) -> Future[_GroupResult]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -73,6 +74,21 @@ def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
                 assert workers.build(file).file == file
     finally:
         workers.close()
+
+
+def test_where_no_process_can_be_started_documents_are_built_here(source, monkeypatch, caplog):
+    def refused(*_):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("multiprocessing.util.spawnv_passfds", refused)
+    files = files_of(source)
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
+    try:
+        for file in files:
+            assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
+    finally:
+        workers.close()
+    assert "no process can be started" in caplog.text
 
 
 def end_at_once() -> None:
