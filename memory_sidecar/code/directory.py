@@ -50,9 +50,15 @@ class Directory:
     files: Sequence[ChunkFile]  # append-only, and may have more than these chunks need
     named: Mapping[str, Sequence[int]]  # the numbers of files by the last part of their path
 
-    def numbers_of(self, ids: Ids) -> FileNumbers:
-        """The number of the file of each of `ids`, all of which are known."""
-        return self.file_numbers[np.searchsorted(self.ids, ids)]
+    def numbers_of(self, ids: Ids) -> FileNumbers | None:
+        """The number of the file of each of `ids`; `None` where not all of them are known.
+
+        A directory that began with a newer snapshot may lack some.
+        """
+        if not len(self.ids):
+            return None if len(ids) else self.file_numbers
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return self.file_numbers[at] if (self.ids[at] == ids).all() else None
 
     def files_at(self, path: str) -> list[ChunkFile]:
         """Those whose path is `path` or ends in it; some of them may be gone."""

@@ -16,7 +16,6 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.disk.read import FileGone, TextRead, read_text
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.walk import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def read_file(
         try:
             relative = _within(source.root, path)
             is_indexed = codebase.is_indexed(source, relative)
-            found = _read(source, relative, max_file_bytes, is_indexed=is_indexed)
+            found = _read(codebase, source, relative, max_file_bytes, is_indexed=is_indexed)
         except PathRefused as error:
             refused = refused or error
             continue
@@ -66,7 +65,9 @@ def _within(root: Path, path: str) -> str:
     return real.relative_to(root).as_posix()
 
 
-def _read(source: Source, relative: str, max_file_bytes: int, *, is_indexed: bool) -> str | None:
+def _read(
+    codebase: Codebase, source: Source, relative: str, max_file_bytes: int, *, is_indexed: bool
+) -> str | None:
     """The text of a file of `source`; `None` where it is not there or ignored.
 
     Only of a file that is indexed it is known that no rule ignores it. To ask the rules can take as
@@ -74,9 +75,7 @@ def _read(source: Source, relative: str, max_file_bytes: int, *, is_indexed: boo
     """
     file: SourceFile | None = SourceFile(relative, 0, 0, 0)
     if not is_indexed or any(glob.startswith("!") for glob in source.excludes):
-        scan = walk(
-            source.root, max_file_bytes=max_file_bytes, excludes=source.excludes, under=[relative]
-        )
+        scan = codebase.builder(source).scan([relative])
         file = next((file for file in scan.files if file.path == relative), None)
     if file is None:
         return None

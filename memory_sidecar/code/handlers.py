@@ -133,8 +133,9 @@ class Codebase:
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration, everything derived from it, and a clone of ours."""
-        source = self.registry.remove(name)
-        self.data.forget(source, reporter=reporter)
+        source = self.registry.get(name)
+        self.data.forget(source, reporter=reporter)  # first: what fails can be done again
+        self.registry.remove(name)
         self.clones.remove(source)
         return source
 

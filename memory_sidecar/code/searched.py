@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers, allowed_chunks
+from memory_sidecar.code.directory import ChunkDirectory, ChunkFile, FileNumbers, allowed_chunks
 from memory_sidecar.code.history import File, Lent, lent_by_history
 from memory_sidecar.code.lookup import (
     Names,
@@ -169,7 +169,12 @@ class LocalRows:
         return kept
 
     def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
-        return self._directory.files, self._directory.numbers_of(ids)
+        numbers = self._directory.numbers_of(ids)
+        if numbers is None:
+            self._directory = ChunkDirectory().read(self.connection)
+            numbers = self._directory.numbers_of(ids)
+            assert numbers is not None
+        return self._directory.files, numbers
 
     def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         return read_symbols(self.connection, ids)

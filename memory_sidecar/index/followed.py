@@ -16,6 +16,7 @@ from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.disk.debounce import Gathering, Settled
+from memory_sidecar.disk.recheck import folders_above
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index.document import Stopped
@@ -149,9 +150,10 @@ class Followed:
         if under is None:
             self._folders = set(refreshed.folders)
         else:
-            for path in under:
-                inside = path + "/"
-                self._folders -= {f for f in before if f == path or f.startswith(inside)}
+            gone = set(under)
+            self._folders = {
+                each for each in before if each not in gone and gone.isdisjoint(folders_above(each))
+            }
             self._folders.update(refreshed.folders)
         if under is None or self._folders != before:
             self._watch.follow(self._folders)

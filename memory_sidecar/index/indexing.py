@@ -110,7 +110,7 @@ def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
     """Those of `folders` that lie in `source`, relative to it; all of it, "", where none does."""
     real = [Path(os.path.realpath(folder)) for folder in folders]
     inside = [each.relative_to(source.root) for each in real if each.is_relative_to(source.root)]
-    return [each.as_posix().removeprefix(".") for each in inside] or [""]
+    return ["" if each == Path() else each.as_posix() for each in inside] or [""]
 
 
 def _report_of(

@@ -56,6 +56,12 @@ class OpenFiles:
         for each in surplus:
             each.rest()
 
+    def forget(self, store: DerivedStore) -> None:
+        """`store` is closed: what it has in memory goes with it."""
+        with self._lock:
+            if self._stores.get(store.path) is store:
+                del self._stores[store.path]
+
 
 OPEN_FILES = OpenFiles()
 
@@ -128,6 +134,7 @@ class StoreFile(Generic[S]):
         store, self._store = self._store, None
         if store is not None:
             store.close(keeps_log=keeps_log)
+            OPEN_FILES.forget(store)
 
 
 class Readings(ABC, Generic[S]):

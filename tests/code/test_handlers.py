@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 import pytest
+from filelock import FileLock
 
 from memory_sidecar.code import builder as flow
 from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.code.files import read_file
 from memory_sidecar.code.lookup import named_chunks, names_in
-from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.code.search import search_code
+from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.report import list_files
+from memory_sidecar.index.reporter import Silent
 from tests.conftest import STATIC
 
 
@@ -340,6 +347,16 @@ def test_to_wait_for_a_folder_is_not_to_wait_for_its_source(codebase, project, n
     assert 0 < report.vectors_pending == before + 1 - report.vectors_embedded
 
 
+def test_to_wait_for_a_hidden_folder_is_to_wait_for_it(codebase, project, notices):
+    hidden = project / ".github" / "deploy.py"
+    hidden.parent.mkdir()
+    hidden.write_text("def deploy(): pass\n")
+    codebase.index([project], reporter=notices, embed=False)
+    report = codebase.index([hidden.parent], reporter=notices, embed=True)
+    assert codebase.why(hidden).vectors == 1
+    assert report.vectors_pending == 0
+
+
 # Sources
 
 
@@ -379,6 +396,55 @@ def test_a_removed_source_leaves_nothing_behind(codebase, notices, data_dir):
     assert not (data_dir / "state" / "codebase" / "project").exists()
     with pytest.raises(NoIndex):
         codebase.search(CodeQuery("cart"), reporter=notices)
+
+
+def test_a_source_that_cannot_be_removed_now_can_be_later(codebase, notices, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.database.STORE_PATIENCE_S", 0.1)
+    with FileLock(codebase.paths.writer_lock), pytest.raises(StoreBusy):
+        codebase.remove("project", reporter=notices)
+    codebase.remove("project", reporter=notices)
+    assert paths_in(codebase) == set()
+
+
+def test_a_closed_database_leaves_nothing_in_memory(codebase, notices):
+    codebase.search(CodeQuery("cart"), reporter=notices)
+    store = ref(codebase.data.open())
+    codebase.close()
+    gc.collect()
+    assert store() is None
+
+
+# Questions
+
+
+def test_a_question_may_be_older_than_what_another_has_read(make_codebase, codebase, project):
+    codebase.close()
+    codebase = make_codebase()
+    store, query = codebase.data.open(), CodeQuery("customer charge_card")
+    with store.reading() as older:
+        assert older.execute("SELECT count(*) FROM code_chunks").get
+        for path in project.rglob("*.py"):
+            path.write_text(f"{path.read_text()}\nCHANGED = 1\n")
+        codebase.index([project], reporter=Silent())
+        with store.reading() as newer:
+            rows = LocalRows(newer, store, CodeFilter())
+            assert search_code(query, rows, newer, embed_query=None)
+        found = search_code(query, LocalRows(older, store, CodeFilter()), older, embed_query=None)
+    assert {hit.filename for hit in found} >= {"shop/payment.py"}
+    assert not any("CHANGED" in hit.code for hit in found)
+
+
+@pytest.mark.parametrize("by", ["user", "project"])
+def test_what_settings_exclude_is_not_read(make_codebase, project, notices, by):
+    (project / "private").mkdir()
+    (project / "private" / "salaries.txt").write_text("alice 90000\n")
+    excludes = ("private/",)
+    if by == "project":
+        (project / "memory-sidecar.toml").write_text("excludes = ['private/']\n")
+    codebase = make_codebase(settings=Settings(excludes=excludes if by == "user" else ()))
+    codebase.index([project], reporter=notices)
+    with pytest.raises(NotFound):
+        read_file(codebase, codebase.registry.all(), "private/salaries.txt", max_file_bytes=1 << 20)
 
 
 # Ourselves
