@@ -142,7 +142,7 @@ def _is_repository(rules: IgnoreRules, folder: str) -> bool:
 
 
 def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:
-    """`None` where nothing is; of a link, which tells nothing of its rules, one that no file has."""
+    """`None` where nothing is; of a link, which tells nothing of its rules, one of no file."""
     try:
         status = os.lstat(_absolute(rules, path))
     except OSError:
