@@ -51,9 +51,15 @@ def repository(tmp_path) -> Repository:
 
 
 def read(repository, known=()):
-    around = repository_around(repository.root)
+    return read_at(repository.root, known)
+
+
+def read_at(root, known=()):
+    around = repository_around(root)
     assert around
-    return read_commits(around, known)
+    found = read_commits(around, known)
+    assert found
+    return found
 
 
 def test_the_newest_come_first_with_what_they_say_and_changed(repository):
@@ -115,9 +121,7 @@ def test_a_packed_branch_and_a_worktree_are_followed(repository, tmp_path):
     branch.unlink()
     assert read(repository).newest == [commit]
     repository.made.add_worktree("linked", str(tmp_path / "linked"))
-    linked = repository_around(tmp_path / "linked")
-    assert linked
-    assert read_commits(linked, ()).newest == [commit]
+    assert read_at(tmp_path / "linked").newest == [commit]
 
 
 def test_a_file_that_only_claims_to_be_of_a_repository_is_not_believed(repository, tmp_path):
