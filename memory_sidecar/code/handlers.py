@@ -133,9 +133,8 @@ class Codebase:
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration, everything derived from it, and a clone of ours."""
-        source = self.registry.get(name)
-        self.data.forget(source, reporter=reporter)  # first: what fails can be done again
-        self.registry.remove(name)
+        self.data.forget(self.registry.get(name), reporter=reporter)  # may fail, and be done again
+        source = self.registry.remove(name)
         self.clones.remove(source)
         return source
 

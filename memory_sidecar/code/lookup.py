@@ -104,11 +104,13 @@ def count_at_path(connection: Connection, source: str, path: str) -> VectorCount
 
 def read_symbols(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[list[str], str]]:
     """What the chunks with these ids define, and their scope; those that are gone are left out."""
-    rows: list[Any] = connection.execute(
-        "SELECT id, symbols, scope FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
+    # As one text: hundreds of rows would let go of Python's lock, and wait for it, as many times.
+    rows: Any = connection.execute(
+        "SELECT json_group_array(json_array(id, symbols, scope)) FROM code_chunks"
+        " WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(ids),),
-    ).fetchall()
-    return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in rows}
+    ).get
+    return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in json.loads(rows)}
 
 
 def read_chunks(connection: Connection, ids: Sequence[int]) -> list[StoredChunk]:
