@@ -162,10 +162,14 @@ def _conflict_in(text: str, first_line: int) -> str:
     """The first conflict marker of git outside of fenced blocks, where one is only shown."""
     if "<<<<<<< " not in text and ">>>>>>> " not in text:
         return ""
+    fences = counted = 0
     for found in _CONFLICT.finditer(text):
-        before = text[: found.start()]
-        if len(_FENCE.findall(before)) % 2 == 0:
-            return f"line {first_line + before.count(chr(10))}: a merge conflict is not resolved"
+        at = found.start()
+        fences += len(_FENCE.findall(text, counted, at))
+        counted = at
+        if fences % 2 == 0:
+            line = first_line + text.count("\n", 0, at)
+            return f"line {line}: a merge conflict is not resolved"
     return ""
 
 

@@ -83,11 +83,14 @@ class InotifyObserver:
             self._report(folder)  # such a file is known under another name
             return
         path = f"{folder}/{event.name}" if folder else event.name
-        if event.mask & flags.ISDIR and event.mask & (flags.MOVED_FROM | flags.DELETE):
+        if event.mask & flags.ISDIR:
             # The watch stays with the folder, wherever it is now, while any process has it open.
-            inside = f"{path}/"
-            with self._lock:
-                self._remove([f for f in self._watches if f == path or f.startswith(inside)])
+            if event.mask & flags.DELETE:  # those in it were told of before
+                self.discard(path)
+            elif event.mask & flags.MOVED_FROM:
+                inside = f"{path}/"
+                with self._lock:
+                    self._remove([f for f in self._watches if f == path or f.startswith(inside)])
         self._report(path)
 
     def forget(self, folder: str, watch: int) -> None:

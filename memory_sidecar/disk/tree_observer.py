@@ -32,7 +32,7 @@ class TreeObserver(FileSystemEventHandler):
     ) -> None:
         self._root = os.path.realpath(root)  # as macOS names it in its events
         self._report = report
-        self._folders: frozenset[str] = frozenset()
+        self._folders: set[str] = set()
         self._lock = threading.Lock()
         self._is_root_gone = False
         self._tree = open_tree()
@@ -45,7 +45,8 @@ class TreeObserver(FileSystemEventHandler):
 
     @property
     def folders(self) -> frozenset[str]:
-        return self._folders
+        with self._lock:
+            return frozenset(self._folders)
 
     def add(self, folder: str) -> None:
         if not folder:
@@ -53,11 +54,11 @@ class TreeObserver(FileSystemEventHandler):
         elif not Path(self._root, folder).is_dir():
             raise NotADirectoryError(folder)
         with self._lock:
-            self._folders |= {folder}
+            self._folders.add(folder)
 
     def discard(self, folder: str) -> None:
         with self._lock:
-            self._folders -= {folder}
+            self._folders.discard(folder)
 
     def close(self) -> None:
         self._tree.stop()
