@@ -74,7 +74,7 @@ class Loop:
         self._now_s = now_s
         self._queue = Requests()
         self._urgency = Urgency.ITSELF  # of what runs
-        self._state = threading.Lock()  # of who runs
+        self._state = threading.Condition()  # of who runs
         self._runner: threading.Thread | None = None
         self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
         self._tell: Callable[[], None] = lambda: None
@@ -171,11 +171,10 @@ class Loop:
     def close(self, *, until_s: float) -> bool:
         """`stop`, and wait until `until_s`; whether it has ended. It can be used again then."""
         self.stop()
-        with self._state:  # one that begins has begun
-            runner = self._runner
-        if runner is not None and runner is not threading.current_thread():
-            runner.join(min(max(until_s - self._now_s(), 0.0), threading.TIMEOUT_MAX))
-            if runner.is_alive():
+        left_s = min(max(until_s - self._now_s(), 0.0), threading.TIMEOUT_MAX)
+        with self._state:  # a caller's thread lives on: it has ended when it no longer runs this
+            myself = threading.current_thread()
+            if not self._state.wait_for(lambda: self._runner in (None, myself), left_s):
                 return False
         self._queue.end_all(_closed())
         self._wake = None
@@ -232,7 +231,7 @@ class Loop:
         except BaseException as error:
             self._queue.end_all(error)
             with self._state:
-                self._runner = None
+                self._end()
             raise
         wake = self._wake
         if wake is not None:
@@ -244,8 +243,12 @@ class Loop:
                 self._queue.end_all(_closed())
             elif self._queue or self._is_due():
                 return False
-            self._runner = None
+            self._end()
             return True
+
+    def _end(self) -> None:
+        self._runner = None
+        self._state.notify_all()
 
     def _is_due(self) -> bool:
         now_s = self._now_s()

@@ -280,6 +280,28 @@ def test_closing_waits_for_what_hangs_no_longer_than_it_may(loop, clock):
     assert loop.close(until_s=math.inf)
 
 
+def test_closing_waits_for_what_a_caller_does_and_not_for_the_caller(loop, clock):
+    began, goes_on, is_over = threading.Event(), threading.Event(), threading.Event()
+
+    def work(_) -> None:
+        began.set()
+        assert goes_on.wait(DEADLINE_S)
+
+    def caller() -> None:
+        loop.ask(work, Silent(), urgency=Urgency.ASKED, patience_s=1)
+        assert is_over.wait(DEADLINE_S)
+
+    thread = threading.Thread(target=caller)
+    thread.start()
+    assert began.wait(DEADLINE_S)
+    assert not loop.close(until_s=clock.now_s)
+    goes_on.set()
+    assert loop.close(until_s=clock.now_s + DEADLINE_S)
+    assert thread.is_alive()
+    is_over.set()
+    thread.join()
+
+
 def test_closing_waits_for_a_thread_that_is_just_beginning(loop, clock, monkeypatch):
     is_beginning, may_begin = threading.Event(), threading.Event()
     start, ended = threading.Thread.start, []
