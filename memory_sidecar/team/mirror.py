@@ -96,6 +96,8 @@ class Mirror:
             news = self._news(state, makes=gives)
             if news.database != state.database:
                 state.reset(news.database)
+            elif news.is_all:
+                state.forget_all_but(head.path for head in news.heads)
             team = state.open | {head.path: head for head in news.heads}
             ours = self._ours(state, changed) if gives else self._those(team)
             work = _MirrorPass(self, state, team, ours, MirrorReport())

@@ -49,6 +49,7 @@ class News:
     seen: int  # the number to ask from the next time
     seen_at_us: int  # when that was, by the server's clock
     heads: tuple[TeamFile, ...]
+    is_all: bool  # of the team's files: it has no others
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,13 @@ def read_news(connection: Connected, agent: str, database: str, seen: int, seen_
     ).fetchone()
     assert row is not None
     found, last, written_at_us, now_us = row
-    if found != database or last < seen or (written_at_us or 0) > seen_at_us:
+    is_all = found != database or last < seen or (written_at_us or 0) > seen_at_us
+    if is_all:
         seen = 0
     if last == seen:
-        return News(found, seen, seen_at_us, ())
+        return News(found, seen, seen_at_us, (), is_all)
     rows = connection.execute(_HEADS + "changed > %(seen)s", {"agent": agent, "seen": seen})
-    return News(found, last, now_us, tuple(_head(*each) for each in rows))
+    return News(found, last, now_us, tuple(_head(*each) for each in rows), is_all)
 
 
 def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> dict[str, str]:

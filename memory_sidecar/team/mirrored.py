@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -92,6 +92,12 @@ class MirrorState(msgspec.Struct):
         """For another database than the one this is about."""
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
         self.seen_at_us, self.removed = 0, set()
+
+    def forget_all_but(self, paths: Iterable[str]) -> None:
+        """A server restored from an older copy has only these: the others are given again."""
+        lost = self.files.keys() - set(paths)
+        self.files = {path: known for path, known in self.files.items() if path not in lost}
+        self.owes |= bool(lost)
 
     def owe(self, changed: Collection[str], *, there: Collection[str]) -> None:
         """Of `changed`, which were not given, those that are not `there` were removed."""

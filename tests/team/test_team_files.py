@@ -170,6 +170,15 @@ def test_what_a_restored_server_has_numbered_again_is_not_missed(address, machin
         assert found(two, each) == [(f"rules/{each}.md", True)]
 
 
+def test_what_a_restored_server_has_lost_is_given_again(address, machine):
+    one = machine("one", address)
+    for each in ("Tabs", "Spaces"):
+        one("store", each, "--agent", "shared", "--category", "rules")
+    restore_copy_of(address, until="memories/rules/tabs.md")
+    assert one.json("memory", "push", "--agent", "shared")["given"] == ["rules/spaces.md"]
+    assert found(machine("fresh", address), "spaces") == [("rules/spaces.md", True)]
+
+
 def restore_copy_of(address, *, until):
     """Make the database what a backup has that was taken when `until` was the last file given."""
     with psycopg.connect(address, autocommit=True) as by_sql:
