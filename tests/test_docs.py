@@ -64,16 +64,16 @@ def test_commands_and_their_options_exist(page):
 
 
 def test_what_starts_the_mcp_server_does():
-    readme = (ROOT / "README.md").read_text("utf-8")
+    page = (ROOT / "docs" / "agents.md").read_text("utf-8")
     servers = [
         server
-        for block in blocks(readme, "json")
+        for block in blocks(page, "json")
         if '"mcp"' in block
         for each in json.loads(block).values()
         for server in each.values()
     ]
     starts = [[server["command"], *server["args"]] for server in servers]
-    starts += [shlex.split(line) for line in re.findall(r"mcp add memory -- (.*?) +#", readme)]
+    starts += [shlex.split(line) for line in re.findall(r"mcp add memory -- (.*?) +#", page)]
     assert len(starts) == 4
     for program, *words in starts:
         assert program == "memory-sidecar"

@@ -16,6 +16,7 @@ from memory_sidecar.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = "\n".join(page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("*.md")))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 # Written so that they do not match themselves.
@@ -40,18 +41,17 @@ def test_command_can_be_imported(name: str) -> None:
     assert callable(script.load())
 
 
-def test_readme_names_only_tasks_that_exist() -> None:
+def test_what_is_written_names_only_tasks_that_exist() -> None:
     taskfile = (ROOT / "Taskfile.yml").read_text(encoding="utf-8")
     tasks = set(re.findall(r"^  ([a-z:]+):$", taskfile, re.MULTILINE))
-    named = set(re.findall(r"\./task ([a-z][a-z:]*)", README))
-    assert {"memory:index", "test"} <= named
-    assert named <= tasks
+    assert {"memory:index", "test"} <= set(re.findall(r"\./task ([a-z][a-z:]*)", README))
+    assert set(re.findall(r"\./task ([a-z][a-z:]*)", README + PAGES)) <= tasks
 
 
-def test_readme_names_only_commands_that_exist() -> None:
+def test_what_is_written_names_only_commands_that_exist() -> None:
     program = Path(sys.executable).with_name("memory-sidecar")
     usage = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    named = set(re.findall(r"^memory-sidecar (\w+)", README, re.MULTILINE))
+    named = set(re.findall(r"^memory-sidecar (\w+)", README + PAGES, re.MULTILINE))
     assert {"index", "search"} <= named
     assert named <= set(re.findall(r"^ +(\w+)", usage, re.MULTILINE))
 
@@ -63,8 +63,9 @@ def test_ci_runs_what_the_readme_says() -> None:
     assert "\n./task test:slow " in README
 
 
-def test_readme_tells_of_every_setting() -> None:
-    missing = [key.name for key in fields(Settings) if f"`{key.name}`" not in README]
+def test_every_setting_is_told() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    missing = [key.name for key in fields(Settings) if f"| `{key.name}` |" not in page]
     assert missing == []
 
 

@@ -1,4 +1,4 @@
-"""Every command of the README and of the C# page, as a reader runs it, one after the other."""
+"""Every command of the README and of pages it leads to, as a reader runs it, in their order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.clock import iso_utc, system_clock
 from tests.conftest import PROGRAM
 from tests.e2e.home import Home
 from tests.test_docs import HOST, blocks
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = ("commands", "memories", "context", "sessions", "agents", "development")
 PARTS = (
     "README.md",
     "requirements.lock",
@@ -52,7 +54,7 @@ SESSION = {
 TRANSCRIPT = {
     "type": "user",
     "sessionId": "0b1e-5f",
-    "timestamp": "2026-03-01T09:12:00Z",
+    "timestamp": iso_utc(system_clock()),
     "message": {"role": "user", "content": "Why does the token refresh fail?"},
 }
 # What its placeholders stand for, by the command that they are in.
@@ -95,10 +97,11 @@ def lines_of(page: str) -> list[str]:
     return [line for block in blocks(page, "sh") for line in block.splitlines() if line]
 
 
-def test_every_command_of_the_readme_works_in_its_place(reader):
+def test_every_command_that_is_written_works_in_its_place(reader):
     place = reader.folder / "clone"
     elsewhere = set()
-    for line in lines_of(README):
+    pages = [(ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in PAGES]
+    for line in (line for page in (README, *pages) for line in lines_of(page)):
         skipped = [begin for begin in ELSEWHERE if line.startswith(begin)]
         if skipped:
             elsewhere.add(skipped[0])
