@@ -120,7 +120,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("search", "--verbatim text"), 2, "--"),
     (PROJECT, ("grep", "def $("), 2, ""),
     (PROJECT, ("list", "--after", "yesterday-ish"), 2, "2026-03-01"),
-    (PROJECT, ("list", "--category", "no such thing!"), 2, ""),
+    (PROJECT, ("list", "--category", "../other"), 2, ""),
     (PROJECT, ("store", "x", "--agent", "../evil"), 2, "letters"),
     (PROJECT, ("store", ""), 2, ""),
     (PROJECT, ("store", "x", "--expires", "soonish"), 2, "30d"),
