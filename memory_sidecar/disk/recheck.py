@@ -119,7 +119,13 @@ def rules_above(paths: Iterable[str]) -> set[str]:
 
 def folders_of(paths: Iterable[str]) -> set[str]:
     """Every folder that one of the relative `paths` lies in, the root, "", too."""
-    return {folder for path in paths for folder in folders_above(path)}
+    found: set[str] = set()
+    for path in paths:
+        for folder in folders_above(path):
+            if folder in found:
+                break  # and so are those above it
+            found.add(folder)
+    return found
 
 
 def folders_above(path: str) -> Iterator[str]:
