@@ -182,6 +182,8 @@ def impact(
         raise UsageError(
             "name files, or say --diff", hint="git diff | memory-sidecar impact --diff"
         )
+    if absent := [name for name in files if not call.path(name).is_file()]:
+        raise NotFound(f"there is no file {absent[0]}", hint="a place is what `callers` takes")
     changed = [(*_located(call, name), range(1, MAX_LINES)) for name in files]
     for path, lines in changed_lines(call.text("-")) if diff else ():
         if (file := _found_above(call.cwd, path)) is not None:
@@ -195,8 +197,9 @@ def impact(
 
 
 def _found_above(folder: Path, path: str) -> Path | None:
-    """A path of a diff, which begins at the top of its repository."""
-    found = (each / path for each in (folder, *folder.parents))
+    """A path of a diff: from the top of its repository, behind one letter unless git leaves it."""
+    names = (path[2:], path) if path[1:2] == "/" else (path,)
+    found = (each / name for each in (folder, *folder.parents) for name in names)
     return next((each for each in found if each.is_file()), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.fusion import is_test
@@ -21,6 +22,16 @@ MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the s
 
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")  # in a path that git quotes
+_CONTROLS = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"v": b"\v",
+}
 _SEPARATOR = re.compile(r"\.|::|->|#")
 
 
@@ -85,17 +96,28 @@ def _touches(defined: Defined, lines: range) -> bool:
 
 
 def changed_lines(diff: str) -> Iterator[tuple[str, range]]:
-    """The path, from the top of its repository, and the lines of each hunk of a unified diff.
+    """The path as it is written, and the lines of each hunk of a unified diff.
 
     Lines are those after the change, from 1. What else stands in the text is passed over.
     """
     path = ""
-    for line in diff.splitlines():
-        if line.startswith("+++ "):
-            path = line[4:].split("\t")[0].removeprefix("b/")
+    for before, line in pairwise(["", *diff.split("\n")]):
+        if line.startswith("+++ ") and before.startswith("--- "):
+            path = _unquoted(line[4:].split("\t")[0].rstrip("\r"))
         elif path and (hunk := _HUNK.match(line)):
             start, count = int(hunk[1]), int(hunk[2] or 1)
             yield path, range(start, start + max(count, 1))
+
+
+def _unquoted(path: str) -> str:
+    """A path of git's, which it puts in quotes, and escapes bytes of, unless it is plain ASCII."""
+    if len(path) < 2 or not (path[0] == path[-1] == '"'):
+        return path
+    data = _ESCAPED.sub(
+        lambda each: bytes([int(each[1], 8)]) if each[1] else _CONTROLS.get(each[2], each[2]),
+        path[1:-1].encode(),
+    )
+    return data.decode("utf-8", "replace")
 
 
 def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:

@@ -330,6 +330,26 @@ def test_an_impact_is_what_uses_what_a_diff_changed(run, shop, ask):
     assert run("impact", cwd=shop).status == 2
 
 
+@pytest.mark.parametrize("prefix", ["b/", "w/", ""])
+def test_a_diff_is_read_however_git_writes_its_paths(run, shop, prefix):
+    (shop / "shop" / "kürbis.py").write_text("def peel():\n    return 1\n")
+    (shop / "shop" / "soup.py").write_text("from kürbis import peel\n\npeel()\n")
+    quoted = f'"{prefix}shop/k\\303\\274rbis.py"'
+    diff = f"--- a/x\n+++ {quoted}\r\n@@ -1,2 +1,2 @@\n--- old\n+def peel():\n+++ c/cart.c\n"
+    run("index", shop, "--wait", "keyword")
+    done = run("impact", "--diff", "--json", stdin=diff.encode(), cwd=shop / "web")
+    found = done.json
+    assert [place.partition(" ")[0] for place in places(found)] == [
+        "shop/soup.py:1",
+        "shop/soup.py:3",
+    ]
+
+
+def test_an_impact_of_no_file_is_refused(call):
+    for name in ("cart", "shop/cart.py:3"):
+        assert "there is no file" in call("impact", name).err
+
+
 def test_what_is_related_is_the_likest_code(ask, call):
     found = ask("related", "shop/cart.py:10", "-n", "3")
     assert found[0]["filename"] in ("other/basket.py", "shop/checkout.py", "tests/test_cart.py")
