@@ -64,14 +64,15 @@ class Link:
         if frame is None:
             raise ConnectionResetError("the daemon is stopping")
         self.protocol, self.version = greeted(frame)
+        self._is_replaced = frame.get("replaced") is True
         self.pid = int(frame.get("pid", 0))
         self.data_dir = str(frame.get("data_dir", ""))
         self.patience(None)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether this client is newer than the daemon, and should replace it."""
-        return self.protocol < PROTOCOL or is_older(self.version)
+        """Whether this client, or the code on disk, is newer than the daemon: to be replaced."""
+        return self._is_replaced or self.protocol < PROTOCOL or is_older(self.version)
 
     def patience(self, seconds: float | None) -> None:
         """Raise TimeoutError where an answer takes longer; `None` waits for ever."""

@@ -22,8 +22,9 @@ after which the connection carries lines that only the two ends understand, unti
 conversation that is not granted ends like a `run`, with what is wrong as `err` and an `exit`.
 
 For good: the greeting has an integer `memory_sidecar`, which is raised when versions can no longer
-talk, and a `version`; `stop` is understood at any number. A reader ignores fields that it does not
-know and does without fields that are new. Imports next to nothing: the thin client is built on it.
+talk, and a `version`; a daemon's has `replaced` where its code is another on disk by now; `stop`
+is understood at any number. A reader ignores fields that it does not know and does without fields
+that are new. Imports next to nothing: the thin client is built on it.
 """
 
 from __future__ import annotations

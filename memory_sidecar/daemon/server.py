@@ -24,6 +24,7 @@ from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import BACKLOG, Listener
+from memory_sidecar.daemon.own_code import OwnCode
 from memory_sidecar.daemon.protocol import (
     MAX_FRAME_BYTES,
     ProtocolError,
@@ -110,6 +111,7 @@ class Server:
         self._crashes = crashes
         self._is_in_place = is_in_place
         self._on_stop = on_stop
+        self._code = OwnCode()
         self._turns = {kind: asyncio.Semaphore(count) for kind, count in TURNS.items()}
         self._running: set[Exchange] = set()
         self._clients: set[asyncio.Task[None]] = set()
@@ -180,7 +182,7 @@ class Server:
         try:
             if len(self._clients) <= MAX_CLIENTS and await self._is_ours(reader):
                 self._owed.add(task)
-                await _send(writer, greeting(pid=os.getpid(), data_dir=self._data_dir))
+                await _send(writer, self._greeting())
                 async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
                     frame = await _receive(reader)
                 if frame is not None:
@@ -197,6 +199,10 @@ class Server:
                 tasks.discard(task)
             if writer not in self._kept_open:
                 writer.close()
+
+    def _greeting(self) -> Frame:
+        more = {"replaced": True} if self._code.is_replaced else {}
+        return greeting(pid=os.getpid(), data_dir=self._data_dir, **more)
 
     async def _is_ours(self, reader: asyncio.StreamReader) -> bool:
         """Whether a client greets, and not only knocks. Raises ProtocolError for a stranger."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
 
 OTHER_BUILD = """
@@ -128,6 +130,22 @@ def test_older_daemon_is_replaced(home: Home) -> None:
     assert home.sources() == []
     assert old.wait(timeout=60) == 0
     assert home.pid != old.pid
+
+
+def test_daemon_whose_code_was_replaced_on_disk_is_replaced(home: Home) -> None:
+    ours = home.folder / "ours" / "memory_sidecar"
+    shutil.copytree(PACKAGE, ours)
+    pulled = Home(home.folder, home.runtime_dir, PYTHONPATH=str(ours.parent))
+    assert pulled.sources() == []
+    first = pulled.pid
+    assert pulled.sources() == []
+    assert pulled.pid == first
+    with (ours / "core" / "clock.py").open("a") as module:
+        module.write("# of the next version\n")
+    deadline = time.monotonic() + 60
+    while pulled.pid == first:
+        assert time.monotonic() < deadline
+        assert pulled.sources() == []
 
 
 def test_newer_daemon_serves_an_older_client(home: Home) -> None:

@@ -1,0 +1,61 @@
+"""Whether the code of a process is still the one on disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.daemon import own_code
+from memory_sidecar.daemon.own_code import OwnCode
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "package" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "module.py").write_text("A = 1\n")
+    (folder.parent / "__init__.py").write_text("")
+    return folder.parent
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_code, "LOOK_EVERY_S", -1.0)
+
+
+def test_code_that_nobody_touches_is_the_same(package: Path) -> None:
+    code = OwnCode(package)
+    (package / "inner" / "module.pyc").write_bytes(b"compiled")
+    assert not code.is_replaced
+
+
+def test_a_changed_a_new_and_a_deleted_module_replace_it(package: Path) -> None:
+    module = package / "inner" / "module.py"
+    code = OwnCode(package)
+    os.utime(module, ns=(0, 1))
+    assert code.is_replaced
+    code = OwnCode(package)
+    (package / "new.py").write_text("")
+    assert code.is_replaced
+    code = OwnCode(package)
+    module.unlink()
+    assert code.is_replaced
+
+
+def test_what_was_replaced_once_stays_so(package: Path) -> None:
+    code = OwnCode(package)
+    (package / "new.py").write_text("")
+    assert code.is_replaced
+    (package / "new.py").unlink()
+    assert code.is_replaced
+
+
+def test_it_looks_again_only_after_a_while(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_code, "LOOK_EVERY_S", 3600.0)
+    code = OwnCode(package)
+    (package / "new.py").write_text("")
+    assert not code.is_replaced
