@@ -57,6 +57,7 @@ def test_the_client_of_the_guide_compiles_and_every_call_of_it_works(home, tmp_p
 def older(text: str) -> str:
     """`text`, of C# 12, in C# 7: what is shorter there written out."""
     text = re.sub(r"(?<=[\w\]>])\?(?=[>\s)])", "", text)  # no nullable annotations
+    text = re.sub(r"(?<=[,;]) // .*", "", text)  # what is said of a field
     text = text.replace("using var ", "var ")
     text = re.sub(r"\[(\"[a-z-]+\",[^\]]*)\]", r"Flat(\1)", text).replace(".. ", "")
     text = re.sub(
