@@ -22,8 +22,9 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import draw_map
+from memory_sidecar.code.diffs import changed_lines
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, changed_lines
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.results import CodeHit, DefinitionHit, MapEntry, ReferenceHit
@@ -178,6 +179,7 @@ def impact(
 
     `git diff | memory-sidecar impact --diff` tells what a change may break.
     """
+    files = () if diff and files == ("-",) else files
     if diff == bool(files):
         raise UsageError(
             "name files, or say --diff", hint="git diff | memory-sidecar impact --diff"
@@ -185,7 +187,8 @@ def impact(
     if absent := [name for name in files if not call.path(name).is_file()]:
         raise NotFound(f"there is no file {absent[0]}", hint="a place is what `callers` takes")
     changed = [(*_located(call, name), range(1, MAX_LINES)) for name in files]
-    for path, lines in changed_lines(call.text("-")) if diff else ():
+    text = call.read_input().decode("utf-8", "replace") if diff else ""
+    for path, lines in changed_lines(text):
         if (file := _found_above(call.cwd, path)) is not None:
             changed.append((*_located(call, str(file)), lines))
     found = call.codebase.navigate(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.fusion import is_test
@@ -21,17 +20,6 @@ MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
 
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")  # in a path that git quotes
-_CONTROLS = {
-    b"a": b"\a",
-    b"b": b"\b",
-    b"f": b"\f",
-    b"n": b"\n",
-    b"r": b"\r",
-    b"t": b"\t",
-    b"v": b"\v",
-}
 _SEPARATOR = re.compile(r"\.|::|->|#")
 
 
@@ -86,38 +74,22 @@ def impact(
     targets: list[Defined] = []
     for source, path, lines in changed:
         at = graph.file(source, path)
-        targets += [d for d in (graph.in_file(at) if at else ()) if _touches(d, lines)]
+        targets += _changed_by(lines, graph.in_file(at)) if at else ()
     uses = _uses_of(graph, Resolver(graph), _distinct(targets))
     return _best(graph, (use for use in uses if use.confidence != "by name"), wanted, top_k)
 
 
-def _touches(defined: Defined, lines: range) -> bool:
-    return defined.row.start_line < lines.stop and lines.start <= defined.row.end_line
-
-
-def changed_lines(diff: str) -> Iterator[tuple[str, range]]:
-    """The path as it is written, and the lines of each hunk of a unified diff.
-
-    Lines are those after the change, from 1. What else stands in the text is passed over.
-    """
-    path = ""
-    for before, line in pairwise(["", *diff.split("\n")]):
-        if line.startswith("+++ ") and before.startswith("--- "):
-            path = _unquoted(line[4:].split("\t")[0].rstrip("\r"))
-        elif path and (hunk := _HUNK.match(line)):
-            start, count = int(hunk[1]), int(hunk[2] or 1)
-            yield path, range(start, start + max(count, 1))
-
-
-def _unquoted(path: str) -> str:
-    """A path of git's, which it puts in quotes, and escapes bytes of, unless it is plain ASCII."""
-    if len(path) < 2 or not (path[0] == path[-1] == '"'):
-        return path
-    data = _ESCAPED.sub(
-        lambda each: bytes([int(each[1], 8)]) if each[1] else _CONTROLS.get(each[2], each[2]),
-        path[1:-1].encode(),
+def _changed_by(lines: range, defined: list[Defined]) -> Iterator[Defined]:
+    """Those of a file that `lines` touch; a class only where its head or none of its parts is."""
+    touched = [
+        each
+        for each in defined
+        if each.row.start_line < lines.stop and lines.start <= each.row.end_line
+    ]
+    inside = {each.scope for each in touched}
+    yield from (
+        each for each in touched if each.row.start_line in lines or each.row.path not in inside
     )
-    return data.decode("utf-8", "replace")
 
 
 def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:

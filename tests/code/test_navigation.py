@@ -309,6 +309,38 @@ def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
     assert {"Cart", "rounded"} <= {each["name"] for each in found}
 
 
+def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
+    """Types of Go, and not what is private, a test's, or a name of the user's own."""
+    files = {
+        "db.go": "package db\n\ntype DB struct {\n\tpath string\n}\n\n"
+        "func Open(path string) *DB {\n\treturn &DB{path: path}\n}\n",
+        "main.go": "package main\n\nfunc run() *db.DB {\n\treturn db.Open(path)\n}\n",
+        "a.sh": "main() {\n  echo a\n}\nmain\n",
+        "b.sh": "main() {\n  echo b\n}\nmain\n",
+        "src/lib.rs": "pub fn parse() {}\nfn split() {}\n",
+        "src/main.rs": "fn main() {\n    parse();\n    split();\n}\n",
+        "Tool.cs": "class Tool\n{\n    private static void Hide() { }\n"
+        "    public static void Show() { }\n}\n",
+        "Use.cs": "class Use\n{\n    void Go() { Tool.Show(); Tool.Hide(); }\n}\n",
+        "money.js": "export function paid() {}\nfunction asked() {}\n",
+        "pay.js": "paid();\nasked();\n",
+        "shop.py": "def price():\n    pass\n",
+        "tests/fakes.py": "def fake_price():\n    pass\n",
+        "till.py": "price()\nfake_price()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run("index", tmp_path, "--wait", "keyword")
+    entries = run("map", "--json", cwd=tmp_path).json
+    scores = {each["name"]: each["score"] for each in entries}
+    assert scores.keys() == {
+        *("DB", "Open", "parse", "Tool", "Show", "paid", "asked", "price", "fake_price"),
+    }
+    assert scores["paid"] > scores["asked"]
+    assert scores["price"] > scores["fake_price"]
+
+
 DIFF = """
 diff --git a/shop/money.py b/shop/money.py
 --- a/shop/money.py
@@ -343,6 +375,36 @@ def test_a_diff_is_read_however_git_writes_its_paths(run, shop, prefix):
         "shop/soup.py:1",
         "shop/soup.py:3",
     ]
+
+
+def test_a_diff_may_be_named_and_in_any_encoding(run, shop, ask):
+    diff = DIFF.replace("return round(value, 3)", "return round(value, 3)  # gr\xf6\xdfer")
+    done = run("impact", "--diff", "-", "--json", stdin=diff.encode("latin-1"), cwd=shop)
+    assert len(done.json) == 3
+
+
+def test_only_the_changed_lines_of_a_hunk_count(run, tmp_path):
+    """Not those around them, and a class not for what is done inside of its methods."""
+    (tmp_path / "pets.py").write_text(
+        "class Pet:\n    def feed(self):\n        return 1\n\n"
+        "    def walk(self):\n        return 2\n"
+    )
+    (tmp_path / "day.py").write_text(
+        "from pets import Pet\n\npet = Pet()\npet.feed()\npet.walk()\n"
+    )
+    run("index", tmp_path, "--wait", "keyword")
+    head = "--- a/pets.py\n+++ b/pets.py\n"
+
+    def touched(hunk: str) -> list[str]:
+        done = run("impact", "--diff", "--json", stdin=(head + hunk).encode(), cwd=tmp_path)
+        return [place.partition(" ")[0] for place in places(done.json)]
+
+    body = (
+        " class Pet:\n     def feed(self):\n-        return 0\n+        return 1\n \n     def walk"
+    )
+    assert touched(f"@@ -1,5 +1,5 @@\n{body}(self):\n") == ["day.py:4"]
+    assert touched("@@ -6,2 +6 @@\n         return 2\n-        # so\n") == ["day.py:5"]
+    assert touched("@@ -1 +1 @@\n-class Pet(object):\n+class Pet:\n") == ["day.py:1", "day.py:3"]
 
 
 def test_an_impact_of_no_file_is_refused(call):
