@@ -3,11 +3,13 @@
     file ──uses a name──▶ file that defines it      PageRank over the files
     a definition's share of what its users hand on  is its rank
 
-A name that is defined in many files says little of any one of them, and counts less.
+A name that is defined in many files says little of any one of them, and counts less. So does one of
+a test, and one that other files are hardly meant to use.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.code.directory import ChunkFile
+from memory_sidecar.code.fusion import is_test
+from memory_sidecar.code.graph import TYPES
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
@@ -24,12 +28,16 @@ from memory_sidecar.core.sqlite import Connection
 MAX_DEFINED = 8  # files or overloads: of more, which one is meant cannot be told
 _DAMPING = 0.85
 _STEPS = 40
+_DOUBT = 1.0  # what a file may use besides: one that uses a single name does not hand on all
 _PRIVATE = 0.2  # of the weight of a public name
+_TEST = 0.2  # of that of one outside of tests
 _METHOD = 0.1  # of that of a class or a function: `append` is a list's more often than ours
-_SHOWN = "('class', 'interface', 'trait', 'struct', 'enum', 'union', 'function', 'method', 'macro')"
+_SHOWN = TYPES | {"function", "method", "macro"}
+_EXPORTING = frozenset({"javascript", "typescript", "tsx"})
+_HIDDEN = re.compile(r"(?:\w+ )*?private ")  # as its signature begins
 
 _Defined = tuple[int, int, float]
-"""File, number in it, how telling its name is."""
+"""File, number in it, how telling its name is; 0 for what a map does not show."""
 _Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
@@ -66,21 +74,23 @@ class UseGraph:
         Joined here: SQLite takes three times as long for it, a third of a second for 40,000 chunks.
         """
         files: Any = connection.execute(
-            f"SELECT id, source, language FROM code_files WHERE {_among(sources, 'source')}",
+            "SELECT id, source, language, filename FROM code_files"
+            f" WHERE {_among(sources, 'source')}",
             tuple(sources),
         )
         shared: dict[tuple[str, str], dict[str, list[_Defined]]] = {}  # by source and language
-        names = {
-            file: shared.setdefault((source, language), {}) for file, source, language in files
-        }
+        names, likely, languages = {}, {}, {}
+        for file, source, language, path in files:
+            names[file] = shared.setdefault((source, language), {})
+            likely[file] = _TEST if is_test(path) else 1.0
+            languages[file] = language
         definitions: Any = connection.execute(
-            "SELECT file, number, name, kind FROM code_definitions"
-            f" WHERE kind IN {_SHOWN} AND length(name) > 2"
+            "SELECT file, number, name, path, kind, signature FROM code_definitions"
+            " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
         )
-        for file, number, name, kind in definitions:
+        for file, number, name, path, kind, signature in definitions:
             if file in names:
-                telling = _PRIVATE if name[0] == "_" else 1.0
-                telling *= _METHOD if kind == "method" else 1.0
+                telling = likely[file] * _telling(languages[file], name, path, kind, signature)
                 names[file].setdefault(name, []).append((file, number, telling))
         references: Any = connection.execute(
             "SELECT file, name, length(places) FROM code_references"
@@ -89,8 +99,9 @@ class UseGraph:
             (user, owner, number, length, telling / len(meant) ** 2)
             for user, name, length in references
             if user in names and (meant := names[user].get(name)) and len(meant) <= MAX_DEFINED
+            if all(owner != user for owner, _, _ in meant)  # else it means its own
             for owner, number, telling in meant
-            if owner != user
+            if telling
         ]
         columns = zip(*uses, strict=True) if uses else [()] * 5
         users, owners, numbers, lengths, weights = map(np.array, columns)
@@ -105,7 +116,7 @@ class UseGraph:
         if not len(files):
             return {}
         users, owners = ends[: len(self.users)], ends[len(self.users) :]
-        shares = self.weights / np.bincount(users, self.weights, len(files))[users]
+        shares = self.weights / (np.bincount(users, self.weights, len(files)) + _DOUBT)[users]
         first = np.array([start.get(int(file), 0.0) for file in files])
         first = first / first.sum() if first.sum() else np.full(len(files), 1 / len(files))
         rank = first
@@ -153,6 +164,18 @@ def file_ids(connection: Connection, weights: Mapping[tuple[str, str], float]) -
         if row:
             found[int(row[0])] = weight
     return found
+
+
+def _telling(language: str, name: str, path: str, kind: str, signature: str) -> float:
+    """How likely other files mean it when they use its name; 0 for what is not shown."""
+    if kind not in _SHOWN or _HIDDEN.match(signature):
+        return 0.0
+    if language == "rust" and kind != "macro" and not signature.startswith("pub"):
+        return 0.0
+    is_kept = name[0] == "_" or (
+        language in _EXPORTING and path == name and not signature.startswith("export ")
+    )
+    return (_PRIVATE if is_kept else 1.0) * (_METHOD if kind == "method" else 1.0)
 
 
 def _entries(
