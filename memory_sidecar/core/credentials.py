@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from math import log2
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from memory_sidecar.core.errors import SecretRefused
 
@@ -137,42 +137,40 @@ def _masked(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
         changed = {key: each for key, (each, count) in named.items() if count}
         return replace(value, **changed), sum(count for _, count in named.values())
     if isinstance(value, Mapping):
-        named = {key: _masked(each, str(key)) for key, each in value.items()}
-        whole = {key: each for key, (each, _) in named.items()}
-        return whole, sum(count for _, count in named.values())
+        pairs = [(_masked(key, ""), _masked(each, str(key))) for key, each in value.items()]
+        whole = {key: each for (key, _), (each, _) in pairs}
+        return whole, sum(of_key + of_value for (_, of_key), (_, of_value) in pairs)
     return value, 0
 
 
 # Known forms
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    kind: str
-    marks: tuple[
-        tuple[int, str], ...
-    ]  # where in its text each stands; to look costs next to nothing
-    pattern: str
+class _Mark(NamedTuple):
+    """A text that a form holds: to look for it costs next to nothing."""
 
-    @property
-    def has_spaces(self) -> bool:
-        return r"\s" in self.pattern
+    text: str
+    before: int  # characters of the form
+    kind: str
+    pattern: str
+    is_spaced: bool  # the form
 
 
 _RUN = re.compile(r"[\w+/=.:$|%~?&-]{16,}", re.ASCII)
-"""What a key without spaces lies in: none is shorter."""
+"""What a key without spaces lies in from its first character on: none is shorter."""
 
 
 @cache
-def _forms() -> tuple[_Form, ...]:
+def _marks() -> Sequence[_Mark]:
+    """Those of all forms; a form has one of its marks."""
     lines = Path(__file__).with_name("credential_forms.txt").read_text("utf-8").splitlines()
     rows = (re.split(r"\s{2,}", line, maxsplit=2) for line in lines if line and line[0] != "#")
-    return tuple(_Form(kind, tuple(map(_mark, marks.split())), form) for kind, marks, form in rows)
-
-
-def _mark(text: str) -> tuple[int, str]:
-    before, plus, mark = text.partition("+")
-    return (int(before), mark) if plus else (0, text)
+    return [
+        _Mark(text if plus else mark, int(before) if plus else 0, kind, pattern, r"\s" in pattern)
+        for kind, marks, pattern in rows
+        for mark in marks.split()
+        for before, plus, text in [mark.partition("+")]
+    ]
 
 
 @cache
@@ -182,14 +180,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _known_forms(text: str) -> Iterator[Credential]:
-    runs = "\n".join(_RUN.findall(text))  # a tenth of most texts, and ten times as quick to ask
-    for form in _forms():
-        for before, mark in form.marks:
-            for at in _places(text, mark) if mark in (text if form.has_spaces else runs) else ():
-                start = at - len(mark) - before
-                match = _compiled(form.pattern).match(text, start) if start >= 0 else None
+    runs = [(run.start(), run[0]) for run in _RUN.finditer(text)]  # a tenth of most texts
+    together = "\n".join(run for _, run in runs)
+    for mark in _marks():
+        is_held = mark.text in (text if mark.is_spaced else together)
+        for first, run in ([(0, text)] if mark.is_spaced else runs) if is_held else ():
+            for end in _places(run, mark.text, mark.before):
+                start = first + end - len(mark.text) - mark.before
+                match = _compiled(mark.pattern).match(text, start)
                 if match and not _EXAMPLE.search(match[0]):
-                    yield Credential(form.kind, *match.span(match.lastindex or 0))
+                    yield Credential(mark.kind, *match.span(match.lastindex or 0))
 
 
 _EXAMPLE = re.compile(
@@ -285,9 +285,9 @@ def _ends_a_name(text: str, word: str) -> bool:
     return word != "key" and not before.isalnum()
 
 
-def _places(text: str, mark: str) -> Iterator[int]:
-    """Where `mark` ends, for every time that it occurs."""
-    at = text.find(mark)
+def _places(text: str, mark: str, start: int = 0) -> Iterator[int]:
+    """Where `mark` ends, for every time that it occurs from `start` on."""
+    at = text.find(mark, start)
     while at >= 0:
         at += len(mark)
         yield at

@@ -212,3 +212,17 @@ def test_a_key_that_is_cut_by_the_borders_of_chunks_is_masked_in_each(run, tmp_p
     assert "masked that look like secrets" in done.err
     for hit in done.json:
         assert hit["code"].count("\n") == hit["end_line"] - hit["start_line"]
+
+
+def test_a_secret_stored_on_purpose_names_no_file_and_no_tag_is_shown(run, data_dir):
+    told = f"api_key = {KEY.lower()}"
+    stored = run("store", told, "--category", "p", "--allow-secrets", "--json").json
+    write_memory(data_dir / "knowledge/default", "p/tagged.md", "Push", tags=[KEY])
+    assert KEY.lower() not in stored["path"].replace("-", "_")
+    for command in (("list",), ("get", "p/tagged"), ("query", "push key"), ("recent",)):
+        for form in ((), ("--json",)):
+            shown = run(*command, *form)
+            assert shown.status == 0
+            assert KEY.lower()[4:] not in (shown.out + shown.err).lower()
+    assert run("remove", stored["path"]).status == 0
+    assert KEY.lower()[4:] not in run("restore").out
