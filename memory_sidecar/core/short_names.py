@@ -9,6 +9,17 @@ from memory_sidecar.core.errors import UsageError
 MAX_NAMED = 5
 
 
+def may_be_another(short: str, name: str) -> bool:
+    """Whether `short`, of which `name` is more, reads like the whole name of something else.
+
+    As `task-1` for `task-12`, and `use-tabs` for `use-tabs-in-makefiles`: who changes or removes
+    what is called so, and is gone by now, must not meet the other one.
+    """
+    last, following = short[-1:], name[len(short) :][:1]
+    is_inside_word = last.isalnum() and following.isalnum()
+    return not is_inside_word or (last.isdigit() and following.isdigit())
+
+
 def the_only_one(short: str, names: Sequence[str]) -> str | None:
     """The one of `names`, all of which begin with `short`; `None` for none.
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.short_names import the_only_one
+from memory_sidecar.core.short_names import may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
@@ -154,13 +154,22 @@ class Recall:
         return found
 
     def _whole(self, path: str) -> str:
-        """The path of the own memory that an atom's id or first letters name; else `path`."""
+        """The path of the own memory to change that an atom's id or first letters name.
+
+        Else `path`. Raises NotFound for letters that may be all of another's name.
+        """
         if not self._agent.exists:
             return path
         try:
-            return self.look(path).path
+            found = self.look(path).path
         except NotFound:
             return path
+        if found.startswith(path) and may_be_another(path, found):
+            raise NotFound(
+                f"{self._agent.name} has no memory {path!r}",
+                hint=f"{found} is there: name all of it",
+            )
+        return found
 
     def _ask(self, question: Callable[[Sequence[Readable]], T], *, with_shared: bool) -> T:
         """The answer to `question`, from one commit of each database that may be read.

@@ -22,7 +22,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
-from memory_sidecar.core.short_names import the_only_one
+from memory_sidecar.core.short_names import may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
@@ -116,7 +116,10 @@ class Sessions:
 
     def delete(self, session_id: str) -> SessionDeleted:
         """Remove the session and everything derived from it, for good. Raises as `get`."""
-        session_id = self._whole(session_id)
+        whole = self._whole(session_id)
+        if whole != session_id and may_be_another(session_id, whole):
+            raise NotFound(f"there is no session {session_id}", hint=f"{whole} is there: name all")
+        session_id = whole
         with self._files.changing(self._lock):
             path = self._files.delete(session_id)
         self._take_up([path])

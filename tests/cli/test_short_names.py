@@ -49,9 +49,37 @@ def test_first_letters_name_a_session(stored):
     assert "2026-03-01-payment" in stored("session", "show", "2026-03-01").out
     promoted = stored("session", "promote", "2026-03-01", "--dry-run", "--json").json
     assert promoted["session_id"] == "2026-03-01-payment"
-    gone = stored("session", "delete", "2026-03-02", "--json").json
+    gone = stored("session", "delete", "2026-03-02-c", "--json").json
     assert gone["session_id"] == "2026-03-02-cart"
     assert stored("session", "show", "2026-03-02").status == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [
+        (("remove", "pattern", "--for-good"), "pattern/cart.md"),
+        (("remove", "pitfall/totals-are-c", "--for-good"), ""),  # which can be no other's name
+        (("update", "decisions/use", "Use spaces"), "decisions/use-tabs.md"),
+        (("move", "decisions/use", "pattern/"), "decisions/use-tabs.md"),
+        (("remove", "decisions/phase-1"), "decisions/phase-12.md"),
+        (("session", "delete", "2026-03-01"), "2026-03-01-payment"),
+    ],
+)
+def test_nothing_is_changed_by_the_whole_name_of_something_that_is_gone(
+    stored, data_dir, words, there
+):
+    own = data_dir / "knowledge" / "a"
+    write_memory(own, "decisions/use-tabs.md", "Use tabs")
+    write_memory(own, "decisions/phase-12.md", "Phase 12")
+    done = stored(*words)
+    if there:
+        assert (done.status, there in done.err) == (3, True)
+        assert (own / "decisions/use-tabs.md").read_text().endswith("Use tabs\n")
+        assert (own / "decisions/phase-12.md").exists()
+        assert (own / "pattern/cart.md").exists()
+        assert stored("session", "show", "2026-03-01").status == 0
+    else:
+        assert done.status == 0
 
 
 @pytest.mark.parametrize(
