@@ -142,15 +142,19 @@ def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
         return body_alone, {}, "line 1: nothing ends the frontmatter" if looks_like_keys else ""
     end = closing.start(1)
     parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
+    conflict = _conflict_in(parts.yaml, 2)
     try:
         root = _document(parts.yaml)
     except BrokenYaml as broken:
         meta, problem = _readable_keys(parts.yaml), f"line {broken.line + 1}: {broken.why}"
     else:
-        if root is not None and not isinstance(root.value, dict | list):
+        if root is None or isinstance(root.value, dict | list):
+            meta, problem = _mapping(root)
+        elif conflict:  # whose first line makes one text of all the keys
+            meta, problem = _readable_keys(parts.yaml), conflict
+        else:
             return body_alone, {}, ""  # a paragraph between two rules
-        meta, problem = _mapping(root)
-    return parts, meta, _conflict_in(parts.yaml, 2) or problem
+    return parts, meta, conflict or problem
 
 
 def _newline_of(text: str) -> str:

@@ -41,8 +41,15 @@ from memory_sidecar.memories.files import (
     file_hash,
     memory_id,
     memory_of,
+    texts,
 )
-from memory_sidecar.memories.model import OWN_DIRECTORY, IndexedMemory, Relation, address
+from memory_sidecar.memories.model import (
+    OWN_DIRECTORY,
+    IndexedMemory,
+    Relation,
+    address,
+    parse_address,
+)
 from memory_sidecar.memories.names import CATEGORY_FILE
 from memory_sidecar.memories.store import (
     CategoryDocument,
@@ -52,7 +59,7 @@ from memory_sidecar.memories.store import (
 )
 from memory_sidecar.memories.walk import walk_memories
 
-_VERSION = f"memories 3, chunks {CHUNKER_VERSION}"
+_VERSION = f"memories 4, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 _INDEX_REASON = "index of its folder, which says nothing of its own"
 _UNFILLED_REASON = "a template that nobody has filled in yet"
@@ -161,7 +168,7 @@ class MemoryBuilder(Builder):
         atom = atom_facts(file.path, page.meta)
         status = atom.status if atom else read.status.lower()
         standing = STANDINGS.get(status, Standing.ACTIVE)
-        if read.superseded_by and standing is Standing.ACTIVE:
+        if standing is Standing.ACTIVE and (atom or self._elsewhere(read)) and read.superseded_by:
             standing = Standing.SUPERSEDED
         updated_at = read.updated_at
         if atom and read.tells_creation and not read.tells_update:
@@ -189,10 +196,9 @@ class MemoryBuilder(Builder):
         )
 
     def _relations(self, path: str, read: MemoryPage) -> Iterator[tuple[Relation, str]]:
-        superseding = (read.superseded_by,) if read.superseded_by else ()
         for relation, targets in (
             (Relation.SUPERSEDES, read.supersedes),
-            (Relation.SUPERSEDED_BY, superseding),
+            (Relation.SUPERSEDED_BY, texts(read.superseded_by)),
         ):
             for target in targets:
                 yield relation, self._atom_address(path, target) or self._memory_address(target)
@@ -203,6 +209,14 @@ class MemoryBuilder(Builder):
         ):
             for target in targets:
                 yield relation, self._atom_address(path, target) or target
+
+    def _elsewhere(self, read: MemoryPage) -> bool:
+        """Whether it is superseded by one of another directory: whether that is there, who knows.
+
+        Of those in its own the database sees which are.
+        """
+        named = map(self._memory_address, texts(read.superseded_by))
+        return any(parse_address(each)[0] != self._directory.name for each in named)
 
     def _address(self, path: str) -> str:
         return address(self._directory.name, path)

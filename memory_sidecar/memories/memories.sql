@@ -19,7 +19,7 @@ CREATE TABLE memories (
     summary        TEXT,
     status         TEXT NOT NULL DEFAULT '',
     standing       TEXT NOT NULL DEFAULT 'active',  -- by its own status
-    superseded     INTEGER NOT NULL DEFAULT 0,      -- whether another memory says that it is
+    superseded     INTEGER NOT NULL DEFAULT 0,      -- by a memory that is there
     pinned         INTEGER NOT NULL DEFAULT 0,
     evidence       INTEGER NOT NULL DEFAULT 0,      -- how many pieces of it
     uses           INTEGER NOT NULL DEFAULT 0,      -- reads that the access log knows of

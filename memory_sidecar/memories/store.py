@@ -14,8 +14,8 @@ from typing import Any
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.keyword import index_words
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage
 from memory_sidecar.memories.model import IndexedMemory, Relation, estimate_tokens
@@ -97,7 +97,7 @@ def insert_memory(write: Write, document: MemoryDocument) -> None:
         "INSERT OR IGNORE INTO memory_relations VALUES (?, ?, ?)",
         [(key, relation, target) for relation, target in memory.relations],
     )
-    _settle_superseded(connection, _targets(connection, key))
+    _settle_superseded(connection, _touched(connection, key))
     if not connection.execute(
         "SELECT 1 FROM categories WHERE path = ?", (memory.category,)
     ).fetchone():
@@ -138,12 +138,12 @@ def delete_memories(write: Write, directory: str, file: str | None) -> None:
         f"DELETE FROM category_pages WHERE {chosen} RETURNING category", values
     ).fetchall()
     if rows:
-        targets = [path for key, _ in rows for path in _targets(connection, key)]
+        touched = [path for key, _ in rows for path in _touched(connection, key)]
         write.delete_rows(
             MEMORY_CHUNKS, f"memory IN (SELECT key FROM memories WHERE {chosen})", values
         )
         connection.execute(f"DELETE FROM memories WHERE {chosen}", values)
-        _settle_superseded(connection, targets)
+        _settle_superseded(connection, touched)
     _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
 
 
@@ -174,9 +174,8 @@ def _insert_row(connection: Connection, document: MemoryDocument) -> int:
 @cache
 def _insertion(columns: tuple[str, ...]) -> str:
     return (
-        f"INSERT INTO memories ({', '.join(columns)}, superseded, uses, used_at)"
-        f" SELECT {', '.join(f':{name}' for name in columns)}, EXISTS"
-        " (SELECT 1 FROM memory_relations WHERE target = :path AND relation = 'supersedes'),"
+        f"INSERT INTO memories ({', '.join(columns)}, uses, used_at)"
+        f" SELECT {', '.join(f':{name}' for name in columns)},"
         " coalesce(max(uses), 0), coalesce(max(used_at), 0) FROM memory_uses WHERE path = :path"
     )
 
@@ -187,18 +186,26 @@ def _found_by(tag: str) -> tuple[str, ...]:
     return (tag, name + colon) if colon else (tag,)
 
 
-def _targets(connection: Connection, key: int) -> list[str]:
-    """The paths that this memory says it supersedes."""
+def _touched(connection: Connection, key: int) -> list[str]:
+    """The paths of the memories that may be superseded, or not, by that one's being there."""
     rows: list[Any] = connection.execute(
-        "SELECT target FROM memory_relations WHERE memory = ? AND relation = 'supersedes'", (key,)
+        "SELECT path FROM memories WHERE key = ?1"
+        " UNION SELECT target FROM memory_relations WHERE memory = ?1 AND relation = 'supersedes'"
+        " UNION SELECT o.path FROM memories m"
+        " JOIN memory_relations r ON r.target = m.path AND r.relation = 'superseded_by'"
+        " JOIN memories o ON o.key = r.memory WHERE m.key = ?1",
+        (key,),
     ).fetchall()
     return [row[0] for row in rows]
 
 
 def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
+    """Superseded is what a memory that is there supersedes, whichever of the two says so."""
     connection.executemany(
         "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memory_relations"
         " WHERE target = memories.path AND relation = 'supersedes' AND memory <> memories.key)"
+        " OR EXISTS (SELECT 1 FROM memory_relations r JOIN memories o ON o.path = r.target"
+        " WHERE r.memory = memories.key AND r.relation = 'superseded_by' AND o.key <> r.memory)"
         " WHERE path = ?",
         [(path,) for path in paths],
     )

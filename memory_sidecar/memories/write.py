@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from memory_sidecar.core.clock import iso_utc
-from memory_sidecar.core.errors import PageBroken, PathRefused, UsageError
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.errors import Conflict, PageBroken, PathRefused, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft
@@ -67,11 +68,13 @@ def update(
 ) -> Written:
     """Change the memory at `path`; what changes nothing writes nothing.
 
-    Raises NotFound, Conflict where its hash is not `if_hash`, and PageBroken.
+    Raises NotFound, PageBroken, and Conflict where its hash is not `if_hash`, or where it would
+    supersede what supersedes it.
     """
     with directory.changing():
         old = directory.read(check_path(path), if_hash=if_hash)
         superseded = _present(directory, changes.supersedes)
+        _check_order(directory, old.path, superseded)
         text = edit_page(old.text, _changed_meta(old.path, old.page, changes))
         if changes.content is not None:
             body = _as_body(changes.content)
@@ -98,7 +101,9 @@ def edited(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> Memory
 def _names(draft: Draft) -> tuple[str, str]:
     """Where a memory of this content is put: the second name if another has the first one."""
     folder = f"{draft.category}/" if draft.category else ""
-    slug = memory_slug(draft.content, draft.summary or "")
+    slug = memory_slug(
+        *(mask_credentials(text or "")[0] for text in (draft.content, draft.summary))
+    )
     unmistakable = f"{slug}-{content_hash(draft.content)[:8]}"
     return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unmistakable}{MEMORY_SUFFIX}"
 
@@ -230,6 +235,23 @@ def _present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
     for file in files:
         edit_page(file.text, {})
     return [file.path for file in files]
+
+
+def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[str]) -> None:
+    """Raises Conflict where one of `superseded` supersedes `path`, by however many steps."""
+    left, seen = [(each, each) for each in superseded if each != path], {path}
+    while left:
+        first, each = left.pop()
+        with suppress(UsageError, PathRefused, PageBroken):  # written by hand
+            file = directory.find(check_path(each))
+            further = [check_path(target) for target in file.page.supersedes] if file else []
+            if path in further:
+                raise Conflict(
+                    f"{first} supersedes {path} already",
+                    hint="change what the newer one supersedes",
+                )
+            left += [(first, target) for target in further if target not in seen]
+            seen.update(further)
 
 
 def _link_superseded(

@@ -151,6 +151,16 @@ def test_a_conflict_that_is_only_shown_is_none():
     assert parse_page(shown + "<<<<<<< HEAD\n").problem.startswith("line 9: ")
 
 
+@pytest.mark.parametrize("keys", ["tags: [x]\n", ""])
+def test_a_conflict_from_the_first_line_on_is_no_text(keys):
+    told = "<<<<<<< HEAD\ncreated_at: 1\n=======\ncreated_at: 2\n>>>>>>> other\n"
+    page = parse_page(f"---\n{told}{keys}---\nbody\n")
+    assert page.problem == "line 2: a merge conflict is not resolved"
+    assert (page.body, page.meta.get("tags")) == ("body\n", ["x"] if keys else None)
+    with pytest.raises(PageBroken):
+        edit_page(f"---\n{told}{keys}---\nbody\n", {"a": 1})
+
+
 def test_a_conflict_in_the_body_does_not_keep_the_frontmatter_from_changing():
     page = "---\na: x\n---\n<<<<<<< HEAD\n=======\n>>>>>>> x\n"
     assert edit_page(page, {"a": "z"}) == page.replace("a: x", "a: z")

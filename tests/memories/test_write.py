@@ -370,3 +370,14 @@ def test_what_cannot_say_that_it_is_superseded_keeps_all_as_it_is(directory, rem
     with pytest.raises(PageBroken):
         update(directory, other.path, Changes(supersedes=(broken.name,)), now_ms=NOW)
     assert tree(directory.root) == before
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_nothing_supersedes_what_supersedes_it(directory, remember, steps):
+    paths = [remember("Use way 0.").file.path]
+    for step in range(1, steps + 1):
+        paths.append(remember(f"Use way {step}.", supersedes=(paths[-1],)).file.path)
+    before = [directory.read(path).text for path in paths]
+    with pytest.raises(Conflict, match="already"):
+        update(directory, paths[0], Changes(supersedes=(paths[-1],)), now_ms=LATER)
+    assert [directory.read(path).text for path in paths] == before

@@ -1,0 +1,54 @@
+"""What a memory supersedes hides as long as that memory is there, however it goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import write_memory
+
+
+def listed(serve) -> list[str]:
+    return [each["path"] for each in serve("list", "--agent", "a", "--json").json]
+
+
+@pytest.fixture
+def own(serve, data_dir):
+    write_memory(data_dir / "knowledge" / "a", "d/old.md", "The old way")
+    done = serve("store", "The new way", "--category", "d", "--agent", "a", "--supersedes", "d/old")
+    assert done.status == 0
+    assert listed(serve) == ["d/the-new-way.md"]
+    return data_dir / "knowledge" / "a"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("remove", "d/the-new-way"),
+        ("remove", "d/the-new-way", "--for-good"),
+        ("share", "d/the-new-way", "--move"),
+        ("move", "d/the-new-way", "e/"),
+        (),
+    ],
+    ids=" ".join,
+)
+def test_it_is_back_when_that_one_goes_and_hides_when_it_comes_again(serve, own, words):
+    if words:
+        assert serve(*words, "--agent", "a").status == 0
+    else:
+        (own / "d/the-new-way.md").unlink()
+        assert serve("reindex", "--agent", "a").status == 0
+    if words[:1] == ("move",):
+        assert listed(serve) == ["e/the-new-way.md"]
+        return
+    assert listed(serve) == ["d/old.md"]
+    if words == ("remove", "d/the-new-way"):
+        assert serve("restore", "d/the-new-way", "--agent", "a").status == 0
+        assert listed(serve) == ["d/the-new-way.md"]
+
+
+def test_what_one_of_another_directory_supersedes_hides(serve, data_dir):
+    own = data_dir / "knowledge" / "a"
+    write_memory(own, "d/old.md", "The old way", superseded_by="notes:d/new.md")
+    write_memory(own, "d/older.md", "The older way", superseded_by="d/gone.md")
+    write_memory(own, "d/oldest.md", "The oldest way", superseded_by="d/older.md")
+    assert listed(serve) == ["d/older.md"]
