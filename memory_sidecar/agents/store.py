@@ -37,7 +37,8 @@ class AgentStore(DerivedStore):
         with self.writing() as write:
             count_reads(write.connection, part, from_start=from_start)
 
-    def _insert_rows(self, write: Write, document: Document) -> None:
+    def _replace_rows(self, write: Write, document: Document) -> None:
+        self._delete_rows(write, document.source, document.file.path)
         match document:
             case MemoryDocument():
                 insert_memory(write, document)

@@ -2,7 +2,8 @@
 
 It follows the database by the ids of the chunks, which only grow: each reader adds what its
 snapshot has beyond the last one known. Chunks that were deleted since stay in it, so it tells
-where a chunk lies, not whether there still is one. A filter is decided file by file.
+where a chunk lies, not whether there still is one. A filter is decided file by file, and what it
+decided is kept: what a file is never changes.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Mask = npt.NDArray[np.bool_]
 FileNumbers = npt.NDArray[np.int32]
 
 MOSTLY_DELETED = 2  # times as many known as there are: begin anew
+FILTERS_KEPT = 16
 _FIRST_CAPACITY = 1024
 
 
@@ -41,13 +43,32 @@ class ChunkFile(NamedTuple):
     language: str
 
 
+class ChunkFiles(list[ChunkFile]):
+    """Files, to which more are only ever added, and which of them satisfy the last few filters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._masks: dict[CodeFilter, Mask] = {}
+
+    def satisfying(self, wanted: CodeFilter) -> Mask:
+        """Whether each of them does, (n,). Raises UsageError."""
+        mask = self._masks.get(wanted)
+        if mask is None or len(mask) < len(self):
+            known = np.empty(0, np.bool_) if mask is None else mask
+            new = np.fromiter(map(file_filter(wanted), self[len(known) :]), np.bool_)
+            if len(self._masks) >= FILTERS_KEPT:
+                self._masks.clear()
+            self._masks[wanted] = mask = np.concatenate([known, new])
+        return mask
+
+
 @dataclass(frozen=True, slots=True)
 class Directory:
     """The chunks that a snapshot has, with some that were deleted before, and their files."""
 
     ids: Ids  # ascending
     file_numbers: FileNumbers  # of the file of each chunk, in `files`
-    files: Sequence[ChunkFile]  # append-only, and may have more than these chunks need
+    files: ChunkFiles  # may have more than these chunks need
     named: Mapping[str, Sequence[int]]  # the numbers of files by the last part of their path
 
     def numbers_of(self, ids: Ids) -> FileNumbers | None:
@@ -65,10 +86,17 @@ class Directory:
         called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
         return [file for file in called if f"/{file.path}".endswith(f"/{path}")]
 
-    def chunks_in(self, wanted: Callable[[ChunkFile], bool]) -> Ids:
-        """Ids, ascending, of the chunks of those files that are `wanted`."""
-        chosen = np.fromiter(map(wanted, self.files), np.bool_)
-        return self.ids[chosen[self.file_numbers]]
+    def chunks_in(self, wanted: CodeFilter) -> Ids:
+        """Ids, ascending, of the chunks of files that satisfy `wanted`. Raises UsageError."""
+        return self.ids[self.files.satisfying(wanted)[self.file_numbers]]
+
+    def runs_of(self, wanted: CodeFilter) -> list[tuple[int, int]]:
+        """The same as first and last ids, between which no chunk of another file is known."""
+        is_in = np.zeros(len(self.ids) + 2, np.int8)
+        is_in[1:-1] = self.files.satisfying(wanted)[self.file_numbers]
+        (turns,) = np.nonzero(np.diff(is_in))
+        firsts, lasts = self.ids[turns[::2]], self.ids[turns[1::2] - 1]
+        return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 class ChunkDirectory:
@@ -82,7 +110,7 @@ class ChunkDirectory:
         self._count = 0
         self._ids: Ids = np.empty(0, np.int64)
         self._file_numbers: FileNumbers = np.empty(0, np.int32)
-        self._files: list[ChunkFile] = []
+        self._files = ChunkFiles()
         self._numbers: dict[ChunkFile, int] = {}
         self._named: dict[str, list[int]] = {}
 
@@ -151,7 +179,7 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
         not wanted.sources or set(wanted.sources) >= set(source_names(connection))
     ):
         return None
-    return directory.chunks_in(file_filter(wanted))
+    return directory.chunks_in(wanted)
 
 
 def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memory_sidecar.index.keyword import STOPWORDS, plain_words
+from memory_sidecar.index.words import STOPWORDS, plain_words
 
 LINES = 5
 _WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])")  # of an identifier: get, URL, Parts

@@ -23,7 +23,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.index.keyword import STOPWORDS, plain_words
+from memory_sidecar.index.words import STOPWORDS, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4

@@ -18,8 +18,9 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.repository import repository_around
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.keyword import index_words, keyword_scores, keyword_share, keywords_of
+from memory_sidecar.index.keyword import keyword_scores, keyword_share, keywords_of
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import index_words
 
 HISTORY_WEIGHT = 0.2
 HISTORY_HALF = 0.2  # what is lent that gives half of that

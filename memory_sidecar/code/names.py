@@ -11,13 +11,15 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from memory_sidecar.chunking.chunk import Parsed
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
-from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.core.sqlite import Connection
+
+if TYPE_CHECKING:
+    from memory_sidecar.code.directory import ChunkFile
+    from memory_sidecar.core.sqlite import Connection
 
 MAX_DEFINITIONS = 20_000  # of a file: more is no code that a person wrote
 

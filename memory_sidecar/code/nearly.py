@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from memory_sidecar.code.lookup import BETWEEN_NAMES, MAX_CHUNKS_SAYING, Names, StoredChunk
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.keyword import plain_words
+from memory_sidecar.index.words import plain_words
 
 MIN_LETTERS = 4  # of a name that is half of one, or has a slip
 MAX_MEANT = 10  # names

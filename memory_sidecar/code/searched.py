@@ -112,7 +112,7 @@ class LocalRows:
         self.allowed = allowed_chunks(connection, self._directory, wanted)
 
     def vector_counts(self) -> VectorCounts:
-        return count_chunk_vectors(self.connection, self._wanted.sources)
+        return count_chunk_vectors(self.connection, self._directory, self._wanted.sources)
 
     def keywords(self, text: str) -> Keywords:
         return keywords_of(self.connection, CHUNKS, text)

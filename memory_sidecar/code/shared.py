@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.searched import LocalRows, Searched
-from memory_sidecar.code.store import CodeDocument, CodeStore
+from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.model import CodeFilter, Document
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.history import follow_history, forget_history
-from memory_sidecar.code.names import FileNames
 from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore, note_change
-from memory_sidecar.index.keyword import index_words
 from memory_sidecar.index.schema import Corpus, Schema
+from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 
 CHUNKS = Corpus(
@@ -29,32 +31,6 @@ CHUNKS = Corpus(
     path="filename",
     has_static=True,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkWords:
-    """What the keyword arm finds a chunk by, beside its path, as FTS5 is given it."""
-
-    body: str
-    symbols: str
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> ChunkWords:
-        return cls(body=index_words(chunk.code), symbols=index_words(" ".join(chunk.symbols)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeDocument(Document):
-    """A file as chunks, each with its words and its head, and as names; its builder draws them."""
-
-    chunks: tuple[Chunk, ...] = ()
-    words: tuple[ChunkWords, ...] = ()
-    heads: tuple[str, ...] = ()
-    names: FileNames = field(default_factory=FileNames)
-
-    @property
-    def embedded_texts(self) -> tuple[str, ...]:
-        return self.heads
 
 
 class CodeStore(DerivedStore):
@@ -88,12 +64,21 @@ class CodeStore(DerivedStore):
                     (fingerprint, source, path),
                 )
 
-    def _insert_rows(self, write: Write, document: Document) -> None:
+    def _replace_rows(self, write: Write, document: Document) -> None:
+        """A chunk that reads as before keeps its row, with the words and vectors that find it.
+
+        Of a large file that is saved, most do.
+        """
         assert isinstance(document, CodeDocument)
         path = document.file.path
         path_words = index_words(path)
+        kept = _kept_rows(write, document)
+        self._delete_rows(write, document.source, path, but=kept.values())
+        _move(write, {row_id: document.chunks[number] for number, row_id in kept.items()})
         rows = zip(document.chunks, document.words, document.heads, strict=True)
-        for chunk, words, head in rows:
+        for number, (chunk, words, head) in enumerate(rows):
+            if number in kept:
+                continue
             write.connection.execute(
                 "INSERT INTO code_chunks (source, filename, location, language, code, start_line,"
                 " end_line, symbols, scope, signature, head, updated_at)"
@@ -114,13 +99,62 @@ class CodeStore(DerivedStore):
         file = ChunkFile(document.source, path, document.language)
         document.names.insert(write.connection, file)
 
-    def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
+    def _delete_rows(
+        self, write: Write, source: str, path: str | None, *, but: Collection[int] = ()
+    ) -> None:
         condition = "source = ?" if path is None else "source = ? AND filename = ?"
         values = [each for each in (source, path) if each is not None]
-        write.delete_rows(CHUNKS, condition, values)
+        others = "id NOT IN (SELECT value FROM json_each(?))"
+        write.delete_rows(CHUNKS, f"{condition} AND {others}", [*values, json.dumps([*but])])
         write.connection.execute(f"DELETE FROM code_files WHERE {condition}", values)
         if path is None:
             forget_history(write.connection, source)
+
+
+def _kept_rows(write: Write, document: CodeDocument) -> dict[int, int]:
+    """By the numbers of chunks of `document`, the rows of its file that have them already.
+
+    None where another version of the chunker made them, or a static vector is to come with them.
+    """
+    rows: Any = write.connection.execute(
+        "SELECT c.id, c.code, c.symbols, c.scope, c.signature, c.head FROM code_chunks c"
+        " JOIN sources s ON s.name = c.source AND s.chunker = ?"
+        " WHERE c.source = ? AND c.filename = ? AND c.language = ?"
+        " AND (NOT ? OR c.id IN (SELECT id FROM chunk_static)) ORDER BY c.start_line DESC",
+        (
+            *(CHUNKER_VERSION, document.source, document.file.path, document.language),
+            write.brings_static,
+        ),
+    )
+    known: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row_id, *texts in rows:
+        known[tuple(texts)].append(row_id)
+    kept = {}
+    for number, (chunk, head) in enumerate(zip(document.chunks, document.heads, strict=True)):
+        symbols = " ".join(chunk.symbols)
+        if alike := known.get((chunk.code, symbols, chunk.scope, chunk.signature, head)):
+            kept[number] = alike.pop()
+    return kept
+
+
+def _move(write: Write, chunks: Mapping[int, Chunk]) -> None:
+    """Note where the rows of `chunks` stand now. They count as written again, as their file is."""
+    places = [
+        (chunk.location, chunk.start_line, chunk.end_line, write.now, row_id)
+        for row_id, chunk in chunks.items()
+    ]
+    # Out of each other's way first: no two chunks of a file stand at one place.
+    write.connection.executemany(
+        "UPDATE code_chunks SET location = id WHERE id = ?", [(row_id,) for row_id in chunks]
+    )
+    write.connection.executemany(
+        "UPDATE code_chunks SET location = ?, start_line = ?, end_line = ?, updated_at = ?"
+        " WHERE id = ?",
+        places,
+    )
+    write.queue_again(CHUNKS, chunks)
+    write.indexed += len(chunks)
+    write.deleted += len(chunks)
 
 
 def chunk_from_row(row: Sequence[Any]) -> Chunk:

@@ -90,8 +90,8 @@ class DerivedStore(ABC):
         self._readers: deque[apsw.Connection] = deque()  # the one used last comes first again
 
     @abstractmethod
-    def _insert_rows(self, write: Write, document: Document) -> None:
-        """Insert the rows of a document, of which there are none."""
+    def _replace_rows(self, write: Write, document: Document) -> None:
+        """Have the rows of a document in the place of those that its file has, if any."""
 
     @abstractmethod
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
@@ -312,18 +312,16 @@ class DerivedStore(ABC):
         """
         with self.writing(queued_at=queued_at, at_hand=at_hand) as write:
             note_change(write)
-            for source, path in gone:
-                self._delete_document(write, source, path)
+            for file in gone:
+                write.connection.execute("DELETE FROM files WHERE source = ? AND path = ?", file)
+                self._delete_rows(write, *file)
             for document in documents:
-                self._delete_document(write, document.source, document.file.path)
-                _insert_file(write, document)
+                _put_file(write, document)
                 if document.status is FileStatus.INDEXED:
-                    self._insert_rows(write, document)
+                    self._replace_rows(write, document)
+                else:
+                    self._delete_rows(write, document.source, document.file.path)
         return write.indexed, write.deleted
-
-    def _delete_document(self, write: Write, source: str, path: str) -> None:
-        write.connection.execute("DELETE FROM files WHERE source = ? AND path = ?", (source, path))
-        self._delete_rows(write, source, path)
 
 
 def note_change(write: Write) -> None:
@@ -338,10 +336,10 @@ def _rules_key(source: str) -> str:
     return f"rules of {source}"
 
 
-def _insert_file(write: Write, document: Document) -> None:
+def _put_file(write: Write, document: Document) -> None:
     file = document.file
     write.connection.execute(
-        "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(document.source, file.path, file.size, file.mtime_ns, file.ctime_ns),
             *(document.fingerprint, document.language, document.status, document.reason),

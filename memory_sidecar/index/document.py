@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.walk import Scan
-from memory_sidecar.index.derived import DerivedStore, ManifestEntry
-from memory_sidecar.index.writing import AtHand
+
+if TYPE_CHECKING:
+    from memory_sidecar.disk.walk import Scan
+    from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+    from memory_sidecar.index.writing import AtHand
 
 
 class Builder(Protocol):

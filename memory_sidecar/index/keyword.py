@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import apsw
@@ -26,23 +24,15 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.report import rows_in
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import (
+    MAX_QUERY_WORDS,
+    STOPWORDS,
+    index_words,
+    words_and_phrases,
+)
 
-_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Possessive, so that no word is read twice to find that it has no hump: a quarter faster.
-_CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+[A-Z][A-Za-z0-9]*+")
-_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
-_WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
-
-MAX_QUERY_WORDS = 64
 BM25_HALF = 20.0  # the BM25 that gives half of the keyword share
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
-
-STOPWORDS = frozenset(
-    "a an and are as at be been but by can could did do does for from had has have how i if in "
-    "into is it its me my not of on or our should so such that the their them then there these "
-    "they this those to was we were what when where which who why will with would you your".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +70,6 @@ class Keywords:
         return replace(self, terms=terms)
 
 
-def index_words(text: str) -> str:
-    """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
-    if not text.isascii():
-        text = _UNSPACED.sub(r" \1 ", text)
-    whole: set[str] = set()
-
-    def split(word: re.Match[str]) -> str:
-        parts = _humps_apart(word.group())
-        if " " in parts:
-            whole.add(word.group().lower())
-        return parts
-
-    text = _CAMEL_WORD.sub(split, text)
-    return f"{text}\n{' '.join(sorted(whole))}" if whole else text
-
-
 Holding = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 """How many rows there are, and how many hold each of some stems."""
 
@@ -110,7 +84,7 @@ def weighed_keywords(connection: Connection, text: str, holding_of: Holding) -> 
 
     Stopwords and words that half of all rows hold are left out unless nothing else is there.
     """
-    words, phrases = _words_of(text)
+    words, phrases = words_and_phrases(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
     stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
     rows, holding = holding_of(set(stems.values()))
@@ -187,32 +161,6 @@ def _tokens(connection: Connection, name: str, arguments: list[str], text: str) 
         data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
     return list(tokens)
-
-
-def plain_words(text: str) -> list[str]:
-    """The words of `text` in lower case, identifiers taken apart, in order."""
-    return [part.lower() for part in _PART.findall(_humps_apart(text))]
-
-
-@lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
-def _humps_apart(word: str) -> str:
-    return _CAMEL_HUMP.sub(" ", word)
-
-
-def _words_of(text: str) -> tuple[list[str], list[str]]:
-    words: dict[str, None] = {}
-    phrases: dict[str, None] = {}
-    for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
-        parts = plain_words(word)
-        for part in parts:
-            if characters := _UNSPACED.findall(part):
-                pairs = pairwise(characters)
-                phrases.update(dict.fromkeys(map(" ".join, pairs)) or {part: None})
-            else:
-                words[part] = None
-        if len(parts) > 1:
-            phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
-    return list(words)[:MAX_QUERY_WORDS], list(phrases)
 
 
 def rows_holding(

@@ -90,6 +90,18 @@ class Write:
             self.put_vector(corpus.vector_table, row_id, vector)
         self.indexed += 1
 
+    def queue_again(self, corpus: Corpus, ids: Iterable[int]) -> None:
+        """Have those rows of `ids` that wait for a vector do so as if they were new."""
+        self.connection.executemany(
+            f"UPDATE {corpus.pending} SET queued_at = ? WHERE id = ? AND queued_at <> {LAST}",
+            [(self._queued_at, row_id) for row_id in ids],
+        )
+
+    @property
+    def brings_static(self) -> bool:
+        """Whether rows come with static vectors now."""
+        return bool(self._at_hand.static)
+
     def put_vector(self, table: VectorTable, row_id: int, vector: Floats) -> None:
         """Give a row, which has none in `table`, this unit vector."""
         blob = blob_of(vector, table)

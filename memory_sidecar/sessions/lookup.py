@@ -13,8 +13,9 @@ from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.keyword import index_words, unstemmed
+from memory_sidecar.index.keyword import unstemmed
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import index_words
 from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter
 from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES

@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass
 
 from memory_sidecar.core.model import Document
-from memory_sidecar.index.keyword import index_words
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.sessions.model import (
     EMBEDDED_CHARACTERS,

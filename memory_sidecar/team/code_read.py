@@ -23,6 +23,7 @@ from memory_sidecar.code.lookup import (
     MIN_SAID,
     Names,
     StoredChunk,
+    indexed_name,
 )
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
@@ -31,15 +32,9 @@ from memory_sidecar.core.errors import DatabaseError
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
-from memory_sidecar.index.keyword import (
-    Keywords,
-    index_words,
-    keyword_share,
-    plain_words,
-    stems_of,
-    weighed_keywords,
-)
+from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
 from memory_sidecar.index.report import VectorCounts
+from memory_sidecar.index.words import plain_words
 from memory_sidecar.team.link import Connected, TeamLink, integers
 from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import Reach, SourceRow
@@ -134,8 +129,7 @@ class SharedRows:
     def named(self, names: Names) -> Sequence[int]:
         found: list[int] = []
         for name in names.symbols:
-            words = index_words(name[-1]).replace("_", " ").split()[:16]
-            stems = stems_of(self.tokens, " ".join(words))
+            stems = stems_of(self.tokens, indexed_name(name[-1]))
             if not stems:
                 continue
             defining = self.words.living(self.words.list_of(stems))

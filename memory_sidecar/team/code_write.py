@@ -14,12 +14,13 @@ from itertools import islice
 import numpy as np
 from psycopg import Cursor
 
-from memory_sidecar.code.store import CodeDocument
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
-from memory_sidecar.index.keyword import index_words, indexed_tokens
+from memory_sidecar.index.keyword import indexed_tokens
+from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
 from memory_sidecar.team.link import Connected
 from memory_sidecar.team.postings import WordRow, packed, unpacked

@@ -1,4 +1,4 @@
-"""Which files a `--path` means: as a line of a `.gitignore`, whatever shortcut answers."""
+"""Which files a `--path` means, and which chunks a filter: whatever shortcut answers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 from pathspec import GitIgnoreSpec
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
+from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.index.report import VectorCounts
+from memory_sidecar.index.reporter import Silent
 
 NAMES = ("src", "a", "b.py", "v1.2")
 PATHS = ["/".join(parts) for depth in (1, 2, 3) for parts in product(NAMES, repeat=depth)]
@@ -28,3 +31,44 @@ def test_a_place_and_a_glob_mean_what_git_means(globs: tuple[str, str]) -> None:
 def test_a_glob_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="without its"):
         file_filter(CodeFilter(path_globs=("src/[a",)))
+
+
+WANTED = (
+    CodeFilter(sources=("cart",)),
+    CodeFilter(sources=("cart", "shop")),
+    CodeFilter(sources=("shop",), languages=("python",)),
+    CodeFilter(languages=("markdown",)),
+)
+
+
+def test_a_filter_and_its_counts_follow_two_sources_that_change_in_turn(make_codebase, tmp_path):
+    codebase = make_codebase()
+    folders = [tmp_path / name for name in ("cart", "shop")]
+    for turn, folder in enumerate(folders * 3):
+        folder.mkdir(exist_ok=True)
+        for name in ("first", "second", "third")[turn // 2 :]:
+            (folder / f"{name}.py").write_text(f"def {name}():\n    return {turn}\n")
+        (folder / f"{turn}.md").write_text("A note.\n")
+        codebase.index([folder], reporter=Silent(), embed=turn == 2)
+        store = codebase.data.open()
+        with store.reading() as connection:
+            chunks = list(
+                connection.execute(
+                    "SELECT c.id, c.source, c.language, p.id IS NOT NULL FROM code_chunks c"
+                    " LEFT JOIN chunk_pending p ON p.id = c.id"
+                )
+            )
+            for wanted in WANTED:
+                rows = LocalRows(connection, store, wanted)
+                counts = rows.vector_counts()
+                sources = wanted.sources or ("cart", "shop")
+                of_sources = [each for each in chunks if each[1] in sources]
+                assert counts == VectorCounts(len(of_sources), sum(each[3] for each in of_sources))
+                satisfying = {
+                    each[0]
+                    for each in of_sources
+                    if not wanted.languages or each[2] in wanted.languages
+                }
+                known = {each[0] for each in chunks}
+                allowed = known if rows.allowed is None else known.intersection(rows.allowed)
+                assert allowed == satisfying

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code.lookup import names_in
+from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.index.reporter import Silent
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,25 @@ def test_a_path_is_located_at_its_end_and_at_a_folder():
     assert names.locate("app.py")
     assert names.locate("src/app.py")
     assert not names.locate("src/myapp.py")
+
+
+def test_a_name_finds_the_long_chunk_that_defines_it_behind_all_that_use_it(
+    make_codebase, tmp_path
+):
+    names = ("removeItem", "add_item", "renderHTML")
+    root = tmp_path / "shop"
+    root.mkdir()
+    padding = "".join(f"        self.field_{n} = compute_{n}(value_{n})\n" for n in range(12))
+    methods = (f"    def {name}(self):\n{padding}" for name in ("begin", *names, "end"))
+    (root / "cart.py").write_text("class Cart:\n" + "\n".join(methods))
+    for number in range(250):
+        uses = "".join(f"cart.{name}()\n{name}()\n" for name in names)
+        (root / f"user{number}.py").write_text(uses)
+    for number in range(60):
+        longer = "".join(f"def {name}Number{number}(): ...\n" for name in names)
+        (root / f"longer{number}.py").write_text(longer)
+    codebase = make_codebase()
+    codebase.index([root], reporter=Silent(), embed=False)
+    for name in names:
+        (hit, *_) = codebase.search(CodeQuery(name), reporter=Silent())
+        assert (hit.filename, name in hit.symbols) == ("cart.py", True)

@@ -10,7 +10,8 @@ import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
 from memory_sidecar.code.build import head_of
-from memory_sidecar.code.store import CHUNKS, ChunkWords, CodeDocument, CodeStore
+from memory_sidecar.code.document import ChunkWords, CodeDocument
+from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile

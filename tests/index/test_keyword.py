@@ -6,8 +6,9 @@ import pytest
 
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.sqlite import connect
-from memory_sidecar.index.keyword import index_words, keyword_scores, keywords_of, stems_of
+from memory_sidecar.index.keyword import keyword_scores, keywords_of, stems_of
 from memory_sidecar.index.schema import open_current
+from memory_sidecar.index.words import index_words
 
 BODIES = {
     1: "def parseHttpResponse(self, response):",

@@ -1,0 +1,68 @@
+"""How a text becomes words: identifiers taken apart, camel humps too, stop words named.
+
+Kept apart from what asks a database, so that a process which builds documents loads no more.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Possessive, so that no word is read twice to find that it has no hump: a quarter faster.
+_CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+[A-Z][A-Za-z0-9]*+")
+_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
+_WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
+
+MAX_QUERY_WORDS = 64
+
+STOPWORDS = frozenset(
+    "a an and are as at be been but by can could did do does for from had has have how i if in "
+    "into is it its me my not of on or our should so such that the their them then there these "
+    "they this those to was we were what when where which who why will with would you your".split()
+)
+
+
+def index_words(text: str) -> str:
+    """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", text)
+    whole: set[str] = set()
+
+    def split(word: re.Match[str]) -> str:
+        parts = _humps_apart(word.group())
+        if " " in parts:
+            whole.add(word.group().lower())
+        return parts
+
+    text = _CAMEL_WORD.sub(split, text)
+    return f"{text}\n{' '.join(sorted(whole))}" if whole else text
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of `text` in lower case, identifiers taken apart, in order."""
+    return [part.lower() for part in _PART.findall(_humps_apart(text))]
+
+
+@lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
+def _humps_apart(word: str) -> str:
+    return _CAMEL_HUMP.sub(" ", word)
+
+
+def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
+    """The distinct words of a question, and its identifiers as phrases of their parts."""
+    words: dict[str, None] = {}
+    phrases: dict[str, None] = {}
+    for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
+        parts = plain_words(word)
+        for part in parts:
+            if characters := _UNSPACED.findall(part):
+                pairs = pairwise(characters)
+                phrases.update(dict.fromkeys(map(" ".join, pairs)) or {part: None})
+            else:
+                words[part] = None
+        if len(parts) > 1:
+            phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
+    return list(words)[:MAX_QUERY_WORDS], list(phrases)
