@@ -55,10 +55,10 @@ def measure_first(results: Results, tree: Path, folder: Path, _options: argparse
     """A first index until words and static vectors of every chunk are there."""
     small = folder / "small"
     copy_part(tree, small, every=14)
-    for root, wanted in ((small, "≤ 2"), (tree, "≤ 25")):
-        run = run_command(
-            "index", root, "--wait", "keyword", data_dir=folder / f"data-{root.name}", cwd=root
-        )
+    for root, times, wanted in ((small, 5, "≤ 2"), (tree, 1, "≤ 25")):
+        data = [folder / f"data-{root.name}-{number}" for number in range(times)]
+        runs = [run_command("index", root, "--wait", "keyword", data_dir=d, cwd=root) for d in data]
+        run = sorted(runs, key=lambda run: run.seconds)[times // 2]
         chunks = run.output["chunks_total"]
         _add_run(results, f"hybrid complete, {chunks:,} chunks", run, wanted)
         results.add(f"peak memory, {chunks:,} chunks", run.peak_mb, "MB")

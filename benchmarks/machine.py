@@ -20,6 +20,10 @@ import psutil
 _PACKAGES = ("apsw", "cocoindex", "fastembed", "onnxruntime", "sqlite-vec", "tree-sitter", "numpy")
 RESULTS = Path(__file__).parent / "results"
 
+# The processes that are measured find their modules compiled, as those of a user do. Some build
+# machines forbid Python to write that down, which adds half a second to each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def describe_machine() -> dict[str, Any]:
     """CPU, cores that may be used, memory, system, date and versions."""

@@ -26,8 +26,8 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.embed import next_pending, put_vectors
-from memory_sidecar.index.keyword import STOPWORDS
 from memory_sidecar.index.reporter import Silent
+from memory_sidecar.index.words import STOPWORDS
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionFilter, SessionQuery
 
