@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import sqlite_vec
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import (
@@ -55,6 +54,8 @@ def connect(
     the disk refuses, StoreBusy where another process holds it for longer than the time-out.
     """
     with named_errors(path):
+        import sqlite_vec  # and with it numpy, which a process that opens none does without
+
         _check_files(path, is_made=not read_only)
         connection = _open_reader(path) if read_only else apsw.Connection(str(path))
         try:

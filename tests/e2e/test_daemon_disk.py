@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -38,9 +38,10 @@ def ask(home: Home) -> None:
 
 
 def fill(home: Home) -> Path:
+    """A file that takes all room, also what the daemon takes at the same time."""
     ballast = home.data_dir / "ballast"
-    with ballast.open("wb") as file:
-        file.write(b"\0" * shutil.disk_usage(home.data_dir).free)
+    with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        file.writelines(repeat(bytes(1 << 16)))
     return ballast
 
 
