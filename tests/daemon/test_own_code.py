@@ -52,9 +52,7 @@ def test_what_was_replaced_once_stays_so(package: Path) -> None:
     assert code.is_replaced
 
 
-def test_it_looks_again_only_after_a_while(
-    package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_looks_again_only_after_a_while(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_code, "LOOK_EVERY_S", 3600.0)
     code = OwnCode(package)
     (package / "new.py").write_text("")

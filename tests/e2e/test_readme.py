@@ -59,9 +59,7 @@ TRANSCRIPT = {
 }
 # What its placeholders stand for, by the command that they are in.
 MEANT = {
-    "memory-sidecar share PATH": (
-        "PATH", "pitfall/avoid-strategy-in-payment-it-makes-a-cycle.md"
-    ),
+    "memory-sidecar share PATH": ("PATH", "pitfall/avoid-strategy-in-payment-it-makes-a-cycle.md"),
     "memory-sidecar session show ID": ("ID", "2026-03-01-payment"),
     "memory-sidecar session promote ID": ("ID", "2026-03-01-pay"),
 }
