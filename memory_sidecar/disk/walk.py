@@ -144,7 +144,10 @@ class _Collector:
         self, path: str, relative: str, status: os.stat_result, *, is_utf8: bool
     ) -> str:
         if stat.S_ISLNK(status.st_mode):
-            target = os.path.realpath(path)  # does not hang on a loop
+            try:
+                target = os.path.realpath(path)  # does not hang on a loop
+            except OSError:  # through a link that may not be read, as those of /proc
+                return reasons.LINK_OUT
             return reasons.SYMBOLIC_LINK if self._is_inside(target) else reasons.LINK_OUT
         if not stat.S_ISREG(status.st_mode):
             return reasons.NOT_REGULAR

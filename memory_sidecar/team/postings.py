@@ -70,7 +70,8 @@ class Statistics:
     tokens: int
 
     def idf(self, holding: int) -> float:
-        """Of a word or phrase that so many rows hold."""
+        """Of a word or phrase that so many rows hold; its list may have some that are gone, too."""
+        holding = min(holding, self.rows)
         return max(math.log((self.rows - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
 
     @property

@@ -52,7 +52,7 @@ class WordsRead:
         self._lists: dict[str, Entries] = {}
 
     def holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        """How many chunks there are, and how many hold each of `stems`."""
+        """How many chunks there are, and how many hold each of `stems`: of these, at most all."""
         missing = [stem for stem in stems if stem not in self._holding]
         if missing:
             self._holding.update(dict.fromkeys(missing, 0))
@@ -62,7 +62,8 @@ class WordsRead:
                 (integers(self._sources), missing),
             )
             self._holding.update((term, int(size) // ENTRY.itemsize) for term, size in rows)
-        return self.statistics.rows, {stem: self._holding[stem] for stem in stems}
+        rows = self.statistics.rows
+        return rows, {stem: min(self._holding[stem], rows) for stem in stems}
 
     def weighed(self, keywords: Keywords) -> list[tuple[list[str], float]]:
         """The tokens of each term, and its idf as FTS5 has it."""
