@@ -62,8 +62,8 @@ class WordsRead:
                 (integers(self._sources), missing),
             )
             self._holding.update((term, int(size) // ENTRY.itemsize) for term, size in rows)
-        rows = self.statistics.rows
-        return rows, {stem: min(self._holding[stem], rows) for stem in stems}
+        count = self.statistics.rows
+        return count, {stem: min(self._holding[stem], count) for stem in stems}
 
     def weighed(self, keywords: Keywords) -> list[tuple[list[str], float]]:
         """The tokens of each term, and its idf as FTS5 has it."""
