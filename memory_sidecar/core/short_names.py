@@ -10,12 +10,14 @@ MAX_NAMED = 5
 
 
 def may_be_another(short: str, name: str) -> bool:
-    """Whether `short`, of which `name` is more, reads like the whole name of something else.
+    """Whether `name` is more than `short`, which reads like the whole name of something else.
 
     As `task-1` for `task-12`, and `use-tabs` for `use-tabs-in-makefiles`: who changes or removes
     what is called so, and is gone by now, must not meet the other one.
     """
-    last, following = short[-1:], name[len(short) :][:1]
+    if name == short or not name.startswith(short):
+        return False
+    last, following = short[-1:], name[len(short)]
     is_inside_word = last.isalnum() and following.isalnum()
     return not is_inside_word or (last.isdigit() and following.isdigit())
 

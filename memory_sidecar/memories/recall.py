@@ -164,7 +164,7 @@ class Recall:
             found = self.look(path).path
         except NotFound:
             return path
-        if found.startswith(path) and may_be_another(path, found):
+        if may_be_another(path, found):
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",
                 hint=f"{found} is there: name all of it",

@@ -117,13 +117,12 @@ class Sessions:
     def delete(self, session_id: str) -> SessionDeleted:
         """Remove the session and everything derived from it, for good. Raises as `get`."""
         whole = self._whole(session_id)
-        if whole != session_id and may_be_another(session_id, whole):
+        if may_be_another(session_id, whole):
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} is there: name all")
-        session_id = whole
         with self._files.changing(self._lock):
-            path = self._files.delete(session_id)
+            path = self._files.delete(whole)
         self._take_up([path])
-        return SessionDeleted(session_id, path)
+        return SessionDeleted(whole, path)
 
     # Many
 
