@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -32,6 +31,7 @@ from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery
+from memory_sidecar.disk.registry import real_place
 
 MAX_TOP_K = 10_000
 TOP_K = 50
@@ -276,7 +276,7 @@ def _at(call: Call, text: str) -> Line | None:
 def _located(call: Call, file: str) -> tuple[str, str]:
     """The source that `file` lies in, and its path there."""
     path = call.path(file)
-    real = Path(os.path.realpath(path.parent)) / path.name
+    real = real_place(path)
     source = call.codebase.registry.containing(real.parent)
     if source is None:
         raise NotFound(f"no source contains {file}", hint=f"`memory-sidecar why {file}` says more")

@@ -34,7 +34,7 @@ from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchM
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
-from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.disk.registry import Registry, Source, real_place
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.indexing import IndexReport
@@ -333,7 +333,7 @@ class Codebase:
 
     def why(self, path: Path) -> Why:
         """What became of `path`, which is absolute."""
-        real = Path(os.path.realpath(path.parent)) / path.name
+        real = real_place(path)
         source = self.registry.containing(real) or self.registry.containing(real.parent)
         if source is None:
             return why_outside(real)

@@ -61,7 +61,7 @@ def why_inside(
             reason = "there is no such file or folder, and none is known"
             return Why(absolute, "absent", reason, "mind the name", name)
         return _why_known(path, name, inside, known, store)
-    is_folder = path.is_dir() and not path.is_symlink()
+    is_folder = not path.is_symlink() and path.is_dir()
     seen = scan([inside])
     files = {file.path: file for file in seen.files}
     if inside not in files and inside not in seen.folders:

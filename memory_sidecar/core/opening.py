@@ -41,6 +41,14 @@ class FileRefused(OSError):
         self.reason = reason
 
 
+def real_path(path: StrPath) -> str:
+    """As `os.path.realpath`, up to a link that may not be read: those of /proc. Does not raise."""
+    try:
+        return os.path.realpath(path)  # does not hang on a loop
+    except OSError as error:
+        return str(error.filename)
+
+
 def read_named(path: StrPath, limit_bytes: int) -> bytes:
     """The whole of a regular file that the user named, links followed.
 

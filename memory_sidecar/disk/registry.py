@@ -29,7 +29,7 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.locks import locked
-from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
@@ -92,7 +92,7 @@ class Registry:
 
     def containing(self, path: Path) -> Source | None:
         """The innermost source that `path` is or lies in."""
-        real = Path(os.path.realpath(path.expanduser()))  # does not mind a loop of links
+        real = Path(real_path(path.expanduser()))
         around = [source for source in self.all() if real.is_relative_to(source.root)]
         return max(around, key=lambda source: len(source.root.parts), default=None)
 
@@ -253,7 +253,12 @@ def _entry(source: Source) -> dict[str, Any]:
 
 
 def _real(path: Path) -> Path:
-    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
+    return Path(real_path(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
+
+
+def real_place(path: Path) -> Path:
+    """`path` with the links above it followed, and not one that it is itself."""
+    return Path(real_path(path.parent)) / path.name
 
 
 def _readable_folder(root: Path) -> Path:

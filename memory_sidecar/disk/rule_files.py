@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 
 OWN_FILE = ".sidecarignore"
 
@@ -152,7 +152,7 @@ def _check(path: str, *, within: str = "") -> None:
     except OSError:
         return  # the walk cannot open it either
     if stat.S_ISLNK(status.st_mode):
-        real = os.path.realpath(path)
+        real = real_path(path)
         if within and not Path(real).is_relative_to(os.path.realpath(within)):
             raise _refused(path, reasons.LINK_OUT)
         _check(real)

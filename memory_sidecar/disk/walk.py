@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, folders_above, is_as_ruled, is_folder
 from memory_sidecar.disk.registry import Source
@@ -144,10 +145,7 @@ class _Collector:
         self, path: str, relative: str, status: os.stat_result, *, is_utf8: bool
     ) -> str:
         if stat.S_ISLNK(status.st_mode):
-            try:
-                target = os.path.realpath(path)  # does not hang on a loop
-            except OSError:  # through a link that may not be read, as those of /proc
-                return reasons.LINK_OUT
+            target = real_path(path)
             return reasons.SYMBOLIC_LINK if self._is_inside(target) else reasons.LINK_OUT
         if not stat.S_ISREG(status.st_mode):
             return reasons.NOT_REGULAR

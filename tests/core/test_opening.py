@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 
 LIMIT = 1000
 
@@ -145,3 +145,17 @@ def test_no_handle_is_left_open(top: Path) -> None:
         with suppress(OSError):
             tree.read(path, LIMIT)
     assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_a_link_is_followed_as_far_as_it_may_be_read(top: Path) -> None:
+    (top / "link").symlink_to("folder")
+    (top / "loop").symlink_to("loop")
+    assert real_path(top / "link/a.md") == str(top / "folder/a.md")
+    assert real_path(top / "loop") == str(top / "loop")
+    try:
+        Path("/proc/1/cwd").readlink()
+    except OSError:
+        (top / "hidden").symlink_to("/proc/1/cwd")
+        assert real_path(top / "hidden/a.md") == "/proc/1/cwd"
+    else:
+        pytest.skip("any link of /proc may be read here")

@@ -114,6 +114,19 @@ def test_links_are_listed_but_not_followed(root: Path, write: Write, tmp_path: P
     }
 
 
+def test_a_link_that_may_not_be_read_keeps_nothing_else_from_being_listed(
+    root: Path, write: Write
+) -> None:
+    try:
+        Path("/proc/1/cwd").readlink()
+    except OSError:
+        write("pkg/a.py")
+        (root / "hidden.py").symlink_to("/proc/1/cwd")
+        assert reasons(root) == {"hidden.py": "symbolic link out of the source", "pkg/a.py": ""}
+    else:
+        pytest.skip("any link of /proc may be read here")
+
+
 def test_a_source_reached_through_a_link_is_walked(root: Path, write: Write) -> None:
     write("pkg/a.py")
     (root / "pkg/b.py").symlink_to("a.py")
