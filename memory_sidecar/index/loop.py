@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from memory_sidecar.core.errors import StoreBusy
@@ -73,7 +74,7 @@ class Loop:
         self._around = around
         self._now_s = now_s
         self._queue = Requests()
-        self._urgency = Urgency.ITSELF  # of what runs
+        self._urgency = Urgency.NOTHING  # of what runs
         self._state = threading.Condition()  # of who runs
         self._runner: threading.Thread | None = None
         self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
@@ -186,13 +187,10 @@ class Loop:
 
         For what takes long, between two slices of it.
         """
-        has_served, around = False, self._urgency
-        while not self.is_closing.is_set() and (request := self._queue.take(before=around)):
-            self._urgency = request.urgency
-            try:
+        has_served = False
+        while not self.is_closing.is_set() and (request := self._queue.take(before=self._urgency)):
+            with self._doing(request.urgency):
                 request.run()
-            finally:
-                self._urgency = around
             has_served = True
         return has_served
 
@@ -280,13 +278,22 @@ class Loop:
         if not self._is_due():
             return False
         try:
-            self._around(lambda _: self._do_due(), Silent())
+            with self._doing(Urgency.ITSELF):
+                self._around(lambda _: self._do_due(), Silent())
             self._back_off.reset()
         except Stopped:
             pass
         except Exception as error:  # the loop must outlive whatever one turn meets
             self._fail(error)
         return True
+
+    @contextmanager
+    def _doing(self, urgency: Urgency) -> Iterator[None]:
+        around, self._urgency = self._urgency, urgency
+        try:
+            yield
+        finally:
+            self._urgency = around
 
     def _fail(self, error: Exception) -> None:
         self._not_before_s = self._now_s() + self._back_off.next_s()

@@ -19,6 +19,7 @@ class Urgency(IntEnum):
     BARRIER = 1  # brings earlier saves, and a caller waits, with a deadline
     ASKED = 2  # may take long, and a caller waits
     ITSELF = 3  # no caller waits
+    NOTHING = 4  # of a loop that rests: whatever is asked for comes before
 
 
 @dataclass(eq=False, slots=True)

@@ -165,6 +165,23 @@ def test_only_what_is_more_urgent_comes_between_the_slices_of_what_came_between(
     assert order == ["short", "barrier", "asked", "by itself"]
 
 
+def test_what_no_caller_waits_for_is_done_when_nothing_else_is(loop, due):
+    order: list[str] = []
+
+    def by_itself() -> None:
+        loop.ask_soon(lambda: order.append("no hurry"), urgency=Urgency.ITSELF, key="no hurry")
+        loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.ASKED, key="asked")
+        loop.serve()
+        order.append("by itself")
+
+    due.at_s, due.does = 0.0, by_itself
+    loop.tend(lambda: None)
+    loop.begin()
+    eventually(lambda: len(order) == 3)
+    eventually(lambda: not loop.is_running)
+    assert order == ["asked", "by itself", "no hurry"]
+
+
 def test_many_callers_of_one_key_are_answered_by_one(loop):
     done: list[int] = []
     release = threading.Event()
