@@ -192,15 +192,13 @@ class Agent:
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
         source = self.registry.add(root, name=name, force=force)
-        self.data.follow(source)
+        self.data.owner.follow(source)
         self.on_use()
         return source
 
     def unregister(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a registered directory, and everything derived from it. Its files stay."""
-        source = self.registry.remove(name)
-        self.data.forget(source, reporter=reporter)
-        return source
+        return self.data.forget(name, self.registry, reporter=reporter)
 
     def _is_taken_up(self, source: Source, files: Collection[str]) -> bool:
         """Whether another process has indexed `files` as they are on disk now."""

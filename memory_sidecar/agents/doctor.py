@@ -205,7 +205,7 @@ def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Check:
     text = f"{pending:,} of {rows:,} are not there yet"
     if problem := data.models.problem:
         return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
-    if data.is_tended or data.owner.other_writer():
+    if data.is_tended or data.owner.loop.other_writer():
         done = 100 * (rows - pending) // rows
         return Check(check, True, f"{text}, {done} % done", agent=agent)
     return Check(check, False, text, _indexing(agent), agent, "index")
@@ -214,7 +214,7 @@ def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Check:
 def _under_way(data: Database[Any]) -> dict[str, str]:
     """The sources that are being indexed at this moment, with how far that is."""
     if not data.is_tended:
-        is_elsewhere = data.owner.other_writer()
+        is_elsewhere = data.owner.loop.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
     return {
         name: (

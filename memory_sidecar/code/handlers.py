@@ -133,8 +133,7 @@ class Codebase:
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Forget a source: its registration, everything derived from it, and a clone of ours."""
-        self.data.forget(self.registry.get(name), reporter=reporter)  # may fail, and be done again
-        source = self.registry.remove(name)
+        source = self.data.forget(name, self.registry, reporter=reporter)
         self.clones.remove(source)
         return source
 

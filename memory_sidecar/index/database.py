@@ -27,7 +27,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import damage_of
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting
 from memory_sidecar.index.engine_state import remove_state
@@ -71,7 +71,7 @@ class Database(Readings[S]):
         self.paths = paths
         self._builder = builder
         self._make_owner = partial(
-            Owner, self._file, paths, builder=builder, models=models, clock=clock, embed=embed
+            Owner, self._file, paths, sources=sources, builder=builder, models=models, embed=embed
         )
         self._owner: Owner[S] | None = None
         self._making = threading.Lock()  # of the owner: a second one would wait for the first
@@ -129,9 +129,7 @@ class Database(Readings[S]):
 
         def work(said: Reporter) -> bool:
             first(said)
-            refreshed = self.owner.refresh(source, said, Look(under=under))
-            if refreshed.notice:
-                said.notice(refreshed.notice)
+            self.owner.refresh(source, said, Look(under=under))
             self._embed_few(said)
             return True
 
@@ -146,7 +144,7 @@ class Database(Readings[S]):
         except (*CANNOT_WRITE, Stopped) as error:  # the files are as they should be
             reporter.notice(f"written, but not indexed yet: {error}")
             return False
-        self.follow(source)
+        self.owner.follow(source)
         self.owner.embed_soon()
         return True
 
@@ -195,15 +193,18 @@ class Database(Readings[S]):
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
-    def forget(self, source: Source, *, reporter: Reporter) -> None:
-        """Remove everything derived from `source`, and watch it no longer."""
+    def forget(self, name: str, registry: Registry, *, reporter: Reporter) -> Source:
+        """Remove what is derived from a source, and then its entry. Raises NotFound."""
+        source = registry.get(name)
 
         def work(_: Reporter) -> None:
             remove_state(self.paths.flow_state(source.name))
             if self.paths.db.exists():
                 self.open().forget_source(source.name)
+            registry.remove(source.name)
 
         self._change(source, work, reporter)
+        return source
 
     def move(self, source: Source, *, reporter: Reporter) -> None:
         """Have the rows of `source`, whose folder is another one now, be of files in that."""
@@ -220,10 +221,6 @@ class Database(Readings[S]):
     def is_tended(self) -> bool:
         """Whether this process watches the sources."""
         return self._owner is not None and self._owner.loop.is_tended
-
-    def follow(self, source: Source) -> None:
-        """Watch `source` from now on, where this process watches."""
-        self.owner.follow(source)
 
     def states(self) -> dict[str, LiveState]:
         """Of every watched source, by its name."""
@@ -270,7 +267,7 @@ class Database(Readings[S]):
         wanted: Collection[str],
     ) -> None:
         for source in lost:
-            self.follow(source)
+            self.owner.follow(source)
         has_rows = not set(known).isdisjoint(wanted or known)
         if self.is_tended and has_rows:
             for name, live in self.states().items():
@@ -303,8 +300,13 @@ class Database(Readings[S]):
 
     def _change(self, source: Source, work: Callable[[Reporter], None], reporter: Reporter) -> None:
         """Have `work` change the rows of `source`, which is watched no longer."""
+
+        def unwatched(said: Reporter) -> None:
+            self.owner.unfollow(source.name)  # again: a pass may have begun meanwhile
+            work(said)
+
         self.owner.unfollow(source.name)
-        self.ask(work, reporter, patience_s=STORE_PATIENCE_S)
+        self.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
 
     def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
         """Have the owner do `work`, under the writer's lock. Raises StoreBusy, NotFound."""
@@ -337,13 +339,12 @@ class Database(Readings[S]):
         with self.open().reading() as connection:
             _, lost = self._known_and_lost(connection, others, reporter)
         for source in (*asked, *lost):
-            self.follow(source)
+            self.owner.follow(source)
         return list(asked) if self.is_tended else [*asked, *lost]
 
     def _forget_all_but(self, sources: Collection[Source]) -> None:
         """Remove the rows of what is no source any more."""
-        store = self.open()
-        with store.reading() as connection:
-            known = source_names(connection)
-        for name in set(known) - {source.name for source in sources}:
-            store.forget_source(name)
+        with self.open().reading() as connection:
+            known = set(source_names(connection))
+        for name in known - {source.name for source in sources}:
+            self.open().forget_source(name)

@@ -78,13 +78,9 @@ def index_sources(
     absent: dict[str, SidecarError] = {}
     for source in sources:
         try:
-            refreshed = owner.refresh(source, reporter, Look(full=full))
+            passes.append(owner.refresh(source, reporter, Look(full=full)))
         except (NotFound, PathRefused) as error:
             absent[source.name] = error
-            continue
-        passes.append(refreshed)
-        if refreshed.notice:
-            reporter.notice(refreshed.notice)
     if absent and not passes:
         raise next(iter(absent.values()))
     for why in absent.values():

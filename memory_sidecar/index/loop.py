@@ -152,6 +152,15 @@ class Loop:
     def is_running(self) -> bool:
         return self._runner is not None
 
+    def other_writer(self) -> str:
+        """Which other process may change the database at this moment, "" for none."""
+        if self.is_running:
+            return ""
+        if not self._lock.acquire():
+            return self._lock.holder()
+        self._lock.release()
+        return ""
+
     @property
     def due_s(self) -> float:
         """When to `begin` next; infinite while it runs, since it sees to that itself."""

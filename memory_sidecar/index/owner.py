@@ -22,11 +22,11 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.clock import Clock, iso_utc
+from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
@@ -56,16 +56,16 @@ class Owner(Generic[S]):
         file: StoreFile[S],
         paths: StorePaths,
         *,
+        sources: Callable[[], Sequence[Source]],
         builder: Callable[[Source], Builder],
         models: Models,
-        clock: Clock,
         embed: EmbedPending,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`sources` are those of which it may hold rows, as they are at the moment."""
         self.activity = Activity()
-        self._lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
         self.loop = Loop(
-            self._lock,
+            WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree),
             name=file.path.name,
             due_s=self._due_s,
             do_due=self._do_due,
@@ -75,10 +75,10 @@ class Owner(Generic[S]):
         )
         self._file = file
         self._paths = paths
+        self._sources = sources
         self._builder = builder
         self._models = models
         self._embed_pending = embed
-        self._clock = clock
         self._now_s = now_s
         self._state = threading.Lock()  # of the next two
         self._followed: dict[str, Followed] = {}
@@ -127,15 +127,6 @@ class Owner(Generic[S]):
             for each in self.followed()
         }
 
-    def other_writer(self) -> str:
-        """Which other process may change the database at this moment, "" for none."""
-        if self.loop.is_running:
-            return ""
-        if not self._lock.acquire():
-            return self._lock.holder()
-        self._lock.release()
-        return ""
-
     def embed_soon(self) -> None:
         """Give the rows that wait for vectors theirs, without being waited for."""
         self._has_pending = True
@@ -143,10 +134,9 @@ class Owner(Generic[S]):
 
     def note(self, error: Exception, what: str = DATABASE) -> None:
         """Have `status` tell of `error`, until that goes well, and the log once."""
-        expected = isinstance(error, SidecarError)
         told = f"{what}: " if what not in (DATABASE, VECTORS) else ""
         message = f"{told}{error}" if str(error) else f"{told}{type(error).__name__}"
-        self._say(what, message, error=None if expected else error)
+        self._say(what, message, error=None if isinstance(error, SidecarError) else error)
 
     def stop(self) -> None:
         """End soon; what is committed stays."""
@@ -274,6 +264,7 @@ class Owner(Generic[S]):
         around = self._under_way.get(source.name)
         if around is not None:  # this comes between two slices of it
             return around.refresh(look, progress)
+        self._require_registered(source)
         flow = self._make_flow(source, reporter)
         with self._state:
             self._under_way[source.name] = flow
@@ -297,11 +288,23 @@ class Owner(Generic[S]):
             self._has_pending = True
         return refreshed
 
+    def _require_registered(self, source: Source) -> None:
+        """Raises Stopped for one that was removed, or moved, since the pass over it was asked for.
+
+        It would leave rows that no later pass sees to. Of a folder that is gone the pass will tell.
+        """
+        is_known = any((s.name, s.root) == (source.name, source.root) for s in self._sources())
+        if not is_known and source.root.is_dir():
+            followed = self._followed.get(source.name)
+            if followed is not None and followed.source.root == source.root:
+                self.unfollow(source.name)
+            raise Stopped(f"{source.name} is no source any more")
+
     def _told(self, followed: Followed, look: Look, reporter: Reporter) -> Refreshed:
         """Pass over a source, and have `followed` and `status` know what came of it."""
         source = followed.source
         refreshed = followed.told(
-            lambda: self._pass_over(source, look, reporter), look.under, clock=self._clock
+            lambda: self._pass_over(source, look, reporter), look.under, clock=self._file.clock
         )
         self.activity.went_well(source.name)
         return refreshed
@@ -344,4 +347,4 @@ class Owner(Generic[S]):
         last = self.activity.last_failure
         if last is None or not last.message.endswith(message):
             _log.warning("%s: %s", self._file.path.stem, message, exc_info=error)
-        self.activity.failed(what, Failure(iso_utc(self._clock()), message))
+        self.activity.failed(what, Failure(iso_utc(self._file.clock()), message))

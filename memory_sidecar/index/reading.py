@@ -71,10 +71,10 @@ class StoreFile(Generic[S]):
 
     def __init__(self, path: Path, store: type[S], *, clock: Clock) -> None:
         self.path = path
+        self.clock = clock
         self.used_at_s = time.monotonic()
         self.beginnings = 0  # how many times it was set aside for a new one
         self._type = store
-        self._clock = clock
         self._store: S | None = None
         self._lock = threading.Lock()
         self._was_outdated = False
@@ -90,7 +90,7 @@ class StoreFile(Generic[S]):
                     path=self.path,
                 )
             if self._store is None:
-                self._store = self._type(self.path, clock=self._clock)
+                self._store = self._type(self.path, clock=self.clock)
                 self._was_outdated |= self._store.was_outdated
             OPEN_FILES.use(self._store)
             return self._store

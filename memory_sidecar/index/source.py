@@ -57,7 +57,6 @@ class Refreshed:
     chunks_indexed: int
     chunks_deleted: int
     unreadable: tuple[str, ...]  # folders whose files were left as they were
-    notice: str = ""  # what was broken, and is made again
 
 
 class SourceFlow:
@@ -112,8 +111,9 @@ class SourceFlow:
             aside = self._state.set_aside()
             notice = f"the state of {self.source.name} is broken ({broken}): making it again"
             _log.warning("%s; it is kept as %s", notice, aside)
+            self._notice(notice)
             whole = replace(look, under=None, changed=look.changed or look.under)
-            return replace(self._refresh(whole, progress), notice=notice)
+            return self._refresh(whole, progress)
 
     def _refresh(self, look: Look, progress: Progress | None) -> Refreshed:
         require_root_is_itself(self.source)

@@ -139,7 +139,7 @@ class Tending:
         for database in unfollowed:
             try:
                 for source in database.sources():
-                    database.follow(source)
+                    database.owner.follow(source)
             except (SidecarError, OSError) as error:
                 database.owner.note(error)
                 self._unfollowed.append(database)

@@ -51,14 +51,14 @@ def file(data_dir: Path) -> Iterator[StoreFile[CodeStore]]:
 
 
 @pytest.fixture
-def owner(data_dir, file, clock) -> Iterator[Owner[CodeStore]]:
+def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
     models: Any = HashModels(data_dir / "embeddings.sqlite")
     owner: Owner[CodeStore] = Owner(
         file,
         StorePaths(file.path),
+        sources=lambda: [source],
         builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=models,
-        clock=system_clock,
         embed=embed_pending,
         now_s=clock,
     )
@@ -163,14 +163,14 @@ def test_what_is_watched_is_due_at_once_and_again_after_a_rescan(owner, source, 
 
 
 def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_dir):
-    assert owner.other_writer() == ""
+    assert owner.loop.other_writer() == ""
     other = Owner(
         file,
         StorePaths(file.path),
+        sources=list,
         builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=owner._models,
-        clock=system_clock,
         embed=embed_pending,
     )
-    assert ask(other, lambda _: owner.other_writer()) != ""
-    assert owner.other_writer() == ""
+    assert ask(other, lambda _: owner.loop.other_writer()) != ""
+    assert owner.loop.other_writer() == ""

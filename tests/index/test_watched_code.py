@@ -15,7 +15,7 @@ import pytest
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.clock import system_clock
-from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
@@ -211,6 +211,51 @@ def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_pa
     codebase.remove("second", reporter=Silent())
     assert files_with(codebase, "heron") == set()
     assert list(live.states()) == ["project"]
+
+
+def test_a_source_that_is_removed_as_its_pass_begins_leaves_no_rows(
+    codebase, live, root, tmp_path, monkeypatch
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    for number in range(SLICE_FILES + 10):
+        (second / f"s{number}.py").write_text(f"def heron{number}(): pass\n")
+    begins, goes_on = threading.Event(), threading.Event()
+    start = Watch.start
+
+    def start_slowly(watch: Watch, folders: set[str]) -> None:
+        begins.set()
+        assert goes_on.wait(DEADLINE_S)
+        start(watch, folders)
+
+    monkeypatch.setattr(Watch, "start", start_slowly)
+    live.owner.follow(codebase.registry.add(second))
+    assert begins.wait(DEADLINE_S)
+    with ThreadPoolExecutor() as threads:
+        removed = threads.submit(codebase.remove, "second", reporter=Silent())
+        eventually(lambda: list(live.states()) == ["project"])
+        goes_on.set()
+        removed.result(DEADLINE_S)
+    eventually(lambda: not live.owner.loop.is_running)
+    assert live.open().paths("second") == []
+    assert not live.paths.flow_state("second").exists()
+    assert "second" not in (last_failure(codebase) or "")
+
+
+def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it(
+    codebase, live, tmp_path
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def heron(): pass\n")
+    source = codebase.registry.add(second)
+    live.update([source], Silent())
+    codebase.remove("second", reporter=Silent())
+    with pytest.raises(NotFound, match="second is no source any more"):
+        live.update([source], Silent())
+    live.owner.follow(source)
+    eventually(lambda: list(live.states()) == ["project"])
+    assert live.open().paths("second") == []
 
 
 def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root: Path):
