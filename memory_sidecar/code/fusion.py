@@ -19,7 +19,7 @@ cost ranking on named sets; `benchmarks/retrieval.py` and `benchmarks/repositori
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -124,11 +124,13 @@ class Question:
     asks_for_guide: bool  # how to install, run, configure, contribute …
     asides: frozenset[str]  # kinds of files that it does not ask for
     words: tuple[str, ...]  # those that tell something
+    beginnings: frozenset[str]  # the first letters of each of `words`
     matches: dict[str, int] = field(default_factory=dict, compare=False)  # see `matched_by`
 
     @classmethod
     def of(cls, text: str) -> Question:
         asks_for_guide = bool(_GUIDE.search(text))
+        words = tuple(word for word in telling_words(text) if word not in STOPWORDS)
         return cls(
             text=text,
             subject=_LANGUAGE.sub("", text).strip() or text,
@@ -136,7 +138,8 @@ class Question:
             may_stand_so=not _ASKS.match(text),
             asks_for_guide=asks_for_guide,
             asides=_unasked(text, asks_for_guide=asks_for_guide),
-            words=tuple(word for word in telling_words(text) if word not in STOPWORDS),
+            words=words,
+            beginnings=frozenset(word[:LEAST_LETTERS] for word in words),
         )
 
     @property
@@ -161,20 +164,25 @@ class Question:
 
         The words of `left_out` match none.
         """
-        return self.share_of(self.matched_by(_name_of(path), telling_words(left_out)))
+        return self.share_of(self._matched(_words_of_name(path), telling_words(left_out)))
 
     def share_of(self, matched: int) -> float:
         """Share of its words, 0…1, that the bits of `matched` stand for."""
         return matched.bit_count() / len(self.words) if self.words else 0.0
 
-    def matched_by(self, text: str, left_out: Collection[str] = ()) -> int:
-        """A bit for each of its words that matches a word of `text` which is not `left_out`.
+    def matched_by(self, text: str) -> int:
+        """A bit for each of its words that matches a word of `text`.
 
         A word matches one that it begins or that begins with it: `routes` and `router` do not,
         `naming` and `name` do not, `compile` and `compiler` do.
         """
+        return self._matched(telling_words(text)) if text else 0
+
+    def _matched(self, words: Iterable[str], left_out: Collection[str] = ()) -> int:
         matched = 0
-        for word in telling_words(text):
+        for word in words:
+            if word[:LEAST_LETTERS] not in self.beginnings:
+                continue  # as most: what matches begins alike
             bits = self.matches.get(word)
             if bits is None:  # what most of a project's names are made of is few words
                 bits = self.matches[word] = sum(
@@ -223,11 +231,12 @@ def is_data(path: str) -> bool:
     return "data" in _asides_of(path)
 
 
-def _name_of(path: str) -> str:
-    """The name of the folder and of the file without its ending."""
+@lru_cache(maxsize=1 << 14)
+def _words_of_name(path: str) -> tuple[str, ...]:
+    """The telling words in the name of the folder and of the file without its ending."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
-    return f"{folder.rpartition('/')[2]} {stem}"
+    return telling_words(f"{folder.rpartition('/')[2]} {stem}")
 
 
 @lru_cache(maxsize=1 << 15)

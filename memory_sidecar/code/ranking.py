@@ -167,24 +167,25 @@ def _boosts_of_files(
     symbols: Sequence[str],
     lent: Mapping[File, Lent],
 ) -> dict[str, Scores]:
-    kinds = (*question.asides, "path", "guide", "history")
-    by_file = {name: np.zeros(len(candidates.files)) for name in kinds}
     count = np.bincount(candidates.file_numbers)
     defined = [0] * len(candidates.files)
     for number, each in zip(candidates.file_numbers.tolist(), symbols, strict=True):
         defined[number] |= question.matched_by(each)
     shares = np.array([question.share_of(matched) for matched in defined])
-    by_file["defined"] = DEFINED_WEIGHT * shares * (1 - 1 / count)
-    for number, file in enumerate(candidates.files):
-        by_file["path"][number] = question.path_boost(
-            file.path, coverage(file.path), project=file.source
-        )
-        by_file["guide"][number] = question.guide_boost(file.path)
-        if from_commits := lent.get((file.source, file.path)):
-            by_file["history"][number] = from_commits.boost
-        for kind, penalty in question.penalties(file.path).items():
-            by_file[kind][number] = penalty
-    return {name: values[candidates.file_numbers] for name, values in by_file.items()}
+    paths = [file.path for file in candidates.files]
+    penalties = [question.penalties(path) for path in paths]
+    lenders = [lent.get((file.source, file.path)) for file in candidates.files]
+    by_file = {
+        **{kind: [each.get(kind, 0.0) for each in penalties] for kind in question.asides},
+        "path": [
+            question.path_boost(file.path, coverage(file.path), project=file.source)
+            for file in candidates.files
+        ],
+        "guide": [question.guide_boost(path) for path in paths],
+        "history": [lender.boost if lender else 0.0 for lender in lenders],
+        "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
+    }
+    return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
 
 
 def _lent_within_files(relevance: Scores, file_numbers: FileNumbers) -> Scores:
