@@ -19,17 +19,11 @@ import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
 from memory_sidecar.core.priority import EMBEDDING, go_behind
-from memory_sidecar.embedding.on_demand import (
-    FastEmbedModel,
-    QueryGate,
-    corrupt,
-    give_back_arena,
-    open_model,
-)
+from memory_sidecar.embedding.on_demand import OnDemand, QueryGate, corrupt
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:
-    from fastembed import TextEmbedding  # 0.4 s to import: only when a model is loaded
+    from memory_sidecar.embedding.onnx import OnnxModel  # imports ONNX Runtime, with a model only
 
 Vectors = npt.NDArray[np.float32]
 
@@ -42,13 +36,14 @@ FEW_PASSAGES = 4  # embedded at once, like a question: a caller waits for them
 LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
 QUESTIONS_KEPT = 256
+_LEAST_LENGTH = np.float32(1e-12)  # that is divided by
 
 
 class EmbeddingStopped(Exception):
     """The caller wants no more."""
 
 
-class Embedder(FastEmbedModel["TextEmbedding"]):
+class Embedder(OnDemand["OnnxModel"]):
     """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(
@@ -58,7 +53,8 @@ class Embedder(FastEmbedModel["TextEmbedding"]):
 
         With `gate`, passages also pause for whatever else goes through it.
         """
-        super().__init__(files)
+        super().__init__()
+        self.files = files
         self.threads = min(threads or _available_cores(), MAX_THREADS)
         self._gate = gate or QueryGate()
         self._pool = ThreadPoolExecutor(
@@ -112,21 +108,14 @@ class Embedder(FastEmbedModel["TextEmbedding"]):
             return np.stack(vectors)
         finally:
             if max(map(len, texts)) > LONG_CHARACTERS:
-                give_back_arena(model)
+                model.give_back_arena()
 
-    def _open(self) -> TextEmbedding:
-        from fastembed import TextEmbedding
-        from fastembed.common.model_description import PoolingType
+    def _load(self) -> OnnxModel:
+        from memory_sidecar.embedding.onnx import OnnxModel
 
         files = self.files
         try:
-            model: TextEmbedding = open_model(
-                TextEmbedding,
-                files,
-                pooling=PoolingType.CLS,
-                normalization=True,
-                dim=files.dimension,
-            )
+            model = OnnxModel(files.folder, files.model_file)
             dimension = len(_embed(model, "dimension"))
         except Exception as error:
             raise corrupt(
@@ -143,11 +132,10 @@ class Embedder(FastEmbedModel["TextEmbedding"]):
         return model
 
 
-def _embed(model: TextEmbedding, text: str) -> Vectors:
-    # A lone surrogate, from a name or text that was not UTF-8, would not reach the tokenizer.
-    readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-    (vector,) = model.embed([readable])
-    return np.asarray(vector, dtype=np.float32)
+def _embed(model: OnnxModel, text: str) -> Vectors:
+    (first_token,) = model.run(text[:MAX_CHARACTERS])[:, 0]
+    vector: Vectors = first_token / max(np.linalg.norm(first_token), _LEAST_LENGTH)
+    return vector
 
 
 def _available_cores() -> int:

@@ -7,17 +7,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
-
-import numpy as np
+from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelCorrupt
 from memory_sidecar.embedding.supply import ModelFiles
 
 Model = TypeVar("Model")
-
-# FastEmbed keeps one list of models for the whole process, and is imported by the first of them.
-_one_at_a_time = threading.Lock()
 
 
 class OnDemand(ABC, Generic[Model]):
@@ -51,51 +46,6 @@ class OnDemand(ABC, Generic[Model]):
     @abstractmethod
     def _load(self) -> Model:
         """Raises ModelCorrupt."""
-
-
-class FastEmbedModel(OnDemand[Model]):
-    """The model of FastEmbed's in `files`."""
-
-    def __init__(self, files: ModelFiles) -> None:
-        super().__init__()
-        self.files = files
-
-    def _load(self) -> Model:
-        with _one_at_a_time:
-            return self._open()
-
-    @abstractmethod
-    def _open(self) -> Model:
-        """Raises ModelCorrupt."""
-
-
-def open_model(kind: Any, files: ModelFiles, **description: object) -> Any:  # noqa: ANN401  FastEmbed's classes share no base
-    """The model in `files`, of one of FastEmbed's classes, which is told that it exists."""
-    from fastembed.common.model_description import ModelSource
-
-    name = f"memory-sidecar/{files.name}/{files.model_file}"
-    if all(known["model"] != name for known in kind.list_supported_models()):
-        kind.add_custom_model(
-            model=name,
-            sources=ModelSource(hf=files.name),
-            model_file=files.model_file,
-            **description,
-        )
-    folder = str(files.folder)
-    # cache_dir is not used with a path given, but FastEmbed would make a folder for it.
-    return kind(name, specific_model_path=folder, cache_dir=folder, threads=1)
-
-
-def give_back_arena(model: Any) -> None:  # noqa: ANN401
-    """Free what the longest text has taken: ONNX Runtime keeps it for the next one that long."""
-    import onnxruntime
-
-    session = model.model.model
-    options = onnxruntime.RunOptions()
-    # https://onnxruntime.ai/docs/get-started/with-c.html#features: done at the end of a run.
-    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-    shortest = np.ones((1, 2), np.int64)
-    session.run(None, {each.name: shortest for each in session.get_inputs()}, options)
 
 
 def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:

@@ -11,21 +11,22 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from memory_sidecar.embedding.on_demand import FastEmbedModel, QueryGate, corrupt, open_model
+from memory_sidecar.embedding.on_demand import OnDemand, QueryGate, corrupt
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:
-    from fastembed.rerank.cross_encoder import TextCrossEncoder
+    from memory_sidecar.embedding.onnx import OnnxModel
 
 THREADS = 4
 
 
-class Reranker(FastEmbedModel["TextCrossEncoder"]):
+class Reranker(OnDemand["OnnxModel"]):
     """Judges with the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
         """Passages that are embedded behind `gate` pause while this judges."""
-        super().__init__(files)
+        super().__init__()
+        self.files = files
         self._gate = gate
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="rerank")
 
@@ -38,11 +39,11 @@ class Reranker(FastEmbedModel["TextCrossEncoder"]):
         with self._gate.query():
             return list(self._pool.map(lambda text: _judge(model, question, text), texts))
 
-    def _open(self) -> TextCrossEncoder:
-        from fastembed.rerank.cross_encoder import TextCrossEncoder
+    def _load(self) -> OnnxModel:
+        from memory_sidecar.embedding.onnx import OnnxModel
 
         try:
-            model: TextCrossEncoder = open_model(TextCrossEncoder, self.files)
+            model = OnnxModel(self.files.folder, self.files.model_file)
             _judge(model, "question", "answer")
         except Exception as error:
             hint = "`memory-sidecar model verify` tells more"
@@ -50,8 +51,5 @@ class Reranker(FastEmbedModel["TextCrossEncoder"]):
         return model
 
 
-def _judge(model: TextCrossEncoder, question: str, text: str) -> float:
-    # A lone surrogate, from text that was not UTF-8, would not reach the tokenizer.
-    pair = [each.encode("utf-8", "replace").decode("utf-8") for each in (question, text)]
-    (score,) = model.rerank(pair[0], [pair[1]], batch_size=1)
-    return float(score)
+def _judge(model: OnnxModel, question: str, text: str) -> float:
+    return float(model.run(question, text)[0, 0])
