@@ -36,7 +36,7 @@ FEW_PASSAGES = 4  # embedded at once, like a question: a caller waits for them
 LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
 QUESTIONS_KEPT = 256
-_LEAST_LENGTH = np.float32(1e-12)  # that is divided by
+_LEAST_LENGTH = 1e-12  # that is divided by
 
 
 class EmbeddingStopped(Exception):
@@ -133,8 +133,9 @@ class Embedder(OnDemand["OnnxModel"]):
 
 
 def _embed(model: OnnxModel, text: str) -> Vectors:
-    (first_token,) = model.run(text[:MAX_CHARACTERS])[:, 0]
-    vector: Vectors = first_token / max(np.linalg.norm(first_token), _LEAST_LENGTH)
+    first_token = model.run(text[:MAX_CHARACTERS])[:, 0]
+    length = np.linalg.norm(first_token, axis=1)
+    vector: Vectors = (first_token / np.maximum(length, _LEAST_LENGTH))[0]
     return vector
 
 

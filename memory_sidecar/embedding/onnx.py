@@ -1,8 +1,8 @@
 """Runs a transformer from its ONNX file and its tokenizer: one text, or one pair, a call.
 
-Own code, because FastEmbed, which downloads the model and by whose rules this reads its files, takes
-0.3 s and 30 MB to import: for models of images and sparse vectors. A test holds that both give
-the same bits.
+Own code, because FastEmbed, which downloads the model and by whose rules this reads its files,
+takes 0.3 s and 30 MB to import: for models of images and sparse vectors. A test holds that both
+give the same bits.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ class OnnxModel:
 
     def run(self, text: str, beside: str | None = None) -> Output:
         """The first output for `text`, or for a pair of texts: (1, …)."""
-        # A lone surrogate, from a name or text that was not UTF-8, would not reach the tokenizer.
-        texts = [_readable(each) for each in (text, beside) if each is not None]
-        encoded = self._tokenizer.encode(*texts)
+        encoded = self._tokenizer.encode(_readable(text), beside and _readable(beside))
         fields = {
             "input_ids": encoded.ids,
             "attention_mask": encoded.attention_mask,
@@ -46,7 +44,7 @@ class OnnxModel:
         return output
 
     def give_back_arena(self) -> None:
-        """Free what the longest text has taken: ONNX Runtime keeps it for the next one that long."""
+        """Free what the longest text has taken: it is kept for the next one that long."""
         options = onnxruntime.RunOptions()
         # https://onnxruntime.ai/docs/get-started/with-c.html#features: done at the end of a run.
         options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
@@ -78,4 +76,5 @@ def _tokenizer_in(folder: Path) -> Tokenizer:
 
 
 def _readable(text: str) -> str:
+    """Without lone surrogates, from a name or text that was not UTF-8, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -70,8 +70,9 @@ def test_a_tokenizer_without_a_limit_is_refused(copied_model, limit):
 
 
 def test_special_tokens_are_read_from_their_own_file_too(copied_model):
-    (copied_model / "special_tokens_map.json").write_text(
-        json.dumps({"cls_token": {"content": "[CLS]"}, "additional_special_tokens": ["<<here>>"]})
-    )
-    told, without = (OnnxModel(copied_model, "model.onnx"), "a b")
-    assert told.run("a <<here>> b").shape[1] == told.run(without).shape[1] + 1
+    text, name = "a [unused1] b", "special_tokens_map.json"
+    before = OnnxModel(copied_model, "model.onnx").run(text)
+    tokens = {"cls_token": {"content": "[CLS]"}, "additional_special_tokens": ["[unused1]"]}
+    (copied_model / name).write_text(json.dumps(tokens))
+    told = OnnxModel(copied_model, "model.onnx").run(text)
+    assert told.shape[1] == 5 < before.shape[1]  # begin, a, the token, b, end
