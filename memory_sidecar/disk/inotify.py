@@ -7,6 +7,8 @@ way to us: that is one watch for the system, and several listeners here.
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -16,6 +18,8 @@ from pathlib import Path
 from inotify_simple import Event, INotify, flags
 
 WAKE_MS = 5_000
+
+_log = logging.getLogger(__name__)
 
 # Neither opening nor reading is a change: our own scans must not wake us.
 _CHANGES = (
@@ -39,13 +43,9 @@ class InotifyObserver:
         self._report = report
         self._watches: dict[str, int] = {}  # by folder
         self._lock = threading.Lock()  # taken before that of `_SYSTEM`, never after
-        self._is_lost = False
+        self.is_reliable = True
         self._is_closed = False
         _SYSTEM.join(self)
-
-    @property
-    def is_reliable(self) -> bool:
-        return not self._is_lost and _SYSTEM.is_alive
 
     @property
     def folders(self) -> frozenset[str]:
@@ -100,13 +100,13 @@ class InotifyObserver:
                 return
             del self._watches[folder]
         if not folder:
-            self._is_lost = True
+            self.is_reliable = False
         self._report(folder)
 
     def lose(self) -> None:
         """The system dropped events, among them maybe that a folder is another one now."""
-        if not self._is_lost and not self._is_closed:
-            self._is_lost = True
+        if self.is_reliable and not self._is_closed:
+            self.is_reliable = False
             self._report("")
 
     def _remove(self, folders: list[str]) -> None:
@@ -129,20 +129,21 @@ class _System:
         self._inotify: INotify | None = None
         self._thread: threading.Thread | None = None
 
-    @property
-    def is_alive(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
-
     def join(self, observer: InotifyObserver) -> None:
-        """Raises OSError where the system gives no instance."""
+        """Raises OSError where the system gives no instance, or no thread."""
         with self._lock:
-            if not self.is_alive:
+            if self._thread is None or not self._thread.is_alive():
                 opened: INotify = INotify()
-                self._inotify, self._listeners = opened, {}
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._run, args=(opened,), name="inotify", daemon=True
                 )
-                self._thread.start()
+                self._inotify, self._listeners, self._thread = opened, {}, thread
+                try:
+                    thread.start()
+                except RuntimeError as error:  # the system gives none
+                    self._inotify = self._thread = None
+                    opened.close()
+                    raise OSError(errno.EAGAIN, str(error)) from error
             self._observers.add(observer)
 
     def leave(self, observer: InotifyObserver) -> None:
@@ -181,9 +182,17 @@ class _System:
 
     def _run(self, inotify: INotify) -> None:
         with inotify:
-            while self._is_read(inotify):
-                for event in inotify.read(timeout=WAKE_MS):
-                    self._pass_on(event, inotify)
+            try:
+                while self._is_read(inotify):
+                    for event in inotify.read(timeout=WAKE_MS):
+                        self._pass_on(event, inotify)
+            except Exception:
+                _log.exception("the watch of all folders broke off, and is begun again")
+                with self._lock:
+                    if self._is_read(inotify):
+                        self._inotify = self._thread = None
+                        for observer in self._observers:
+                            observer.is_reliable = False
 
     def _is_read(self, inotify: INotify) -> bool:
         return self._inotify is inotify

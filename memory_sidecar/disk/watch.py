@@ -69,11 +69,14 @@ class Watch:
     def look(self) -> None:
         """Notice what no event tells; to be called about once a second.
 
-        That is another folder in the place of the root, and changes where nothing is watched.
+        That is another folder in the place of the root, the end of the observer, and changes where
+        nothing is watched.
         """
         if self._is_stopped:
             return
-        if _identity(self._root) != self._root_id:
+        observer = self._observer
+        is_over = observer is not None and not observer.is_reliable
+        if is_over or _identity(self._root) != self._root_id:
             self._hear("")
         self._poll.look()
 

@@ -11,17 +11,13 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from watchdog.observers.polling import PollingObserver
 
 from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.tree_observer import TreeObserver
-from tests.disk.conftest import Watching
-
-if TYPE_CHECKING:
-    from tests.disk.conftest import Heard
+from tests.disk.conftest import Heard, Watching
 
 Write = Callable[..., None]
 StartWatch = Callable[..., Watching]
@@ -140,6 +136,72 @@ def test_an_overflow_of_the_systems_queue_is_noticed(
     heard.forget()
     write("pkg/b.py")
     heard.wait_for("pkg/b.py")
+
+
+@linux_only
+def test_a_failure_in_the_reading_thread_is_logged_and_every_source_is_watched_anew(
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write("pkg/a.py")
+    opened: list[Observer] = []
+
+    def observe(root: Path, report: Report) -> Observer:
+        def fail_at_first(path: str) -> None:
+            if len(opened) == 1:
+                raise RuntimeError("of nobody's doing")
+            report(path)
+
+        opened.append(open_observer(root, fail_at_first))
+        return opened[-1]
+
+    (tmp_path / "other").mkdir()
+    others = Heard()
+    other = Watching(tmp_path / "other", on_settled=others, debounce_ms=20, poll_ms=20)
+    other.begin([])
+    try:
+        start_watch(observe=observe)
+        write("pkg/a.py", text="x = 2\n")
+        for each in (heard, others):
+            each.wait_for_everything()
+        heard.wait_until(lambda: len(opened) == 2)
+        write("pkg/b.py")
+        heard.wait_for("pkg/b.py")
+        (tmp_path / "other" / "c.py").touch()
+        others.wait_for("c.py")
+    finally:
+        other.stop()
+    assert "of nobody's doing" in caplog.text
+
+
+@linux_only
+def test_without_a_thread_everything_is_polled(
+    root: Path,
+    write: Write,
+    start_watch: StartWatch,
+    heard: Heard,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write("a.py")
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "inotify":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(threading.Thread, "start", refuse)
+        watch = start_watch()
+        assert watch.unwatched == ("",)
+        assert "can't start new thread" in watch.limit_notice
+    write("a.py", text=LONGER)
+    heard.wait_for_everything()
+    assert not watch.unwatched
 
 
 def test_a_root_that_goes_away_is_told_once_and_watched_again_when_it_is_back(
