@@ -102,9 +102,13 @@ def import_files(
     Transcripts of Claude Code and Codex are understood, and plain lines with `role` and
     `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH. What
     looks like a key or password is masked. `-` takes the file that a hook names on standard input,
-    as {"transcript_path": …}.
+    as {"transcript_path": …}, if there is one by then.
     """
-    paths = [call.path(_transcript_of_hook(call) if file == "-" else file) for file in files]
+    paths = [call.path(file) for file in files if file != "-"]
+    if "-" in files:
+        named = call.path(_transcript_of_hook(call))
+        # A session in which nothing was said ends, too: without a file, or with an empty one.
+        paths += [named] if named.exists() and named.stat().st_size else []
     imported = sessions_of(call, agent).import_files(
         paths, call.child_environ, allow_secrets=allow_secrets
     )
@@ -244,6 +248,8 @@ def _print_saved(call: Call, saved: Saved) -> None:
 def _print_imported(call: Call, imported: Imported) -> None:
     for each in imported.sessions:
         _print_saved(call, each)
+    if not imported.sessions:
+        call.print("nothing was said in it")
 
 
 def _print_pruned(call: Call, pruned: SessionsPruned) -> None:

@@ -120,8 +120,13 @@ def identified(document: Mapping[str, Any], *, now: int) -> str:
 
 def made_id(began_at: int, content: object) -> str:
     """`2026-03-01-` and twelve hex digits of the content's hash."""
+    return f"{iso_utc(began_at)[:10]}-{hash_of(content)}"
+
+
+def hash_of(content: object) -> str:
+    """The first twelve hex digits of what JSON says of it."""
     canonical = json.dumps(content, sort_keys=True)
-    return f"{iso_utc(began_at)[:10]}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 def completed(
@@ -144,15 +149,6 @@ def completed(
     elif document.get("updated_at"):
         full["updated_at"] = document["updated_at"]
     return Completed(full, read_session(full), is_changed=True)
-
-
-def resumed(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """`document`, which tells more of the session `known`, with what that alone has."""
-    told = {key: value for key, value in document.items() if value is not None}
-    before, now = known.get("metadata"), told.get("metadata")
-    if isinstance(before, dict) and isinstance(now, dict):
-        told["metadata"] = {**before, **now}
-    return {**known, **told}
 
 
 def _began_at(document: Mapping[str, Any], now: int) -> int:

@@ -36,7 +36,6 @@ from memory_sidecar.sessions.documents import (
     normalised_project_path,
     project_hash,
     read_session,
-    resumed,
 )
 from memory_sidecar.sessions.files import (
     SessionFiles,
@@ -58,6 +57,7 @@ from memory_sidecar.sessions.results import (
 from memory_sidecar.sessions.retention import Retention, expired
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import SESSIONS
+from memory_sidecar.sessions.together import resumed
 from memory_sidecar.sessions.transcripts import sessions_in
 
 T = TypeVar("T")
@@ -241,20 +241,21 @@ class Sessions:
             except OSError as error:
                 raise UsageError(f"{file} cannot be read: {error.strerror}") from error
             imported = sessions_in(data, name=file.name)
-            for problem in imported.problems[:3]:
-                self._reporter.notice(f"{file.name}: {problem}, left out")
+            if imported.problems:
+                self._reporter.notice(f"{file.name}: {' and '.join(imported.problems)}, left out")
             documents = list(imported.documents)
         if not allow_secrets:
             documents, masked = mask_document(documents)
             if masked:
                 self._reporter.notice(f"{file.name}: {masked} masked that look like secrets")
         try:
-            completed_ones = [self._completed(document) for document in documents]
+            for document in documents:
+                self._completed(document, resumes=True)
         except SessionInvalid as error:
             raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
-        for each in completed_ones:
+        for document in documents:
             with self._files.changing(self._lock):
-                saved = self._write(each.document, resumes=True)
+                saved = self._write(document, resumes=True)
             yield saved
 
     def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:

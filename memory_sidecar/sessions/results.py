@@ -165,8 +165,10 @@ class Committed:
 class ShownMessage(TypedDict):
     """What was said."""
 
+    id: NotRequired[Annotated[str, about("in the transcript that it was imported from")]]
     role: Annotated[str, about("user, assistant or system")]
     content: str
+    speaker: NotRequired[str]
     created_at: NotRequired[Time]
 
 

@@ -5,79 +5,104 @@
     JSON lines                           one message or session each: a transcript of Claude Code or
                                          Codex, or plain objects with `role` and `content`
 
-Of a message the words are taken; tool calls and their results, thoughts and side conversations
-are not: they are long, and another session's search would drown in them.
+What does not say which session it is has an id made of its file's name and its beginning: the same
+file, gone on since, is the same session. A line that is broken is left out, and told of.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.times import parse_time
-from memory_sidecar.sessions.documents import SESSION_ID
+from memory_sidecar.sessions.documents import SESSION_ID, hash_of
 from memory_sidecar.sessions.model import Role
+from memory_sidecar.sessions.spoken import SYNTHETIC, event_of, message_in
 
-_TEXT_KINDS = frozenset({"text", "input_text", "output_text"})
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
-_TIME_KEYS = ("created_at", "timestamp", "time", "date")
-_ABOUT_TRANSCRIPT = ("summary", "session_meta")  # lines that tell of all of it
+_TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+"""The kinds of lines that name all of a transcript, the best last, and where they say it."""
 
-# What programs put into messages for the model alone.
-_INJECTED = re.compile(
-    r"<(system-reminder|environment_context|user_instructions|command-message|local-command-stdout"
-    r"|ide_opened_file)\b[^>]*>.*?</\1>",
-    re.DOTALL,
-)
+_MARKS = frozenset(
+    {"uuid", "leafUuid", "messageId"}
+)  # of lines of Claude Code that name no session
+_NAME_CHARACTERS = 80
+_NAMED_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The documents of the sessions in a file, and what could not be read of it."""
+    """The documents of the sessions in a file, and what could not be read of it.
+
+    There is none where nothing was said: a session left at once, or a side conversation.
+    """
 
     documents: tuple[dict[str, Any], ...]
     problems: tuple[str, ...] = ()
 
 
 def sessions_in(data: bytes, *, name: str) -> Transcript:
-    """The sessions in a file called `name`. Raises SessionInvalid where it holds none."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SessionInvalid(f"{name} is not UTF-8 (byte {error.start})") from error
+    """The sessions in a file called `name`. Raises SessionInvalid for a file of something else."""
+    text = data.decode("utf-8-sig", "replace")
+    broken: list[int] = []
     try:
         whole = read_json(text)
     except BrokenJson:
-        items, problems = _lines(text)
+        items, broken = _lines(text)
     else:
-        items, problems = (whole if isinstance(whole, list) else [whole]), []
+        items = whole if isinstance(whole, list) else [whole]
+    problems = [
+        *(_told(broken, "{} {} not JSON")),
+        *(_told(_damaged(data), "bytes of {} are not UTF-8")),
+    ]
     documents = [item for item in items if _is_session(item)]
-    documents += _transcripts([item for item in items if not _is_session(item)], name)
-    if not documents:
+    lines = [item for item in items if isinstance(item, dict) and not _is_session(item)]
+    documents += _transcripts(lines, name)
+    if not documents and not any(map(_is_of_transcript, lines)):
         raise SessionInvalid(
             f"{name} holds no session" + (f": {problems[0]}" if problems else ""),
             hint="JSON of sessions or messages, or a transcript with one JSON object a line",
         )
+    for document in documents:
+        if document.get("session_id") is None:
+            document["session_id"] = _made_id(document, name, is_alone=len(documents) == 1)
     return Transcript(tuple(documents), tuple(problems))
 
 
-def _lines(text: str) -> tuple[list[Any], list[str]]:
-    """The JSON of each line. A transcript that is still written to ends in half a line."""
-    items, problems = [], []
+def _lines(text: str) -> tuple[list[Any], list[int]]:
+    """The JSON of each line, and which lines are none: the last of a transcript may be half."""
+    items, broken = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             items.append(read_json(line))
         except BrokenJson:
-            problems.append(f"line {number} is not JSON")
-    return items, problems
+            broken.append(number)
+    return items, broken
+
+
+def _damaged(data: bytes) -> list[int]:
+    """Which lines are not UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        numbered = enumerate(data.split(b"\n"), start=1)
+        return [at for at, line in numbered if line.decode("utf-8", "replace").encode() != line]
+    return []
+
+
+def _told(lines: Sequence[int], problem: str) -> list[str]:
+    if not lines:
+        return []
+    if len(lines) == 1:
+        return [problem.format(f"line {lines[0]}", "is")]
+    if len(lines) <= _NAMED_LINES:
+        return [problem.format(f"lines {', '.join(map(str, lines))}", "are")]
+    return [problem.format(f"{len(lines)} lines, the first of them line {lines[0]},", "are")]
 
 
 def _is_session(item: object) -> bool:
@@ -88,85 +113,115 @@ def _is_session(item: object) -> bool:
     )
 
 
+def _made_id(document: Mapping[str, Any], name: str, *, is_alone: bool) -> str:
+    """Of the name of its file and its first message; of all it says where others are beside it."""
+    said = document.get("messages")
+    begins = said[0] if is_alone and said else {**document, "metadata": None}
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePath(name).stem)[:_NAME_CHARACTERS].strip("-._")
+    return "-".join(filter(None, (stem, hash_of(begins))))
+
+
 @dataclass(slots=True)
 class _Transcript:
     """What is known so far of one session."""
 
     messages: list[dict[str, str]] = field(default_factory=list)
-    last_key: str = ""  # of the message that the last line belongs to
-    title: str = ""
+    by_id: dict[str, dict[str, str]] = field(default_factory=dict)  # of the messages
+    lines: set[str] = field(default_factory=set)  # their ids: one may stand there twice
+    titles: dict[str, str] = field(default_factory=dict)
     project_path: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-def _transcripts(lines: Sequence[object], name: str) -> list[dict[str, Any]]:
+def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """The sessions that these lines tell of, each by its own id, in order of appearance."""
     sessions: dict[str, _Transcript] = {}
     current = ""
-    title = ""
+    is_rollout = False
     for line in lines:
-        if not isinstance(line, dict):
-            continue
-        payload = line.get("payload")
-        event = payload if isinstance(payload, dict) else line
-        if line.get("type") in _ABOUT_TRANSCRIPT:
-            title = title or _text(line.get("summary"))
-        current = _session_id(line, event) or current
-        _take(sessions.setdefault(current, _Transcript()), line, event)
+        if line.get("type") == "session_meta":
+            if is_rollout:
+                continue  # of a session from which this one was forked
+            is_rollout = True
+            if _is_of_subagent(event_of(line)):
+                return []
+        current = _session_id(line) or current
+        if not line.get("isSidechain"):
+            _take(sessions.setdefault(current, _Transcript()), line)
+    unnamed = sessions.get("", _Transcript()).titles
     return [
-        _document(session_id, transcript, name, title)
+        _document(session_id, transcript, name, unnamed | transcript.titles)
         for session_id, transcript in sessions.items()
         if transcript.messages
     ]
 
 
-def _session_id(line: Mapping[str, Any], event: Mapping[str, Any]) -> str:
+def _session_id(line: Mapping[str, Any]) -> str:
     named = line.get("sessionId") or line.get("session_id")
-    if not named and line.get("type") == "session_meta":
-        named = event.get("id")
+    if not named and (line.get("type") == "session_meta" or _begins_old_rollout(line)):
+        named = event_of(line).get("id")
     return named if isinstance(named, str) and SESSION_ID.fullmatch(named) else ""
 
 
-def _take(transcript: _Transcript, line: Mapping[str, Any], event: Mapping[str, Any]) -> None:
+def _is_of_transcript(line: Mapping[str, Any]) -> bool:
+    return bool(_session_id(line)) or not _MARKS.isdisjoint(line)
+
+
+def _begins_old_rollout(line: Mapping[str, Any]) -> bool:
+    """Whether it is the first line of Codex before it wrapped its lines."""
+    return "instructions" in line and "timestamp" in line and "role" not in line
+
+
+def _is_of_subagent(meta: Mapping[str, Any]) -> bool:
+    source = meta.get("source")
+    return meta.get("thread_source") == "subagent" or (
+        isinstance(source, Mapping) and "subagent" in source
+    )
+
+
+def _take(transcript: _Transcript, line: Mapping[str, Any]) -> None:
     """Add what one line tells."""
+    event, inner = event_of(line), line.get("message")
+    said = inner if isinstance(inner, Mapping) else event
+    git = event.get("git")
     transcript.project_path = (
         transcript.project_path or _text(line.get("cwd")) or _text(event.get("cwd"))
     )
-    for key in ("gitBranch", "version"):
-        if told := _text(line.get(key)):
-            transcript.metadata.setdefault(_snake_case(key), told)
-    inner = line.get("message")
-    message = inner if isinstance(inner, dict) else event
-    if line.get("isMeta") or line.get("isSidechain"):
+    for key, told in (
+        ("git_branch", line.get("gitBranch")),
+        ("git_branch", git.get("branch") if isinstance(git, Mapping) else None),
+        ("version", line.get("version") or event.get("cli_version")),
+        ("model", said.get("model") if said.get("model") != SYNTHETIC else None),
+    ):
+        if _text(told):
+            transcript.metadata.setdefault(key, _text(told))
+    if title := _text(line.get(_TITLES.get(_text(line.get("type")), ""))).strip():
+        transcript.titles[line["type"]] = title
+    if (uuid := _text(line.get("uuid"))) and uuid in transcript.lines:
         return
-    role = _role(message)
-    words = _INJECTED.sub("", _words(message.get("content"))).strip()
-    if not (role and words):
+    transcript.lines.add(uuid)
+    if message := message_in(line):
+        _append(transcript, message, is_part=said is inner and message["role"] == Role.ASSISTANT)
+
+
+def _append(transcript: _Transcript, message: dict[str, str], *, is_part: bool) -> None:
+    """Add `message`; one answer is written in several lines, each a part of it."""
+    known = transcript.by_id.get(message.get("id", ""))
+    if known is not None and is_part:
+        known["content"] += "\n\n" + message["content"]
         return
-    if told := _text(message.get("model")):
-        transcript.metadata.setdefault("model", told)
-    _append(transcript, message, role, words, _time(line) or _time(message))
+    if known is not None:
+        del message["id"]  # which is no message's own
+    elif "id" in message:
+        transcript.by_id[message["id"]] = message
+    transcript.messages.append(message)
 
 
-def _append(
-    transcript: _Transcript, message: Mapping[str, Any], role: str, words: str, time: str
-) -> None:
-    key = _text(message.get("id"))
-    if key and key == transcript.last_key:  # one answer, written in several lines
-        transcript.messages[-1]["content"] += "\n\n" + words
-        return
-    transcript.last_key = key
-    taken = {"role": role, "content": words}
-    if speaker := _text(message.get("speaker")) or _text(message.get("name")):
-        taken["speaker"] = speaker
-    if time:
-        taken["created_at"] = time
-    transcript.messages.append(taken)
-
-
-def _document(session_id: str, transcript: _Transcript, name: str, title: str) -> dict[str, Any]:
+def _document(
+    session_id: str, transcript: _Transcript, name: str, titles: Mapping[str, str]
+) -> dict[str, Any]:
     metadata = {"imported_from": PurePath(name).name, **transcript.metadata}
-    if title:
+    if title := next((titles[kind] for kind in reversed(_TITLES) if kind in titles), ""):
         metadata["title"] = title
     document: dict[str, Any] = {"session_id": session_id} if session_id else {}
     times = [m["created_at"] for m in transcript.messages if "created_at" in m]
@@ -177,34 +232,5 @@ def _document(session_id: str, transcript: _Transcript, name: str, title: str) -
     return {**document, "metadata": metadata, "messages": transcript.messages}
 
 
-def _role(message: Mapping[str, Any]) -> str:
-    role = message.get("role") or message.get("type")
-    role = _ROLES.get(role, role) if isinstance(role, str) else ""
-    return role if role in set(Role) else ""
-
-
-def _words(content: object) -> str:
-    """The words of a message's content: a text, or blocks of which some are texts."""
-    if isinstance(content, str):
-        return content
-    blocks: Iterable[object] = content if isinstance(content, list) else ()
-    words = (
-        _text(block.get("text")) if isinstance(block, dict) else _text(block)
-        for block in blocks
-        if not isinstance(block, dict) or block.get("type", "text") in _TEXT_KINDS
-    )
-    return "\n\n".join(each for each in words if each.strip())
-
-
-def _time(fields: Mapping[str, Any]) -> str:
-    """The moment that a line tells, as ISO 8601, or ""."""
-    moments = (parse_time(fields.get(key)) for key in _TIME_KEYS)
-    return next((iso_utc(at) for at in moments if at is not None and at >= 0), "")
-
-
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

@@ -134,3 +134,22 @@ def test_what_names_no_transcript_is_wrong_usage(run, given):
     done = run("session", "import", "-", "--json", stdin=given)
     assert (done.status, done.error["code"]) == (2, "usage")
     assert "transcript_path" in done.error["hint"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "",
+        '{"type": "permission-mode", "sessionId": "s"}',
+        '{"type": "user", "isSidechain": true, "sessionId": "s", "message": {"content": "x"}}',
+    ],
+    ids=["never written", "empty", "left at once", "of a subagent"],
+)
+def test_a_hook_at_the_end_of_a_session_in_which_nothing_was_said_is_quiet(run, tmp_path, content):
+    if content is not None:
+        (tmp_path / "t.jsonl").write_text(content)
+    event = {"transcript_path": str(tmp_path / "t.jsonl"), "hook_event_name": "SessionEnd"}
+    done = run("session", "import", "-", "--json", stdin=json.dumps(event).encode())
+    assert (done.status, done.err) == (0, "")
+    assert done.json == {"sessions": [], "failed": []}

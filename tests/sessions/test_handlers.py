@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -426,6 +427,51 @@ def test_importing_again_keeps_what_the_file_does_not_tell(episodes, tmp_path):
     assert document["metadata"] == {"pinned": True, "from": "new"}
     assert (document["topics"], document["summary"]) == (["auth"], SUMMARY)
     assert not episodes.sessions.import_files([file], {}).sessions[0].changed
+
+
+def test_a_shorter_transcript_takes_nothing_from_the_session(episodes, tmp_path):
+    whole, cut = tmp_path / "t.jsonl", tmp_path / "cut.jsonl"
+    told = [
+        {
+            "sessionId": "t",
+            "uuid": f"u{at}",
+            "timestamp": f"2026-02-01T09:0{at}:00Z",
+            "message": {"role": ("user", "assistant")[at % 2], "content": content},
+        }
+        for at, content in enumerate(["why", "the token", "mend it", "mended"])
+    ]
+    whole.write_text("".join(json.dumps(line) + "\n" for line in told))
+    episodes.sessions.import_files([whole], {})
+    before = episodes.sessions.get("t").document
+    for part in (told[:1], told[2:], told[1:3]):
+        cut.write_text("".join(json.dumps(line) + "\n" for line in part))
+        (saved,) = episodes.sessions.import_files([cut], {}).sessions
+        assert (saved.message_count, saved.changed) == (4, False)
+    assert episodes.sessions.get("t").document == before
+
+
+def test_imports_at_the_same_time_lose_nothing_of_each_other(open_episodes, tmp_path):
+    said = [{"sessionId": "t", "role": "user", "content": f"part {at}"} for at in range(12)]
+    files = [tmp_path / f"{at}.jsonl" for at in range(len(said))]
+    for file, line in zip(files, said, strict=True):
+        file.write_text(json.dumps(line))
+    episodes = [open_episodes() for _ in range(3)]
+    with ThreadPoolExecutor() as threads:
+        parts = (files[at::3] for at in range(3))
+        list(threads.map(lambda one, part: one.sessions.import_files(part, {}), episodes, parts))
+    messages = episodes[0].sessions.get("t").document["messages"]
+    assert sorted(each["content"] for each in messages) == sorted(each["content"] for each in said)
+
+
+def test_a_transcript_without_an_id_is_one_session_on_every_day(episodes, tmp_path):
+    file = tmp_path / "chat.jsonl"
+    for count in (1, 2, 3):
+        told = [{"role": "user", "content": str(at)} for at in range(count)]
+        file.write_text("".join(json.dumps(line) + "\n" for line in told))
+        episodes.now += DAY_MS
+        episodes.sessions.import_files([file], {})
+    (listed,) = episodes.sessions.listed(SessionFilter())
+    assert listed.message_count == 3
 
 
 def test_a_file_that_fails_keeps_no_other_from_being_imported(episodes, tmp_path):

@@ -179,3 +179,117 @@ def test_half_a_last_line_is_left_out_and_told():
 def test_a_file_without_a_session_is_refused(data):
     with pytest.raises(SessionInvalid):
         sessions_in(data, name="t.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (b'{"role": "user", "content": "a', "line 2 is not JSON"),
+        (b"\0\0\0\0", "line 2 is not JSON"),
+        (b'{"role": "user", "content": "caf\xe9"}', "bytes of line 2 are not UTF-8"),
+        (b'{"role": "user", "content": "caf\xed\xa0\x80"}', "bytes of line 2 are not UTF-8"),
+        (b'{"content": NaN}\n[\n[\n[', "4 lines, the first of them line 2, are not JSON"),
+        (b"x\ny", "lines 2, 3 are not JSON"),
+    ],
+    ids=["half", "zeros", "latin 1", "half a pair", "many", "two"],
+)  # fmt: skip
+def test_a_bad_line_keeps_no_other_from_being_read(bad, problem):
+    first, last = lines(*said("a")), lines(*said("b"))
+    found = sessions_in(first + bad + b"\n" + last, name="t.jsonl")
+    contents = [each["content"] for each in found.documents[0]["messages"]]
+    assert (contents[0], contents[-1]) == ("a", "b")
+    assert found.problems == (problem,)
+
+
+def test_halves_of_characters_are_read_as_unknown_ones():
+    found = sessions_in(lines(*said("a")) + b'{"role": "user", "content": "x\\ud83d"}', name="t")
+    assert found.documents[0]["messages"][1]["content"] == "x\ufffd"
+
+
+def test_a_transcript_that_names_no_session_stays_the_same_as_it_goes_on():
+    (first,) = sessions_in(lines(*said("a", "b")), name="my chat.jsonl").documents
+    (later,) = sessions_in(lines(*said("a", "b", "c")), name="my chat.jsonl").documents
+    assert first["session_id"] == later["session_id"]
+    assert first["session_id"].startswith("my-chat-")
+    (other,) = sessions_in(lines(*said("x", "b")), name="my chat.jsonl").documents
+    (elsewhere,) = sessions_in(lines(*said("a", "b")), name="other.jsonl").documents
+    assert len({each["session_id"] for each in (first, other, elsewhere)}) == 3
+
+
+def test_sessions_without_ids_in_one_file_stay_apart_though_they_begin_alike():
+    whole = [{"messages": said("hi", "a")}, {"messages": said("hi", "b")}]
+    found = sessions_in(json.dumps(whole).encode(), name="日本.json").documents
+    assert len({each["session_id"] for each in found}) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "user", "isSidechain": True, "sessionId": "s", "message": {"content": "x"}},
+        {"type": "permission-mode", "permissionMode": "default", "sessionId": "s"},
+        {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
+        {"type": "session_meta", "payload": {"id": "s", "cwd": "/src"}},
+    ],
+    ids=["side conversation", "left at once", "snapshot", "codex"],
+)
+def test_a_transcript_in_which_nothing_was_said_holds_no_session(line):
+    assert sessions_in(lines(line), name="t.jsonl").documents == ()
+
+
+def in_rollout(text):
+    payload = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    return {"type": "response_item", "payload": payload}
+
+
+def test_a_fork_of_codex_is_its_own_session():
+    metas = [{"type": "session_meta", "payload": {"id": each}} for each in ("child", "parent")]
+    (found,) = sessions_in(lines(*metas, in_rollout("Fix it")), name="r.jsonl").documents
+    assert found["session_id"] == "child"
+
+
+def test_what_a_subagent_of_codex_did_is_left_out():
+    meta = {"id": "s", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "p"}}}}
+    data = lines({"type": "session_meta", "payload": meta}, in_rollout("Fix it"))
+    assert sessions_in(data, name="r.jsonl").documents == ()
+
+
+def test_an_old_rollout_of_codex_names_its_session():
+    header = {"id": "5973b6c0", "timestamp": "2025-05-07T17:24:21Z", "instructions": None}
+    message = {"type": "message", **said("Fix it")[0]}
+    (found,) = sessions_in(lines(header, message), name="r.jsonl").documents
+    assert found["session_id"] == "5973b6c0"
+
+
+def test_a_title_of_the_users_counts_most_and_the_latest_of_a_kind():
+    titles = [
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": "s"},
+        {"type": "ai-title", "aiTitle": "Its", "sessionId": "s"},
+        {"type": "custom-title", "customTitle": "Mine now", "sessionId": "s"},
+    ]
+    (found,) = sessions_in(lines(*titles, {"sessionId": "s", **said("a")[0]}), name="t").documents
+    assert found["metadata"]["title"] == "Mine now"
+
+
+def test_parts_of_an_answer_are_one_message_also_around_what_is_said_meanwhile():
+    def line(uuid, role, content, **message):
+        message = {"role": role, "content": content, **message}
+        return {"type": role, "uuid": uuid, "sessionId": "s", "message": message}
+
+    written = [
+        line("u1", "assistant", "I see.", id="m"),
+        line("u2", "user", "Quick!"),
+        line("u1", "assistant", "I see.", id="m"),
+        line("u3", "assistant", "Done.", id="m"),
+    ]
+    (found,) = sessions_in(lines(*written), name="t.jsonl").documents
+    assert [(each["id"], each["content"]) for each in found["messages"]] == [
+        ("m", "I see.\n\nDone."),
+        ("u2", "Quick!"),
+    ]
+
+
+def test_an_id_that_all_lines_share_is_no_messages_id():
+    (found,) = sessions_in(
+        lines(*({**each, "id": "chat"} for each in said("a", "b", "c"))), name="t.jsonl"
+    ).documents
+    assert [each["content"] for each in found["messages"]] == ["a", "b", "c"]
