@@ -210,6 +210,11 @@ class Agent:
 
     # Reading
 
+    def take_news(self, reporter: Reporter) -> None:
+        """Have what a team's other machines stored by now, as files and rows of this one."""
+        if self.team is not None:
+            self.team.before_reading(reporter)
+
     def up_to_date(self, reporter: Reporter) -> AgentStore:
         """Its database, made again if it was lost, with what this process sees of the files."""
 
@@ -223,8 +228,7 @@ class Agent:
     def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
         """The same, and one commit of it to read. For `recovering`."""
         self._require_own(reporter)
-        if self.team is not None:
-            self.team.before_reading(reporter)
+        self.take_news(reporter)
         if not self._has_looked and not self.data.is_tended:
             self.data.complete(reporter)
             sources = [*self.sources(), *self._removed()]

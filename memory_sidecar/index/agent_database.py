@@ -46,6 +46,9 @@ class AgentDatabase(Protocol):
     def take_up(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index these files of a directory, just written, moved or removed, before returning."""
 
+    def take_news(self, reporter: Reporter) -> None:
+        """Have what a team's other machines stored by now, as files and rows of this one."""
+
     def up_to_date(self, reporter: Reporter) -> DerivedStore:
         """The store, made again if it was lost, with what this process sees of the files."""
 

@@ -93,8 +93,9 @@ class Sessions:
 
     def add_summary(self, session_id: str, summary: Mapping[str, Any]) -> None:
         """Give the session `summary`, if it has none by now. Raises NotFound."""
+        whole = self._whole(session_id)
         with self._files.changing(self._lock):
-            document = self.get(session_id).document
+            document = self._stored(whole).document
             if document.get("summary"):
                 return
             saved = self._write({**document, "summary": dict(summary)})
@@ -109,10 +110,7 @@ class Sessions:
 
         Raises NotFound, and UsageError where these are of several.
         """
-        stored = self._files.load(self._whole(session_id))
-        if stored is None:
-            raise unknown_session(session_id)
-        return stored
+        return self._stored(self._whole(session_id))
 
     def delete(self, session_id: str) -> SessionDeleted:
         """Remove the session and everything derived from it, for good. Raises as `get`."""
@@ -270,17 +268,32 @@ class Sessions:
         known = [self._files.load(document["session_id"]) for document in documents]
         return [k.document if k else d for k, d in zip(known, documents, strict=True)]
 
+    @property
+    def are_there(self) -> bool:
+        """Whether a session was ever saved, on this machine or by its team."""
+        self.agent.take_news(self._reporter)
+        return self.agent.paths.sessions.is_dir()
+
     # How
 
+    def _stored(self, session_id: str) -> StoredSession:
+        if (stored := self._files.load(session_id)) is None:
+            raise unknown_session(session_id)
+        return stored
+
     def _whole(self, session_id: str) -> str:
-        """The id of which `session_id` is the beginning, or all."""
+        """The id of which `session_id` is the beginning, or all.
+
+        Called without `changing`: what a team has is taken first.
+        """
+        self.agent.take_news(self._reporter)
         if self._files.find(session_id) is not None:
             return session_id
         return the_only_one(session_id, self._files.beginning(session_id)) or session_id
 
     def _read(self, ask: Callable[[DerivedStore, Connection], list[T]]) -> list[T]:
         """What `ask` reads of one commit; nothing where no session was ever saved."""
-        if not self.agent.paths.sessions.is_dir():
+        if not self.are_there:
             name = self.agent.name
             self._reporter.notice(
                 f"{name} has no sessions yet; `memory-sidecar session save FILE --agent {name}` "

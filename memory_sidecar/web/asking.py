@@ -129,7 +129,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
         if visit.text("agent") in ("", name):
             try:
                 sessions = visit.services.sessions(name, reporter=visit)
-                if sessions.agent.paths.sessions.is_dir():
+                if sessions.are_there:
                     found.append(sessions)
             except SidecarError as error:
                 visit.notice(f"without {name}: {error.message}; {error.hint}")

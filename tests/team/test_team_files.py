@@ -80,6 +80,15 @@ def test_what_one_stores_for_all_is_found_by_the_others_at_once(address, machine
     assert [each["path"] for each in archived] == ["rules/retry-with-a-growing-delay.md"]
 
 
+@pytest.mark.parametrize("asked", [("list",), ("search", "tabs"), ("show", "s1")])
+def test_sessions_are_there_on_a_machine_that_had_none(address, machine, asked):
+    one, two = machine("one", address, "architect"), machine("two", address, "architect")
+    session = {"session_id": "s1", "messages": [{"role": "user", "content": "about tabs"}]}
+    (one.cwd / "s.json").write_text(json.dumps(session))
+    assert one("session", "save", one.cwd / "s.json", "--agent", "architect").status == 0
+    assert "s1" in json.dumps(two.json("session", *asked, "--agent", "architect"))
+
+
 def test_a_conflict_is_named_and_ends_as_one_side_says(address, machine):
     one, two = machine("one", address), machine("two", address)
     write_memory(one.folder("shared"), "rule.md", "Tabs.")
