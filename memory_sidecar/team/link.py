@@ -51,6 +51,9 @@ _BUSY = re.compile(
 )
 """In what a server says that lets nobody in for a while; libpq tells no code of it."""
 
+_TLS = re.compile("server does not support SSL|certificate")
+"""In what libpq says of a server that it does not go on with: nor will it later."""
+
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 Connected = psycopg.Connection[tuple[Any, ...]]
@@ -184,11 +187,17 @@ class TeamLink:
                     f"{self.shown}: its server lacks the extension pgvector",
                     hint="install it there, 0.8 or later: see docs/team.md",
                 )
+            case psycopg.OperationalError() if error.pgconn and error.pgconn.needs_password:
+                return DatabaseRefused(
+                    f"{self.shown} asks for a password, and none is given",
+                    hint="PGPASSWORD gives it, a passfile that only you may read (~/.pgpass),"
+                    " or database_password_command",
+                )
             case psycopg.OperationalError() if _is_refusal(error):
                 return DatabaseRefused(
                     f"{self.shown} refused: {said}",
-                    hint="check user, password (PGPASSWORD, passfile, database_password_command)"
-                    " and pg_hba.conf",
+                    hint="check user, password (PGPASSWORD, passfile, database_password_command),"
+                    " sslmode and pg_hba.conf",
                 )
             case psycopg.OperationalError() | psycopg.InterfaceError():
                 return DatabaseUnreachable(
@@ -200,8 +209,11 @@ class TeamLink:
 
 
 def _is_refusal(error: psycopg.Error) -> bool:
-    """Whether a server that answers lets nobody in, other than for a while."""
-    return "FATAL:" in str(error) and not (error.sqlstate or _BUSY.search(str(error)))
+    """Whether a server that answers lets nobody in other than for a while, or not by TLS."""
+    said = str(error)
+    return bool(_TLS.search(said)) or (
+        "FATAL:" in said and not (error.sqlstate or _BUSY.search(said))
+    )
 
 
 def integers(values: Iterable[int]) -> str:

@@ -79,6 +79,12 @@ def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_i
     with pytest.raises(DatabaseRefused, match="password authentication failed") as raised:
         link_to(address).delay_ms()
     assert "wrong" not in f"{raised.value} {raised.value.hint}"
+    monkeypatch.delenv("PGPASSWORD")
+    with pytest.raises(DatabaseRefused, match="asks for a password, and none is given") as raised:
+        link_to(address).delay_ms()
+    hint = raised.value.hint
+    assert all(each in hint for each in ("PGPASSWORD", "passfile", "database_password_command"))
+    assert "\n" not in f"{raised.value}{hint}"
     monkeypatch.setenv("PGPASSWORD", "right")
     assert link_to(address).delay_ms() > 0
     monkeypatch.delenv("PGPASSWORD")
@@ -86,6 +92,14 @@ def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_i
     assert link_to(address, database_password_command=prints).delay_ms() > 0
     with pytest.raises(DatabaseRefused, match="printed no password"):
         link_to(address, database_password_command=f"{sys.executable} -c pass").delay_ms()
+
+
+def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to):
+    with refusing("no matter", tls=b"N") as port:
+        link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=require")
+        with pytest.raises(DatabaseRefused, match="server does not support SSL"):
+            link.delay_ms()
+    assert not link.is_away
 
 
 def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
@@ -122,8 +136,11 @@ def test_a_server_that_refuses_is_not_away(link_to):
 
 
 @contextmanager
-def refusing(said: str) -> Iterator[int]:
-    """The port of a server that answers everyone as PostgreSQL does whom it does not let in."""
+def refusing(said: str, *, tls: bytes = b"") -> Iterator[int]:
+    """The port of a server that answers everyone as PostgreSQL does whom it does not let in.
+
+    `tls` is what it answers instead to who asks for TLS.
+    """
     fields = b"".join(
         kind + text.encode() + b"\0"
         for kind, text in ((b"S", "FATAL"), (b"C", "53300"), (b"M", said))
@@ -136,7 +153,7 @@ def refusing(said: str) -> Iterator[int]:
                 connection, _ = listening.accept()
                 with connection:
                     connection.recv(4096)
-                    connection.sendall(answer)
+                    connection.sendall(tls or answer)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=refuse, daemon=True).start()
