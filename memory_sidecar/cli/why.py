@@ -32,9 +32,12 @@ def _print_why(call: Call, told: Why) -> None:
 
 
 def _fate(told: Why) -> str:
+    if told.fate == "indexed" and told.hint:
+        return f"indexed {told.reason}"
     if told.fate == "indexed":
         vectors = f"{told.vectors:,} with a vector" if told.chunks else "nothing to search in it"
-        return f"indexed, {counted(told.chunks, 'chunk')}, {vectors}"
+        where = f" {told.reason}" if told.reason else ""
+        return f"indexed{where}, {counted(told.chunks, 'chunk')}, {vectors}"
     if told.fate in ("skipped", "failed"):
         return f"{told.fate}: {told.reason}"
     return told.reason

@@ -47,7 +47,7 @@ class CodeBuilder:
     ) -> None:
         """`shared` is what a team has of `source`."""
         self._source = source
-        self._shared = shared
+        self.shared = shared
         self._settings = settings
         self._workers: Workers | None = None
 
@@ -104,20 +104,20 @@ class CodeBuilder:
             document = self._workers.build(file)
         else:
             document = build_document(self._source, file, self._settings.max_file_bytes)
-        theirs = self._shared.fingerprints() if self._shared else None
-        if self._shared is None or theirs is None:
+        theirs = self.shared.fingerprints() if self.shared else None
+        if self.shared is None or theirs is None:
             return document
-        return beside(document, theirs.get(file.path, ""), self._shared.generation)
+        return beside(document, theirs.get(file.path, ""), self.shared.generation)
 
     def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
-        theirs = self._shared.fingerprints(anew=True) if self._shared else {}
+        theirs = self.shared.fingerprints(anew=True) if self.shared else {}
         return out_of_step(manifest, theirs) if theirs is not None else ()
 
     def handed_on(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
     ) -> Sequence[Document]:
-        return self._shared.put(documents, gone, at_hand) if self._shared else documents
+        return self.shared.put(documents, gone, at_hand) if self.shared else documents
 
     def finish(self, store: DerivedStore) -> None:
-        if self._shared is not None and isinstance(store, CodeStore):
-            self._shared.catch_up(store)
+        if self.shared is not None and isinstance(store, CodeStore):
+            self.shared.catch_up(store)

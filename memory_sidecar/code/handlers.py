@@ -336,7 +336,7 @@ class Codebase:
         source = self.registry.containing(real) or self.registry.containing(real.parent)
         if source is None:
             return why_outside(real)
-        return why_inside(real, source, store=self.data.open(), scan=self.builder(source).scan)
+        return why_inside(real, source, store=self.data.open(), builder=self.builder(source))
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the last scan of `source` took the file at `path` for one worth indexing."""

@@ -21,6 +21,7 @@ from memory_sidecar.core.model import CodeFilter, Document
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.writing import AtHand
 
@@ -56,12 +57,17 @@ class SharedSource(Protocol):
     ) -> Sequence[Document]:
         """Give `documents` to the team, if this machine may; returns what is to be written here."""
 
+    def counts_at(self, path: str) -> VectorCounts:
+        """Of the chunks that the team has of a file. Raises DatabaseError and NoIndex."""
+
     def catch_up(self, store: CodeStore) -> None:
         """Give the team what could not be given before, if this machine may."""
 
     def give(self, store: CodeStore, *, by_force: bool) -> Given:
         """Make what the team has what is here: rows go up with their vectors, and leave here.
 
+        A file of which the team has another version than when its rows left stays as it is: the
+        next pass reads it again. What is absent here is deleted there after a scan of everything.
         `by_force` where another machine indexes it. Raises DatabaseError and Conflict.
         """
 

@@ -44,20 +44,24 @@ class Sharing:
     def publish(self, source: Source, *, by_force: bool, reporter: Reporter) -> Published:
         """Give the team what is indexed of `source`, and have this machine go on doing so.
 
-        Raises UsageError without a team, or a repository; Conflict where another machine does it.
+        The files are looked at first, and what the team has otherwise is indexed: rows that left
+        this machine cannot be given. Raises UsageError without a team, or a repository; Conflict
+        where another machine does it, which goes on then.
         """
         if self.source(source) is None:
             raise UsageError(
                 f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
                 hint="docs/team.md tells how a team shares an index",
             )
-        shared = self.source(self._registry.publish(source.name, publishes=True))
+        self._data.update([source], reporter, embed=not self._data.is_tended)
+        shared = self.source(replace(source, publishes=True))
         assert shared
         given = self._data.ask(
             lambda _: shared.give(self._data.open(), by_force=by_force),
             reporter,
             patience_s=INDEX_PATIENCE_S,
         )
+        self._data.owner.follow(self._registry.publish(source.name, publishes=True))
         return Published(source.name, given.files, given.chunks, given.deleted)
 
     def counted(self, report: IndexReport, reporter: Reporter) -> IndexReport:

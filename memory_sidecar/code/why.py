@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 
+from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.lookup import count_at_path
 from memory_sidecar.code.results import Why
+from memory_sidecar.code.shared import SharedSource, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
+from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, Rule, rule_for
-from memory_sidecar.disk.walk import Scan
 from memory_sidecar.index.derived import ManifestEntry
 
 
@@ -44,12 +46,9 @@ def why_inside(
     source: Source,
     *,
     store: CodeStore,
-    scan: Callable[[Collection[str]], Scan],
+    builder: CodeBuilder,
 ) -> Why:
-    """Of an absolute `path`, its folder without links, in `source`.
-
-    `scan` walks at and below paths of the source.
-    """
+    """Of an absolute `path`, its folder without links, in `source`, which `builder` is for."""
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()
     inside = "" if inside == "." else inside
@@ -60,26 +59,42 @@ def why_inside(
         if not known:
             reason = "there is no such file or folder, and none is known"
             return Why(absolute, "absent", reason, "mind the name", name)
-        return _why_known(path, name, inside, known, store)
-    is_folder = not path.is_symlink() and path.is_dir()
-    seen = scan([inside])
-    files = {file.path: file for file in seen.files}
-    if inside not in files and inside not in seen.folders:
-        rule = rule_for(source.root, inside, is_folder=is_folder, excludes=source.excludes)
-        reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
-        return Why(absolute, "ignored", reason, _how_to_include(rule), name, rule=rule)
-    if is_folder or inside in known:
-        return _why_known(path, name, inside, known, store)
-    if reason := files[inside].skip_reason:
-        return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
-    hint = f"`memory-sidecar index {quote(str(source.root))}` looks at once"
-    return Why(absolute, "waiting", "not looked at yet", hint, name)
+    else:
+        is_folder = not path.is_symlink() and path.is_dir()
+        seen = builder.scan([inside])
+        files = {file.path: file for file in seen.files}
+        if inside not in files and inside not in seen.folders:
+            rule = rule_for(source.root, inside, is_folder=is_folder, excludes=source.excludes)
+            reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
+            return Why(absolute, "ignored", reason, _how_to_include(rule), name, rule=rule)
+        if not is_folder and inside not in known:
+            if reason := files[inside].skip_reason:
+                return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
+            hint = f"`memory-sidecar index {quote(str(source.root))}` looks at once"
+            return Why(absolute, "waiting", "not looked at yet", hint, name)
+    if why := _why_known(absolute, name, inside, known):
+        return why
+    if builder.shared and is_left_out(known[inside].fingerprint):
+        return _why_shared(absolute, name, inside, builder.shared)
+    with store.reading() as connection:
+        counts = count_at_path(connection, name, inside)
+    return Why(absolute, "indexed", "", "", name, counts.rows, counts.rows - counts.pending)
+
+
+def _why_shared(absolute: str, source: str, inside: str, shared: SharedSource) -> Why:
+    """Of a file whose chunks the team has."""
+    reason = "in the team's database"
+    try:
+        counts = shared.counts_at(inside)
+    except (DatabaseError, NoIndex, StoreNewer) as error:
+        return Why(absolute, "indexed", f"{reason}: {error.message}", error.hint, source)
+    return Why(absolute, "indexed", reason, "", source, counts.rows, counts.rows - counts.pending)
 
 
 def _why_known(
-    path: Path, source: str, inside: str, known: Mapping[str, ManifestEntry], store: CodeStore
-) -> Why:
-    absolute = path.as_posix()
+    absolute: str, source: str, inside: str, known: Mapping[str, ManifestEntry]
+) -> Why | None:
+    """`None` for a file that is indexed."""
     entry = known.get(inside)
     if entry is None:
         counted = Counter(each.status for each in known.values())
@@ -92,9 +107,7 @@ def _why_known(
     if entry.status is FileStatus.FAILED:
         hint = "mend that; it is tried again by itself"
         return Why(absolute, "failed", entry.reason, hint, source)
-    with store.reading() as connection:
-        counts = count_at_path(connection, source, inside)
-    return Why(absolute, "indexed", "", "", source, counts.rows, counts.rows - counts.pending)
+    return None
 
 
 def _how_to_include(rule: Rule | None) -> str:

@@ -136,8 +136,8 @@ class SourceFlow:
         done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
             self._store.complete(self.source)
-            self._builder.finish(self._store)
             self._store.end_scan(name, chunker=version, rules=rules)
+            self._builder.finish(self._store)
             if around is not None:
                 around.overtake(is_full=look.full)
         return Refreshed(

@@ -89,7 +89,8 @@ def write_documents(
 ) -> None:
     """Replace `written` and delete what is `gone`, in the transaction that took the lease.
 
-    `tokens` takes words apart. What is there with the same fingerprint is left as it is.
+    `tokens` takes words apart. What is there with the same fingerprint is left as it is, unless
+    its chunks were lost.
     """
     kept = {each.document.file.path: each for each in written if each.is_indexed}
     gone = {*gone, *(w.document.file.path for w in written)} - kept.keys()
@@ -97,7 +98,8 @@ def write_documents(
     known = {
         path: (file, fingerprint)
         for file, path, fingerprint in connection.execute(
-            "SELECT id, path, fingerprint FROM files WHERE source = %s AND path = ANY(%s)",
+            "SELECT id, path, CASE WHEN chunks > 0 THEN fingerprint ELSE '' END FROM files"
+            " WHERE source = %s AND path = ANY(%s)",
             (source, paths),
         )
     }

@@ -86,7 +86,7 @@ class SharedFiles:
                 )
                 for file, *row in rows:
                     each = SharedFile(*row)
-                    if each.fingerprint:
+                    if each.fingerprint and each.chunks:  # each document has one, at least
                         known[file] = each
                     else:
                         known.pop(file, None)

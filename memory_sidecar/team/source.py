@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from memory_sidecar.code.shared import Given, beside, halves
+from memory_sidecar.code.shared import Given, beside, halves, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
 from memory_sidecar.core.model import Document, FileStatus
@@ -25,6 +25,7 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.embed import SLICE_TEXTS
 from memory_sidecar.index.keyword import tokenizing
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
 from memory_sidecar.team.code_write import (
     Held,
@@ -133,6 +134,20 @@ class SourceOfTeam:
             except FAILS as error:
                 self._note(error)
 
+    def counts_at(self, path: str) -> VectorCounts:
+        with self._link.reading() as connection:
+            require_schema(connection, self._link)
+            row = self.row(connection)
+            found = connection.execute(
+                "SELECT count(*), count(p.id) FROM files f JOIN chunks c ON c.file = f.id"
+                " LEFT JOIN chunk_pending p ON p.id = c.id WHERE f.source = %s AND f.path = %s",
+                (row.id if row else None, path),
+            ).fetchone()
+        assert found
+        chunks, pending = found
+        is_ours = row is not None and row.model == self._made_with().model
+        return VectorCounts(chunks, pending if is_ours else chunks)
+
     def begin(self) -> bool:
         """Make it, if the team has nothing of the repository; whether that was so.
 
@@ -150,13 +165,16 @@ class SourceOfTeam:
         self._link.retrying(lambda: self._begin(by_force=by_force))
         theirs = self._link.retrying(self._read_fingerprints)
         manifest = store.manifest(self.source.name)
+        # What could not be read has not gone for that.
+        kept = {p for p, each in manifest.items() if each.status is not FileStatus.SKIPPED}
         own = {
-            path: halves(entry.fingerprint)[0]
-            for path, entry in manifest.items()
-            if entry.status is FileStatus.INDEXED
+            path: halves(each.fingerprint)[0]
+            for path, each in manifest.items()
+            if each.status is FileStatus.INDEXED and not is_left_out(each.fingerprint)
         }
         todo = [path for path, fingerprint in own.items() if theirs.get(path) != fingerprint]
-        gone = theirs.keys() - own.keys()
+        state = store.source_state(self.source.name)
+        gone = theirs.keys() - kept if state and state.scanned_at else ()
         if gone:
             self._write([], gone, NONE_AT_HAND)
         chunks = 0

@@ -13,7 +13,7 @@ from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.searched import LocalRows
-from memory_sidecar.core.errors import Conflict, NotFound, UsageError
+from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team import schema
 from memory_sidecar.team.postings import unpacked
@@ -148,32 +148,6 @@ def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(m
     assert giver.find("Basket")[0].filename == "shop/cart.py"
 
 
-def test_rows_go_up_with_their_vectors_and_a_second_giver_waits(make_member):
-    before = make_member("a", shares=False)
-    before.index()
-    embedded = len(before.models.embedder.embedded)
-    before.codebase.close()
-    giver, other = make_member("a"), make_member("b")
-    source = giver.codebase.registry.all()[0]
-    published = giver.codebase.sharing.publish(source, by_force=False, reporter=giver.notices)
-    assert published.files > 5
-    assert published.chunks == embedded
-    assert giver.own() == set()
-    other.index()
-    assert giver.models.embedder.embedded == other.models.embedder.embedded == []
-    assert other.find("charge_card")[0].filename == "shop/payment.py"
-    source = other.codebase.registry.all()[0]
-    with pytest.raises(Conflict, match="a indexes this source for the team"):
-        other.codebase.sharing.publish(source, by_force=False, reporter=other.notices)
-    (other.root / "shop" / "payment.py").unlink()
-    other.index()
-    taken = other.codebase.sharing.publish(source, by_force=True, reporter=other.notices)
-    assert taken.deleted == 1
-    giver.write("shop/cart.py", "class Basket:\n    pass\n")
-    giver.index()  # it lost the lease: its save stays with it
-    assert giver.own() == {"shop/cart.py", "shop/payment.py"}
-
-
 def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, server, database):
     giver = make_member("a")
     giver.index()
@@ -207,6 +181,44 @@ def test_a_folder_without_a_remote_is_indexed_here_alone(make_member):
     source = alone.codebase.registry.all()[0]
     with pytest.raises(UsageError, match="no git remote"):
         alone.codebase.sharing.publish(source, by_force=False, reporter=alone.notices)
+
+
+def test_a_word_whose_list_has_more_rows_than_are_left_is_searched(make_member, link):
+    giver = make_member("a")
+    giver.index()
+    for turn in range(12):  # each leaves an entry of a row that is gone
+        giver.write("shop/cart.py", f"class Cart:\n    discount = {turn}\n")
+        giver.index()
+    with link.reading() as connection:
+        held, rows = connection.execute(
+            "SELECT count(*), (SELECT chunks FROM sources) FROM words WHERE term = 'discount'"
+        ).fetchone()
+        assert held > rows
+    for mode in SearchMode:
+        assert giver.find("discount", mode)[0].filename == "shop/cart.py"
+    assert giver.find("the discount of the cart")[0].code.endswith("discount = 11")
+
+
+def test_why_counts_what_the_team_has_of_a_file(make_member, server, database):
+    alone, giver, reader = make_member("alone", shares=False), make_member("a"), make_member("b")
+    for each in (alone, giver, reader):
+        each.index()
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    reader.index()
+    cart = alone.codebase.why(alone.root / "shop/cart.py")
+    assert (cart.fate, cart.reason, cart.vectors) == ("indexed", "", cart.chunks)
+    for each in (giver, reader):
+        told = each.codebase.why(each.root / "shop/cart.py")
+        assert (told.fate, told.reason) == ("indexed", "in the team's database")
+        assert (told.chunks, told.vectors) == (cart.chunks, cart.chunks)
+        assert cart.chunks > 0
+    own = reader.codebase.why(reader.root / "shop/coupon.py")
+    assert (own.fate, own.reason, own.chunks) == ("indexed", "", 1)
+    _allow(server, database, connections=False)
+    told = reader.codebase.why(reader.root / "shop/cart.py")
+    assert told.fate == "indexed"
+    assert told.reason.startswith("in the team's database: ")
+    assert "not currently accepting connections" in told.reason
 
 
 def test_what_is_kept_after_many_changes_is_what_a_first_index_makes(make_member, link):

@@ -1,0 +1,119 @@
+"""Which machine indexes a source for the team: what it gives, and what it leaves as it is."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from memory_sidecar.code.build import build_document
+from memory_sidecar.core.errors import Conflict
+from memory_sidecar.index.document import BuildError
+from tests.index.test_watched_code import end, eventually, tended
+from tests.team.test_code import content_of
+
+
+def publish(member, *, by_force=False):
+    source = member.codebase.registry.all()[0]
+    return member.codebase.sharing.publish(source, by_force=by_force, reporter=member.notices)
+
+
+def test_rows_go_up_with_their_vectors_and_a_second_giver_waits(make_member):
+    before = make_member("a", shares=False)
+    before.index()
+    embedded = len(before.models.embedder.embedded)
+    before.codebase.close()
+    giver, other = make_member("a"), make_member("b")
+    source = giver.codebase.registry.all()[0]
+    published = giver.codebase.sharing.publish(source, by_force=False, reporter=giver.notices)
+    assert published.files > 5
+    assert published.chunks == embedded
+    assert giver.own() == set()
+    other.index()
+    assert giver.models.embedder.embedded == other.models.embedder.embedded == []
+    assert other.find("charge_card")[0].filename == "shop/payment.py"
+    source = other.codebase.registry.all()[0]
+    with pytest.raises(Conflict, match="a indexes this source for the team"):
+        other.codebase.sharing.publish(source, by_force=False, reporter=other.notices)
+    assert not other.codebase.registry.all()[0].publishes  # nor does it try by itself
+    (other.root / "shop" / "payment.py").unlink()
+    other.index()
+    taken = other.codebase.sharing.publish(source, by_force=True, reporter=other.notices)
+    assert taken.deleted == 1
+    giver.write("shop/cart.py", "class Basket:\n    pass\n")
+    giver.index()  # it lost the lease: its save stays with it
+    assert giver.own() == {"shop/cart.py", "shop/payment.py"}
+
+
+def test_one_who_takes_over_gives_also_what_only_the_team_had(make_member, link):
+    giver, other = make_member("a"), make_member("b")
+    giver.index()
+    other.index()
+    before = content_of(link)
+    giver.write("shop/cart.py", "class Basket:\n    pass\n")
+    giver.index()
+    assert other.own() == set()  # what it has of the file left its rows, and is not at the team
+    publish(other, by_force=True)
+    assert content_of(link) == before
+    for each in (other, make_member("c")):
+        each.index()
+        assert each.find("Cart.add_item")[0].filename == "shop/cart.py"
+    assert giver.find("Cart.add_item")[0].filename == "shop/cart.py"
+
+
+def test_a_source_that_was_never_looked_at_takes_nothing_from_the_team(make_member, link):
+    giver, other = make_member("a"), make_member("b")
+    giver.index()
+    before = content_of(link)
+    other.codebase.registry.add(other.root)
+    taken = publish(other, by_force=True)
+    assert (taken.files, taken.deleted) == (0, 0)
+    assert content_of(link) == before
+
+
+def test_a_file_that_cannot_be_read_stays_at_the_team(make_member, link, monkeypatch):
+    giver, other = make_member("a"), make_member("b")
+    giver.index()
+    before = content_of(link)
+
+    def build(source, file, max_file_bytes):
+        if file.path == "shop/cart.py":
+            raise BuildError("Input/output error")
+        return build_document(source, file, max_file_bytes)
+
+    monkeypatch.setattr("memory_sidecar.code.builder.build_document", build)
+    other.index()
+    assert publish(other, by_force=True).deleted == 0
+    assert content_of(link) == before
+
+
+def test_a_file_whose_chunks_were_lost_is_not_found_and_given_again(make_member, database, link):
+    giver, reader = make_member("a"), make_member("b")
+    giver.index()
+    reader.index()
+    before = content_of(link)
+    with psycopg.connect(database) as owner:
+        file = owner.execute(
+            "UPDATE memory_sidecar.files SET chunks = 0, first_chunk = 0, generation = 100"
+            " WHERE path = 'shop/cart.py' RETURNING id"
+        ).fetchone()
+        for table in ("chunks", "chunk_vectors", "chunk_static"):
+            owner.execute(f"DELETE FROM memory_sidecar.{table} WHERE file = %s", file)
+        owner.execute("UPDATE memory_sidecar.sources SET generation = 100")
+    assert "shop/cart.py" not in {hit.filename for hit in reader.find("Cart.add_item")}
+    reader.index()
+    assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
+    giver.codebase.close()
+    make_member("a").index()
+    assert content_of(link)[:2] == before[:2]
+
+
+def test_what_is_saved_after_a_watched_source_was_published_goes_up(make_member, link):
+    before = make_member("a", shares=False)
+    before.index()
+    before.codebase.close()
+    giver = make_member("a")
+    tending = tended(giver.codebase)
+    publish(giver)
+    giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    eventually(lambda: "shop/coupon.py" in str(content_of(link)[0]))
+    end(tending)
