@@ -28,10 +28,10 @@ from memory_sidecar.memories.lookup import memories_like, memory_saying
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.entries import as_one
-from memory_sidecar.sessions.extract import Embed, extract_summary
+from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import Outcome, Session, Summary
-from memory_sidecar.sessions.promotion import Candidate, Fate, candidates, outcome_of
+from memory_sidecar.sessions.promotion import Candidate, Fate, all_briefs, candidates, outcome_of
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
 
@@ -65,31 +65,29 @@ class Promoter:
         if session.summary is None and not dry_run:
             self._sessions.add_summary(session.session_id, summary_document(summary))
         judged = list(self._judged(candidates(session, summary)))
-        if not dry_run:
-            target = self._agent.shared if shared and self._agent.shared else self._agent
-            judged = [
-                self._stored(each, target, session.project) if each.fate is Fate.NEW else each
-                for each in judged
-            ]
-        return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
+        return self._promotion(session, summary, judged, shared=shared, dry_run=dry_run)
 
     def promote_journal(
         self, tag: str = "", *, shared: bool = False, dry_run: bool = False
     ) -> Promotion:
         """Store one outcome of the whole journal, or of all sessions that carry `tag`.
 
-        Raises as `promote`, and NotFound where there are none.
+        What their own summaries decided, solved and noted is stored beside it. Raises as
+        `promote`, and NotFound where there are none.
         """
         documents = self._sessions.journal(tag)
+        sessions = [read_session(each) for each in documents]
         document = as_one(documents)
         session = read_session(document)
-        summary = mask_document(self._summary(session, document))[0]
-        suggested = outcome_of(session, summary, tag, [each["session_id"] for each in documents])
-        (judged,) = self._judged([suggested])
-        if not dry_run and judged.fate is Fate.NEW:
-            target = self._agent.shared if shared and self._agent.shared else self._agent
-            judged = self._stored(judged, target, session.project)
-        return Promotion(session.session_id, summary.brief, summary.made_by, (judged,))
+        told = [(each, each.summary) for each in sessions if each.summary]
+        own = all_briefs([summary for _, summary in told]) if told else None
+        is_told = len(told) == len(sessions) <= DETAILED_SENTENCES
+        made = own if own and is_told else self._summary(session, document, otherwise=own)
+        summary = mask_document(made)[0]
+        taught = [each for one, its in told for each in candidates(one, its, with_brief=False)]
+        ids = [each.session_id for each in sessions]
+        judged = list(self._judged([*taught, outcome_of(session, summary, tag, ids)]))
+        return self._promotion(session, summary, judged, shared=shared, dry_run=dry_run)
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
         """Save a session, and promote it where that is configured and it was a success."""
@@ -101,7 +99,32 @@ class Promoter:
             return saved
         return replace(saved, promotion=self.promote(saved.session_id))
 
-    def _summary(self, session: Session, document: Mapping[str, object]) -> Summary:
+    def _promotion(
+        self,
+        session: Session,
+        summary: Summary,
+        judged: Sequence[Candidate],
+        *,
+        shared: bool,
+        dry_run: bool,
+    ) -> Promotion:
+        """Of `session`, with what is new of `judged` stored."""
+        target = self._agent.shared if shared and self._agent.shared else self._agent
+        if not dry_run:
+            judged = [
+                self._stored(each, target, session.project) if each.fate is Fate.NEW else each
+                for each in judged
+            ]
+        return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
+
+    def _summary(
+        self,
+        session: Session,
+        document: Mapping[str, object],
+        *,
+        otherwise: Summary | None = None,
+    ) -> Summary:
+        """One that is made of `session`; `otherwise` where it holds no sentence."""
         if command := self._settings.session_summarizer:
             return summarize(
                 command,
@@ -109,7 +132,7 @@ class Promoter:
                 timeout_s=self._settings.session_summarizer_timeout_s,
                 environ=self._environ,
             )
-        summary = extract_summary(session, self._embed)
+        summary = extract_summary(session, self._embed) or otherwise
         if summary is None:
             raise NotFound(
                 f"the session {session.session_id} has neither a summary nor a sentence to make "

@@ -135,7 +135,8 @@ def promote(
     """Turn what a session decided, solved and noted into memories.
 
     A session without a summary gets one. What is known already is left alone. A whole journal, or
-    all that carries the tag of a task, becomes one outcome.
+    all that carries the tag of a task, becomes one outcome, beside what its summaries decided,
+    solved and noted.
     """
     if [session_id is not None, journal, bool(tag)].count(True) != 1:
         raise UsageError("what is to be promoted?", hint="name one of ID, --journal and --tag T")

@@ -37,16 +37,28 @@ def has_tag(document: Mapping[str, Any], tag: str) -> bool:
 
 
 def as_one(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sessions in `documents`, the oldest first, as one: all that was said, in that order."""
+    """The sessions in `documents`, the oldest first, as one: all that was said, in that order.
+
+    What its author sums up himself is not told by its messages.
+    """
     paths = {str(each.get("project_path") or "") for each in documents} - {""}
     topics = dict.fromkeys(topic for each in documents for topic in each.get("topics") or ())
     return {
         "session_id": documents[-1]["session_id"],
         "created_at": documents[0]["created_at"],
         "topics": list(topics),
-        "messages": [message for each in documents for message in each.get("messages") or ()],
+        "messages": [message for each in documents for message in _said(each)],
         **({"project_path": paths.pop()} if len(paths) == 1 else {}),
     }
+
+
+def _said(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    summary = document.get("summary")
+    if not summary:
+        return document.get("messages") or ()
+    told = [summary.get("brief"), summary.get("detailed")]
+    told += [*(summary.get("key_decisions") or ()), *(summary.get("problems_solved") or ())]
+    return [{"role": "assistant", "content": "\n".join(filter(None, told))}]
 
 
 @dataclass(frozen=True, slots=True)

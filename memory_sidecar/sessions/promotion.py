@@ -54,7 +54,9 @@ class Candidate:
     repeats: Annotated[str, about("the text of the other candidate that it repeats, or empty")] = ""
 
 
-def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:
+def candidates(
+    session: Session, summary: Summary, *, with_brief: bool = True
+) -> tuple[Candidate, ...]:
     """The memories that `summary`, of `session`, suggests; some may say the same."""
     topics = tuple(dict.fromkeys(_tag(topic) for topic in session.topics))
     tags = (*topics, f"project:{_tag(session.project)}") if session.project else topics
@@ -63,7 +65,7 @@ def candidates(session: Session, summary: Summary) -> tuple[Candidate, ...]:
         *(("pattern", text, tags) for text in summary.key_decisions),
         *(("pitfall", text, tags) for text in summary.problems_solved),
         ("preference", summary.user_note, tags),
-        ("outcome", summary.brief, (*tags, *outcome)),
+        ("outcome", summary.brief if with_brief else "", (*tags, *outcome)),
     ]
     evidence = (EVIDENCE_PREFIX + session.session_id,)
     found = []
@@ -82,10 +84,20 @@ def outcome_of(
 
     Of very many only the latest are named.
     """
-    topics = [tag, *map(_tag, session.topics)] if tag else list(map(_tag, session.topics))
+    topics = [tag] if tag else []
+    topics += [_tag(topic) for topic in session.topics if topic != tag.lower()]
+    topics += [f"outcome:{summary.outcome}"] if summary.outcome else []
     evidence = [EVIDENCE_PREFIX + each for each in session_ids[-MAX_EVIDENCE:]]
     text = summary.detailed or summary.brief
     return Candidate("outcome", text, tuple(dict.fromkeys(topics)), tuple(evidence))
+
+
+def all_briefs(summaries: Sequence[Summary]) -> Summary:
+    """What sessions came to, the latest last: their briefs."""
+    briefs = dict.fromkeys(each.brief for each in summaries)
+    sentences = (brief if brief.endswith((".", "!", "?")) else f"{brief}." for brief in briefs)
+    last = summaries[-1]
+    return Summary(brief=last.brief, detailed=" ".join(sentences), outcome=last.outcome)
 
 
 def _tag(text: str) -> str:

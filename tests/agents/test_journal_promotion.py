@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 ENTRIES = [
@@ -46,3 +48,60 @@ def test_what_is_promoted_is_named_once_and_there(journal):
     assert journal("session", "promote").status == 2
     assert journal("session", "promote", "x", "--journal").status == 2
     assert journal("session", "promote", "--tag", "task:T-99").status == 3
+
+
+SUMMARISED = {
+    "first": {
+        "brief": "Found the race of the token refresh",
+        "problems_solved": ["Two refreshes raced for the same token"],
+        "outcome": "partial",
+    },
+    "second": {
+        "brief": "Put one lock around the token refresh",
+        "key_decisions": ["Use one lock for every refresh of a token"],
+        "user_note": "Always write the failing test first",
+        "outcome": "success",
+    },
+}
+
+
+@pytest.fixture
+def summarised(journal, tmp_path):
+    """The same, with two sessions of a third task that have nothing but a summary."""
+
+    def save(**session):
+        (tmp_path / "s.json").write_text(json.dumps(session | {"topics": ["task:T-14"]}))
+        assert journal("session", "save", tmp_path / "s.json").status == 0
+
+    for at, (name, summary) in enumerate(SUMMARISED.items()):
+        save(session_id=name, created_at=f"2026-03-0{at + 1}T09:12:00Z", summary=summary)
+    return journal, save
+
+
+def test_a_task_keeps_what_the_summaries_of_its_sessions_say(summarised):
+    run, _ = summarised
+    told = run("session", "promote", "--tag", "task:T-14").json
+    assert [(each["category"], each["text"], each["fate"]) for each in told["memories"]] == [
+        ("pitfall", "Two refreshes raced for the same token", "stored"),
+        ("pattern", "Use one lock for every refresh of a token", "stored"),
+        ("preference", "Always write the failing test first", "stored"),
+        (
+            "outcome",
+            "Found the race of the token refresh. Put one lock around the token refresh.",
+            "stored",
+        ),
+    ]
+    pitfall, *_, outcome = told["memories"]
+    assert pitfall["evidence"] == ["session:first"]
+    assert outcome["evidence"] == ["session:first", "session:second"]
+    assert outcome["tags"] == ["task:T-14", "outcome:success"]
+    again = run("session", "promote", "--tag", "task:T-14").json["memories"]
+    assert {each["fate"] for each in again} == {"known"}
+
+
+def test_a_summary_counts_beside_sessions_that_have_none(summarised):
+    run, save = summarised
+    save(session_id="short", messages=[{"role": "user", "content": "ok"}])
+    told = run("session", "promote", "--tag", "task:T-14", "--dry-run").json
+    assert "one lock around the token refresh" in told["memories"][-1]["text"]
+    assert len(told["memories"]) == 4
