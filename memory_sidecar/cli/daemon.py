@@ -23,6 +23,7 @@ from memory_sidecar.core.errors import (
     StoreReadOnly,
     UsageError,
 )
+from memory_sidecar.core.opening import make_only_while
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log
@@ -259,6 +260,7 @@ def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> No
     gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     commands = Commands(Path(data_dir), environ=environ)
+    make_only_while(lambda: lock.is_in_place, data_dir)  # its next daemon may be at work there
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
     host(commands, data_dir=data_dir, lock=lock, environ=environ)
     logging.shutdown()

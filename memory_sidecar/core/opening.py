@@ -21,6 +21,8 @@ from memory_sidecar.core import reasons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     StrPath = str | os.PathLike[str]
 
 _HAS_HANDLES = os.open in os.supports_dir_fd
@@ -56,6 +58,23 @@ def read_named(path: StrPath, limit_bytes: int) -> bytes:
     """
     above, name = os.path.split(os.path.realpath(path))
     return Tree(above).read(name, limit_bytes)
+
+
+_SERVED: dict[str, Callable[[], bool]] = {}
+
+
+def make_only_while(is_ours: Callable[[], bool], folder: StrPath) -> None:
+    """From now on this process makes nothing in `folder`, nor that, unless it still `is_ours`."""
+    for path in (os.path.abspath(folder), os.path.realpath(folder)):
+        _SERVED[path] = is_ours
+
+
+def _may_make(path: str) -> bool:
+    return all(is_ours() for top, is_ours in _SERVED.items() if _is_within(path, top))
+
+
+def _is_within(path: str, top: str) -> bool:
+    return f"{path}{os.sep}".startswith(top.rstrip(os.sep) + os.sep)
 
 
 class Tree:
@@ -102,6 +121,8 @@ class Tree:
         """
         names = [name for name in self._relative(path).split("/") if name]
         if make:
+            if not _may_make(self.path):
+                raise FileNotFoundError(errno.ENOENT, "its folder was moved or removed", self.path)
             os.makedirs(self.path, self.folder_mode, exist_ok=True)
         folder = Folder(self, self.path, os.open(self.path, _FOLDER) if _HAS_HANDLES else None)
         for name in names:
@@ -150,10 +171,9 @@ class Tree:
         except UnicodeEncodeError:  # half of a surrogate pair
             is_fine = False
         if is_fine and os.path.isabs(text):
-            top = self.path.rstrip(os.sep)
             text = os.path.abspath(text)
-            is_fine = f"{text}{os.sep}".startswith(top + os.sep)
-            text = text[len(top) + 1 :]
+            is_fine = _is_within(text, self.path)
+            text = text[len(self.path.rstrip(os.sep)) + 1 :]
         if os.sep != "/":
             text = text.replace(os.sep, "/")
         if not is_fine or ".." in text.split("/"):

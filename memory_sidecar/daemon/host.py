@@ -29,7 +29,7 @@ from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
 
-IN_PLACE_CHECK_S = 5.0
+IN_PLACE_CHECK_S = 1.0
 _IDLE = frozenset({"MainThread", "end"})  # threads that keep nothing from ending
 
 _log = logging.getLogger(__name__)
@@ -108,7 +108,8 @@ def host(
     def finish() -> None:
         systemd.notify("STOPPING=1", environ)
         starting.join()
-        application.close()
+        if lock.is_in_place:  # else SQLite would remove, by its name, a log of who comes after
+            application.close()
         let_go()
         lock.release()
 

@@ -58,7 +58,7 @@ class EngineState:
         """Begin with a state that knows no file. Raises as `remove_state`, and DiskFull."""
         with named_errors(self.folder):
             remove_state(self.folder)
-            self.folder.mkdir(parents=True)
+            _tree_of(self.folder).make(self.folder)
 
     def set_aside(self) -> Path:
         """Keep what cannot be read for a person who wants to know why; returns where."""
@@ -88,7 +88,7 @@ def remove_state(folder: Path) -> None:
     Raises PathRefused where the folder that it should lie in is a link.
     """
     try:
-        above, name = Tree(folder.parents[2], is_own=True).enter_above(folder)
+        above, name = _tree_of(folder).enter_above(folder)
     except FileNotFoundError:
         return
     except FileRefused as error:
@@ -97,6 +97,10 @@ def remove_state(folder: Path) -> None:
         ) from error
     with above:
         shutil.rmtree(above.at(name), ignore_errors=True, dir_fd=above.fd)  # but no link
+
+
+def _tree_of(folder: Path) -> Tree:
+    return Tree(folder.parents[2], is_own=True)
 
 
 def knows_nothing(folder: Path) -> bool:

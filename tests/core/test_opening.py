@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.opening import FileRefused, Tree, real_path
+from memory_sidecar.core import opening
+from memory_sidecar.core.opening import FileRefused, Tree, make_only_while, real_path
 
 LIMIT = 1000
 
@@ -42,6 +43,22 @@ def test_a_file_is_read_by_relative_and_absolute_path(top: Path) -> None:
 def test_a_tree_may_begin_at_a_link(top: Path) -> None:
     (top.parent / "link").symlink_to(top)
     assert Tree(top.parent / "link").read("folder/a.md", LIMIT) == b"text"
+
+
+def test_what_another_process_serves_by_now_is_not_made_again(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_SERVED", {})
+    is_ours = True
+    make_only_while(lambda: is_ours, top)
+    Tree(top / "state").make("a")
+    is_ours = False
+    top.rename(top.with_name("moved"))
+    for tree in (Tree(top), Tree(top / "state")):
+        with pytest.raises(FileNotFoundError, match="moved or removed"):
+            tree.make("a")
+    assert not top.exists()
+    Tree(top.with_name("moved")).make("b")
 
 
 def test_no_link_is_followed_below_the_top(top: Path) -> None:

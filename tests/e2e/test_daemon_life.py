@@ -177,6 +177,20 @@ def test_daemon_ends_when_its_data_directory_is_deleted(home: Home) -> None:
         time.sleep(0.05)
 
 
+def test_a_daemon_whose_data_directory_is_moved_makes_nothing_in_its_old_place(home: Home) -> None:
+    root = home.add_source()
+    assert home.call("store", "--agent", "a", "--category", "pattern", "text").returncode == 0
+    pid = home.pid
+    home.data_dir.rename(home.folder / "elsewhere")
+    deadline = time.monotonic() + 60
+    while _lives(pid):
+        (root / "cart.py").write_text(f"at = {time.monotonic()}\n")  # gives it something to do
+        assert not home.data_dir.exists()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not home.data_dir.exists()
+
+
 def test_a_deleted_data_directory_is_made_anew_by_the_next_call(home: Home) -> None:
     root = home.add_source()
     pid = home.pid
