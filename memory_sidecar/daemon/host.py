@@ -108,8 +108,7 @@ def host(
     def finish() -> None:
         systemd.notify("STOPPING=1", environ)
         starting.join()
-        if lock.is_in_place:  # else SQLite would remove, by its name, a log of who comes after
-            application.close()
+        _close(application, lock)
         let_go()
         lock.release()
 
@@ -120,6 +119,12 @@ def host(
 
     asyncio.run(live())
     _log.info("stopped")
+
+
+def _close(application: Application, lock: ProcessLock) -> None:
+    """Unless another daemon may be there by now, whose logs SQLite would remove by their names."""
+    if lock.is_in_place:
+        application.close()
 
 
 def _stop_on_signals(server: Server) -> None:
