@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from memory_sidecar.chunking.language import canonical_language
-from memory_sidecar.code.excerpt import excerpt_within, stems_of
+from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
-from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import Score, Time, about, told_as
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
+    MAX_LINE,
+    best_lines,
+    budget,
     cursor_after,
+    fitting,
     lines_within,
     offset_of,
-    within_tokens,
 )
 from memory_sidecar.mcp.project import nothing_here
 from memory_sidecar.mcp.tool import Answer, Arguments
@@ -33,7 +36,6 @@ from memory_sidecar.mcp.uris import source_uri
 EVERY_SOURCE = "*"
 MAX_HITS = 50
 HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
-MAX_LINE = 160
 MAX_COPIES = 3  # named with a hit
 MAX_WAIT_MS = 30_000
 
@@ -121,32 +123,21 @@ def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[
     """
     stems = stems_of(question)
     heads = [_found(hit) for hit in mask_document(list(hits))[0]]
-    kept = within_tokens(heads, max_tokens, characters=lambda hit: len(hit.where) + 2)
-    left = max_tokens * CHARACTERS_PER_TOKEN - sum(len(hit.where) + 2 for hit in kept)
+    left = budget(max_tokens)
+    kept = fitting(heads, left, size=lambda hit: len(hit.where) + 2)
+    left -= sum(len(hit.where) + 2 for hit in kept)
     weights = [1 / (rank + 3) for rank in range(len(kept))]
     shown = []
     for rank, hit in enumerate(kept):
         share = int(left * weights[rank] / sum(weights[rank:]))
-        code = _best_lines(hit.code, stems, max(share, 0))
+        lines = [
+            line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
+            for line in map(str.rstrip, hit.code.split("\n"))
+        ]
+        code = best_lines(lines, stems, max(share, 0))
         left -= len(code)
         shown.append(replace(hit, code=code))
     return tuple(shown)
-
-
-def _best_lines(code: str, stems: Collection[str], characters: int) -> str:
-    """Lines of `code` with at most so many characters; `…` for those before and behind."""
-    lines = [
-        line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
-        for line in map(str.rstrip, code.split("\n"))
-    ]
-    if sum(len(line) + 1 for line in lines) <= characters:
-        return "\n".join(lines)
-    best = excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
-    if not best.lines:
-        return ""
-    end = best.first + len(best.lines)
-    before, behind = ["…"] * (best.first > 0), ["…"] * (end < len(lines))
-    return "\n".join([*before, *best.lines, *behind])
 
 
 def _found(hit: CodeHit) -> CodePassage:
@@ -184,21 +175,15 @@ class FileLines(Answer):
         return f"{where}\n{self.content}"
 
 
-def read_file(caller: Caller, asked: ReadFile, _report: Reporter) -> FileLines:
+def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now."""
     sources = searched_sources(caller, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, asked.path, max_file_bytes=limit_bytes)
     text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
-    total = text.count("\n") + 1 if file.text else 0
-    start = asked.start_line
-    last = min(asked.end_line or total, total)
-    if start > total or last < start:
-        raise UsageError(
-            f"{file.path} has no lines {start}-{asked.end_line or total}",
-            hint=f"it has lines 1-{total}",
-        )
-    content, end = lines_within(text, start, last, asked.max_tokens)
+    total = text.count("\n") + 1
+    start, last = asked.start_line, min(asked.end_line or total, total)
+    content, end = lines_within(text, start, last, asked.max_tokens, report)
     return FileLines(
         source=file.source.name,
         filename=file.path,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 from pydantic import Field
 
+from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Score, about, told_as
@@ -16,7 +17,14 @@ from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import cursor_after, lines_within, offset_of, within_tokens
+from memory_sidecar.mcp.paging import (
+    budget,
+    cursor_after,
+    cut_to_fit,
+    lines_within,
+    offset_of,
+    shortened,
+)
 from memory_sidecar.mcp.quoting import as_name, quoted, quoted_line, told
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
@@ -95,7 +103,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         lambda: caller.memories(report).query(query, with_shared=asked.shared),
     )[offset:]
     tell_weak(hits, report)
-    shown = _within(hits[: asked.top_k], asked.max_tokens)
+    shown = _within(hits[: asked.top_k], asked.max_tokens, report, stems_of(asked.query))
     return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, hits))
 
 
@@ -149,7 +157,7 @@ def get_recent_memories(
         filter=asked.filter(), limit=asked.limit + 1, offset=offset, without_pages=True
     )
     found = caller.memories(report).list(listed, with_shared=asked.shared)
-    shown = _within(found[: asked.limit], asked.max_tokens)
+    shown = _within(found[: asked.limit], asked.max_tokens, report)
     return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, found))
 
 
@@ -218,7 +226,7 @@ class WholeMemory(StoredAnswer):
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
     """Read a memory, by its path or id (EXP-042)."""
     memory = caller.memories(report, shared=asked.shared).get(asked.path)
-    content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens)
+    content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens, report)
     return WholeMemory(
         memory=replace(memory, content=content),
         next_start_line=last + 1 if last <= memory.content.count("\n") else 0,
@@ -246,13 +254,27 @@ def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:
     return tuple(told_as(MemoryHead, memory) for memory in found)
 
 
-def _within(found: Sequence[Memory | MemoryHit], max_tokens: int) -> tuple[MemoryText, ...]:
-    """The first of `found`, and as many of the others as fit with all they say."""
-    shown = [
-        told_as(MemoryText, memory, uri=memory_uri(memory.agent, memory.path))
-        for memory in within_tokens(found, max_tokens, characters=lambda each: len(each.content))
-    ]
-    if len(shown) == 1:  # which may be too long by itself
-        content, _ = lines_within(shown[0].content, 1, None, max_tokens)
-        shown = [replace(shown[0], content=content)]
+def _within(
+    found: Sequence[Memory | MemoryHit],
+    max_tokens: int,
+    report: Reporter,
+    stems: Collection[str] = (),
+) -> tuple[MemoryText, ...]:
+    """The first of `found`, and as many of the others as fit, each with what it says of `stems`."""
+    texts = [told_as(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
+
+    def cut(memory: MemoryText, by: int) -> MemoryText:
+        content = shortened(memory.content, len(memory.content) - by, stems)
+        return replace(memory, content=content)
+
+    characters = budget(max_tokens)
+    shown, is_cut = cut_to_fit(
+        texts,
+        characters,
+        most=characters // 2,
+        size=lambda each: len(marked(each, each.content)),
+        cut=cut,
+    )
+    if is_cut:
+        report.notice("some are cut: get_memory reads all of one")
     return tuple(shown)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from textwrap import wrap
 from typing import TypeVar
 
+from memory_sidecar.code.excerpt import excerpt_within
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
+from memory_sidecar.index.reporter import Reporter
 
 T = TypeVar("T")
+
+MAX_LINE = 160
+MIN_ITEM = 300
+MARKS = 500  # characters around what an answer says: heads, where to go on
+MAX_LOOKED_THROUGH = 100_000  # characters of a text for what was asked for
 
 _CURSOR = re.compile(r"from-(\d{1,9})")
 
@@ -36,26 +44,101 @@ def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) 
     return cursor_at(offset + len(shown)) if len(shown) < len(found) else ""
 
 
-def lines_within(text: str, start: int, last: int | None, max_tokens: int) -> tuple[str, int]:
+def within(text: str, max_tokens: int) -> str:
+    """The first lines of an answer that is too long, and how many more there are."""
+    most = budget(max_tokens) + MARKS
+    if len(text) <= most:
+        return text
+    kept = text[:most].rpartition("\n")[0] or text[:most]
+    left = text.count("\n", len(kept)) or 1
+    needed = len(text) // CHARACTERS_PER_TOKEN + 1
+    return f"{kept}\n… and {left} more lines: max_tokens {needed} shows all"
+
+
+def lines_within(
+    text: str, start: int, last: int | None, max_tokens: int, report: Reporter, *, mark: str = ""
+) -> tuple[str, int]:
     """Lines `start` to `last`, 1-based, as far as they fit, and the number of the last of them.
 
-    At least one line; one that is too long by itself is cut. Secrets are masked, as the half of one
-    would not be known for what it is.
+    Each is to be shown behind `mark`. At least one line; one that is too long by itself is cut, and
+    `report` told so. Secrets are masked, as the half of one would not be known for what it is.
+    Raises UsageError for lines that are not there.
     """
+    total = text.count("\n") + 1
+    if start > total:
+        raise UsageError(f"there is no line {start}", hint=f"there are lines 1-{total}")
+    if last is not None and last < start:
+        raise UsageError(f"line {last} is before line {start}", hint="leave end_line out for all")
     wanted = mask_credentials(text)[0].split("\n")[start - 1 : last]
-    shown = within_tokens(wanted, max_tokens, characters=lambda line: len(line) + 1)
-    return "\n".join(shown)[: max_tokens * CHARACTERS_PER_TOKEN], start + len(shown) - 1
+    most = budget(max_tokens)
+    shown = fitting(wanted, most, size=lambda line: len(mark) + len(line) + 1)
+    content, end = "\n".join(shown), start + len(shown) - 1
+    if len(content) > most:
+        needed = len(content) // CHARACTERS_PER_TOKEN + 1
+        report.notice(f"line {end} is cut: max_tokens {needed} shows all of it")
+    return content[:most], end
 
 
-def within_tokens(
-    items: Sequence[T], max_tokens: int, *, characters: Callable[[T], int]
-) -> list[T]:
-    """The first of `items`, and those after it that fit into `max_tokens` together with it."""
-    left = max_tokens * CHARACTERS_PER_TOKEN
+def budget(max_tokens: int) -> int:
+    """About how many characters so many tokens are."""
+    return max_tokens * CHARACTERS_PER_TOKEN
+
+
+def fitting(items: Iterable[T], characters: int, *, size: Callable[[T], int]) -> list[T]:
+    """The first of `items`, and those after it that come to so many characters together with it."""
     kept: list[T] = []
     for item in items:
-        left -= characters(item)
-        if kept and left < 0:
+        characters -= size(item)
+        if kept and characters < 0:
             break
         kept.append(item)
     return kept
+
+
+def cut_to_fit(
+    items: Sequence[T],
+    characters: int,
+    *,
+    most: int,
+    size: Callable[[T], int],
+    cut: Callable[[T, int], T],
+) -> tuple[list[T], bool]:
+    """The same of items that `cut` first makes shorter by what is more than `most`; whether it did.
+
+    One alone may take all there is, and each so much that it says something.
+    """
+    most = max(characters if len(items) == 1 else most, MIN_ITEM)
+    short = [cut(each, over) if (over := size(each) - most) > 0 else each for each in items]
+    kept = fitting(short, characters, size=size)
+    return kept, any(each is not item for each, item in zip(kept, items, strict=False))
+
+
+def shortened(text: str, characters: int, stems: Collection[str] = ()) -> str:
+    """Of prose what has at most so many characters and most of `stems`; `…` for what is left out.
+
+    Its long lines are broken. Secrets are masked first.
+    """
+    if len(text) <= characters:
+        return text
+    characters = max(characters, 0)
+    width = min(MAX_LINE, characters - len("…\n…\n") - 1)
+    if width < 1:
+        return "…"[:characters]
+    lines = [
+        part
+        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
+        for part in wrap(line, width) or [""]
+    ]
+    return best_lines(lines, stems, characters)
+
+
+def best_lines(lines: Sequence[str], stems: Collection[str], characters: int) -> str:
+    """Those of `lines` with at most so many characters; `…` for those before and behind."""
+    if sum(len(line) + 1 for line in lines) <= characters:
+        return "\n".join(lines)
+    best = excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
+    if not best.lines:
+        return ""
+    end = best.first + len(best.lines)
+    before, behind = ["…"] * (best.first > 0), ["…"] * (end < len(lines))
+    return "\n".join([*before, *best.lines, *behind])

@@ -30,6 +30,7 @@ from memory_sidecar.core.results import plain
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.hints import for_agent
+from memory_sidecar.mcp.paging import within
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Answer, Arguments, Tool
@@ -44,8 +45,6 @@ Context = ServerRequestContext[Caller]
 
 _log = logging.getLogger(__name__)
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
-
-MASKED = "{} masked that look like secrets: do not write these lines back as they are"
 
 MASKED = "{} masked that look like secrets: do not write these lines back as they are"
 
@@ -95,9 +94,8 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
         _log.exception("failed: %s", tool.name)
         internal = SidecarError(f"internal error: {error!r}", hint="see the daemon's log")
         return _failed(internal, [], caller)
-    told: list[types.ContentBlock] = [
-        types.TextContent(text=_with_notices(result.text(), result.notices))
-    ]
+    text = _with_notices(within(result.text(), asked.max_tokens), result.notices)
+    told: list[types.ContentBlock] = [types.TextContent(text=text)]
     if not caller.is_structured:  # hosts that are given both show a model the other one alone
         return types.CallToolResult(content=told)
     return types.CallToolResult(content=told, structured_content=plain(result))

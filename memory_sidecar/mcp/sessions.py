@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from memory_sidecar.agents.promotion import Promoter
+from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Time, about, told_as
 from memory_sidecar.core.times import past_moment
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import cursor_after, offset_of, within_tokens
+from memory_sidecar.mcp.paging import (
+    budget,
+    cursor_after,
+    cut_to_fit,
+    offset_of,
+    shortened,
+)
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 from memory_sidecar.sessions.documents import read_session
@@ -30,6 +38,8 @@ from memory_sidecar.sessions.model import (
 )
 from memory_sidecar.sessions.promotion import Candidate
 from memory_sidecar.sessions.results import SessionHit
+
+MIN_BRIEF = 200  # characters of a summary that are shown however little was asked for
 
 
 class _Part(BaseModel):
@@ -114,14 +124,14 @@ class SessionHits(StoredAnswer):
     def text(self) -> str:
         if not self.hits:
             return "no hits"
-        shown = [
-            f"<session {as_name(hit.session_id)} {hit.kind}"
-            f"{'' if hit.sequence is None else f' {hit.sequence}'} {hit.created_at[:10]}>\n"
-            f"{quoted(hit.text)}\n</session>"
-            for hit in self.hits
-        ]
         more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
-        return f"From earlier sessions: {DATA}.\n" + "\n\n".join([*shown, *more])
+        return f"From earlier sessions: {DATA}.\n" + "\n\n".join([*map(_hit, self.hits), *more])
+
+
+def _hit(hit: SessionHit) -> str:
+    place = "" if hit.sequence is None else f" {hit.sequence}"
+    head = as_name(f"{hit.session_id} {hit.kind}{place} {hit.created_at[:10]}")
+    return f"<session {head}>\n{quoted(hit.text)}\n</session>"
 
 
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
@@ -146,9 +156,16 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)
     )[offset:]
     tell_weak(found, report)
-    shown = within_tokens(
-        found[: asked.top_k], asked.max_tokens, characters=lambda hit: len(hit.text)
+    stems, characters = stems_of(asked.query), budget(asked.max_tokens)
+    shown, is_cut = cut_to_fit(
+        found[: asked.top_k],
+        characters,
+        most=characters // 2,
+        size=lambda hit: len(_hit(hit)),
+        cut=lambda hit, by: replace(hit, text=shortened(hit.text, len(hit.text) - by, stems)),
     )
+    if is_cut:
+        report.notice('some are cut: get_session reads on from message N with cursor "from-N"')
     return SessionHits(
         hits=tuple(shown),
         next_cursor=cursor_after(offset, shown, found),
@@ -176,57 +193,97 @@ class SessionText(StoredAnswer):
     project_path: str
     created_at: Time
     topics: tuple[str, ...]
-    summary: Summary | None
+    summary: Annotated[Summary | None, about("With the first messages only.")]
     code_snippets: Annotated[tuple[Snippet, ...], about("With the first messages only.")]
     message_count: int
     messages: tuple[Turn, ...]
     next_cursor: Annotated[str, about("For later messages; empty after the last.")] = ""
 
     def text(self) -> str:
-        told = self.summary
-        lines = [
-            f"From an earlier session: {DATA}.",
-            f"<session {as_name(f'{self.session_id} {self.created_at[:10]} {self.project_path}')}>",
-            quoted(self.title),
-        ]
-        if told is not None:
-            lines += [
-                quoted(each)
-                for each in (
-                    *(told.brief, told.detailed),
-                    *(f"decided: {each}" for each in told.key_decisions),
-                    *(f"solved: {each}" for each in told.problems_solved),
-                    f"note: {told.user_note}" if told.user_note else "",
-                )
-                if each
-            ]
-        lines += [
-            f"{quoted_line(f'{each.sequence} {each.said_by}:')}\n{quoted(each.content)}"
-            for each in self.messages
-        ]
-        lines += [quoted(f"{each.file_path}\n{each.code}") for each in self.code_snippets]
+        head = as_name(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
+        lines = [f"From an earlier session: {DATA}.", f"<session {head}>", quoted(self.title)]
+        lines += [quoted(each) for each in _lines_of(self.summary)] if self.summary else []
+        lines += map(_turn, self.messages)
+        lines += map(_snippet, self.code_snippets)
         more = [f'later messages: cursor "{self.next_cursor}"'] if self.next_cursor else []
         return "\n".join([*lines, "</session>", *more])
+
+
+def _lines_of(summary: Summary) -> list[str]:
+    said = [summary.brief, summary.detailed]
+    said += [f"decided: {each}" for each in summary.key_decisions]
+    said += [f"solved: {each}" for each in summary.problems_solved]
+    said += [f"note: {summary.user_note}"] if summary.user_note else []
+    return [each for each in said if each]
+
+
+def _turn(turn: Turn) -> str:
+    return f"{quoted_line(f'{turn.sequence} {turn.said_by}:')}\n{quoted(turn.content)}"
+
+
+def _snippet(snippet: Snippet) -> str:
+    return quoted(f"{snippet.file_path}\n{snippet.code}")
 
 
 def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionText:
     """Read a session's summary and messages."""
     session = read_session(_sessions(caller, report).get(asked.session_id).document)
-    offset = offset_of(asked.cursor)
-    rest = session.messages[offset:]
-    shown = within_tokens(rest, asked.max_tokens, characters=lambda message: len(message.content))
+    offset, count = offset_of(asked.cursor), len(session.messages)
+    if offset and offset >= count:
+        raise UsageError(f"the session has {count} messages", hint='"from-0" is the first of them')
+    summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
+    left = budget(asked.max_tokens)
+    short = summary and _shortened(summary, left // 2)
+    left -= sum(map(len, _lines_of(short))) if short else 0
+    turns, is_cut = cut_to_fit(
+        [
+            Turn(at, each.said_by, iso_utc(each.created_at), each.content)
+            for at, each in enumerate(session.messages[offset:], offset)
+        ],
+        left,
+        most=left,
+        size=lambda turn: len(_turn(turn)),
+        cut=lambda turn, by: replace(turn, content=shortened(turn.content, len(turn.content) - by)),
+    )
+    left -= sum(len(_turn(turn)) for turn in turns)
+    shown, are_cut = cut_to_fit(
+        snippets if left > 0 else (),
+        left,
+        most=left,
+        size=lambda each: len(_snippet(each)),
+        cut=lambda each, by: replace(each, code=shortened(each.code, len(each.code) - by)),
+    )
+    if is_cut or are_cut or short != summary or len(shown) < len(snippets):
+        report.notice("some of it is cut: with more max_tokens there is more of it")
     return told_as(
         SessionText,
         session,
         title=session.opening,
         created_at=iso_utc(session.created_at),
-        code_snippets=() if offset else session.code_snippets,
-        message_count=len(session.messages),
-        messages=tuple(
-            Turn(at, each.said_by, iso_utc(each.created_at), each.content)
-            for at, each in enumerate(shown, offset)
-        ),
-        next_cursor=cursor_after(offset, shown, rest),
+        summary=short,
+        code_snippets=tuple(shown),
+        message_count=count,
+        messages=tuple(turns),
+        next_cursor=cursor_after(offset, turns, session.messages[offset:]),
+    )
+
+
+def _shortened(summary: Summary, left: int) -> Summary:
+    """With as much as fits, what says most in few words first."""
+
+    def part(text: str) -> str:
+        nonlocal left
+        shown = shortened(text, left)
+        left -= len(shown)
+        return shown
+
+    return replace(
+        summary,
+        brief=shortened(summary.brief, max(left, MIN_BRIEF)),
+        key_decisions=tuple(filter(None, map(part, summary.key_decisions))),
+        problems_solved=tuple(filter(None, map(part, summary.problems_solved))),
+        user_note=part(summary.user_note),
+        detailed=part(summary.detailed),
     )
 
 

@@ -15,19 +15,13 @@ from inspect import getdoc
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import mcp_types as types
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.quoting import DATA
-
-
-class Arguments(BaseModel):
-    """Base of what tools take. A name that a tool does not know is an error, never ignored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _NotListed:
@@ -37,6 +31,15 @@ class _NotListed:
 T = TypeVar("T")
 Unlisted = Annotated[T, _NotListed()]
 """What few calls need: taken, but not in `tools/list`. A refusal names what is taken."""
+
+
+class Arguments(BaseModel):
+    """Base of what tools take. A name that a tool does not know is an error, never ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_tokens: Unlisted[int] = Field(default=6000, ge=1)
+    """About how long the answer may be. A tool that can choose what to leave out has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,7 @@ class Tool:
             return self._arguments.model_validate(_stated(given or {}))
         except ValidationError as error:
             wrong = "; ".join(_words(each) for each in error.errors()[:3])
-            known = ", ".join(self._arguments.model_fields)
+            known = ", ".join(sorted(self._arguments.model_fields, key="max_tokens".__eq__))
             raise UsageError(f"{self.name}: {wrong}", hint=f"it takes: {known or 'nothing'}") from (
                 error
             )

@@ -1,0 +1,116 @@
+"""No answer is longer than was asked for, however long what was stored is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mcp.client.session import ClientSession
+from mcp_types import CallToolResult
+
+from memory_sidecar.index.reporter import Silent
+from memory_sidecar.mcp.caller import Caller, Toolset
+from memory_sidecar.mcp.paging import shortened
+from tests.mcp.talk import call, given, talk, text_of
+
+LONG = "The build failed since no header of the parser was found. " * 300
+NEEDLE = "Only the linker knows of zebras."
+
+
+@pytest.fixture
+def rich(caller: Caller) -> Caller:
+    """Somebody who has kept much, in few lines."""
+    given(caller, "store_memory", content=f"# Headers\n\n{LONG}{NEEDLE} {LONG}", category="pitfall")
+    for number in range(12):
+        given(
+            caller, "store_memory", content=f"Note {number}: {LONG[: 500 * number]}", category="c"
+        )
+    given(
+        caller,
+        "save_session",
+        session_id="long",
+        messages=[
+            {"role": "user", "content": f"{LONG}{NEEDLE} {LONG}"},
+            {"role": "assistant", "content": "Yes."},
+        ],
+        summary={"brief": "Mended the parser", "detailed": LONG, "key_decisions": [LONG] * 9},
+        code_snippets=[{"code": "int main() {}\n" * 1000, "file_path": "a.c"}],
+    )
+    functions = "".join(f"def work_{n}(a, b, c):\n    pass\n\n\n" for n in range(400))
+    (caller.cwd / "many.py").write_text(functions)
+    (caller.cwd / "prose.md").write_text(LONG)
+    caller.codebase.index([caller.cwd.parent], reporter=Silent())
+    return replace(caller, toolsets=frozenset(Toolset))
+
+
+ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("search_code", {"query": "work"}),
+    ("read_file", {"path": "shop/many.py"}),
+    ("read_file", {"path": "shop/prose.md"}),
+    ("outline", {"path": "shop/many.py"}),
+    ("def", {"name": "work_1"}),
+    ("map", {}),
+    ("search_memories", {"query": "header of the parser"}),
+    ("get_recent_memories", {}),
+    ("query_memories", {}),
+    ("list_memories", {"category": "c"}),
+    ("get_memory", {"path": "pitfall/headers.md"}),
+    ("prune_memories", {"weaker_than": 1.0}),
+    ("search_sessions", {"query": "header of the parser"}),
+    ("search_sessions", {"query": "header of the parser", "by_session": True}),
+    ("get_session", {"session_id": "long"}),
+    ("promote_session", {"session_id": "long", "dry_run": True}),
+    ("status", {}),
+)
+
+
+def test_it_is_kept_by_every_tool(rich: Caller) -> None:
+    async def say(client: ClientSession) -> None:
+        for tool, arguments in ASKED:
+            for max_tokens in (1, 50, 400, 2000):
+                result = await client.call_tool(tool, {**arguments, "max_tokens": max_tokens})
+                assert isinstance(result, CallToolResult)
+                assert not result.is_error, text_of(result)
+                lines = text_of(result).splitlines()
+                told = "\n".join(line for line in lines if not line.startswith("note: "))
+                assert len(told) <= 4 * max_tokens + 700, (tool, told)
+
+    talk(rich, say)
+
+
+def test_what_is_cut_shows_what_was_asked_for_and_says_where_the_rest_is(rich: Caller) -> None:
+    for tool, rest in (("search_memories", "get_memory"), ("search_sessions", "get_session")):
+        told = text_of(call(rich, tool, query="what of zebras", max_tokens=100))
+        assert "knows of zebras" in told, tool
+        assert f"some are cut: {rest} reads" in told
+    told = text_of(call(rich, "outline", path="shop/many.py", max_tokens=100))
+    assert "def work_1" in told
+    needed = int(told.rpartition("max_tokens ")[2].split()[0])
+    assert "def work_399" in text_of(call(rich, "outline", path="shop/many.py", max_tokens=needed))
+    told = text_of(call(rich, "read_file", path="shop/prose.md", max_tokens=100))
+    needed = int(told.partition("line 1 is cut: max_tokens ")[2].split()[0])
+    whole = call(rich, "read_file", path="shop/prose.md", max_tokens=needed)
+    assert "is cut" not in text_of(whole)
+
+
+def test_a_session_is_read_to_its_end_in_parts(rich: Caller) -> None:
+    first = given(rich, "get_session", session_id="long", max_tokens=100)
+    assert first["summary"]["brief"] == "Mended the parser"
+    assert [turn["sequence"] for turn in first["messages"]] == [0]
+    assert "some of it is cut" in first["notices"][0]
+    last = given(rich, "get_session", session_id="long", cursor=first["next_cursor"])
+    assert ([turn["content"] for turn in last["messages"]], last["summary"]) == (["Yes."], None)
+    told = text_of(call(rich, "get_session", session_id="long", cursor="from-2"))
+    assert told.startswith("usage: the session has 2 messages")
+
+
+def test_prose_is_shortened_to_what_fits_with_its_secrets_masked() -> None:
+    text = f"Here is something.\n{LONG}\n{NEEDLE}\n"
+    for characters in (0, 1, 4, 5, 6, 40, 170, 1000, 5000):
+        told = shortened(text, characters, {"zebra"})
+        assert len(told) <= characters
+        assert ("zebras" in told) is (characters >= 40)
+    assert shortened("short", 5) == "short"
+    key = "ghp_" + "x7" * 18
+    assert "x7" not in shortened(f"token {key} {LONG}", 40)
