@@ -21,7 +21,6 @@ from memory_sidecar.core.errors import (
     DaemonUnreachable,
     SidecarError,
     StoreReadOnly,
-    UsageError,
 )
 from memory_sidecar.core.opening import make_only_while
 from memory_sidecar.core.paths import find_data_dir
@@ -288,13 +287,6 @@ def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> Pr
     return lock
 
 
-def check_level(level: str) -> str:
-    """Raises UsageError."""
-    if level not in log.LEVELS:
-        raise UsageError(f"unknown log level {level!r}", hint=f"one of {', '.join(log.LEVELS)}")
-    return level
-
-
 def main() -> None:
     """`python -m memory_sidecar.cli.daemon DATA_DIR`, as a client starts it: out of sight."""
     data_dir = sys.argv[1]
@@ -306,7 +298,7 @@ def main() -> None:
     if lock is None:
         return  # another one was faster: the client finds that
     try:
-        level = check_level(load_settings(Path(data_dir), os.environ).log_level)
+        level = load_settings(Path(data_dir), os.environ).log_level
     except SidecarError:
         level = "info"  # `Commands.start` says what is wrong
     log.log_to_file(state_file(data_dir, "daemon.log"), level)

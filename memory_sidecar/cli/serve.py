@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.daemon import check_level, take_over
 from memory_sidecar.cli.daemon import serve as serve_until_stopped
+from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.paths import find_data_dir
-from memory_sidecar.core.settings import load_settings
+from memory_sidecar.core.settings import LOG_LEVELS, load_settings
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import reach
@@ -30,7 +30,7 @@ class StoppedDaemon:
 @click.option("--replace", is_flag=True, help="Take the place of a daemon that runs.")
 @click.option(
     "--log-level",
-    type=click.Choice(log.LEVELS),
+    type=click.Choice(LOG_LEVELS),
     help="What to log; where a daemon runs already, what it logs from now on.",
 )
 @with_call
@@ -46,7 +46,7 @@ def serve(call: Call, replace: bool, log_level: str | None) -> None:
         return
     level = log_level or load_settings(Path(data_dir), call.environ).log_level
     lock = take_over(data_dir, call.environ, replace=replace)
-    log.log_to_stderr(check_level(level))
+    log.log_to_stderr(level)
     serve_until_stopped(lock, data_dir, environ=call.environ)
 
 

@@ -23,6 +23,7 @@ ENV_PREFIX = "MEMORY_SIDECAR_"
 MAX_NUMBER = (1 << 31) - 1
 USER_CONFIG_NAME = "config.toml"
 MAX_CONFIG_BYTES = 1 << 20
+LOG_LEVELS = ("debug", "info", "warning", "error")
 _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
 
 
@@ -58,7 +59,7 @@ class Settings:
 def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings that count at `folder`: a data directory, or where a call is made.
 
-    Raises UsageError for a file that is not TOML, an unknown key or a value of the wrong kind.
+    Raises UsageError for a file that is not TOML, an unknown key or a value that it cannot have.
     """
     settings = Settings()
     kinds = {field.name: type(getattr(settings, field.name)) for field in fields(settings)}
@@ -75,6 +76,10 @@ def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Sett
     for key, value in chosen.items():
         if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
             raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {str(value)[:20]}")
+    level = chosen.get("log_level", settings.log_level)
+    if level not in LOG_LEVELS:
+        told = ", ".join(LOG_LEVELS)
+        raise UsageError(f"log_level must not be {level[:40]!r}", hint=f"it is one of {told}")
     return replace(settings, **chosen)
 
 

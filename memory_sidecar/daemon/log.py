@@ -18,7 +18,6 @@ from typing import Any
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.visible import visible, visible_line
 
-LEVELS = ("debug", "info", "warning", "error")
 MAX_BYTES = 1 << 20
 OLD_FILES = 3
 KEPT_LINES = 200
@@ -35,7 +34,7 @@ def log_to_stderr(level: str) -> None:
 
 
 def set_level(level: str) -> None:
-    """One of `LEVELS`, for everything that logs from now on."""
+    """One of `LOG_LEVELS`, for everything that logs from now on."""
     logging.getLogger().setLevel(level.upper())
 
 

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.core.crash_log import CrashLog
+from memory_sidecar.core.settings import LOG_LEVELS
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import BACKLOG, Listener
@@ -229,7 +230,7 @@ class Server:
                 await _send(writer, {"type": "done"})
                 self._kept_open.add(writer)
                 self.stop()
-            case "log_level" if frame.get("level") in log.LEVELS:
+            case "log_level" if frame.get("level") in LOG_LEVELS:
                 log.set_level(frame["level"])
                 await _send(writer, {"type": "done"})
             case other:

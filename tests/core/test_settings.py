@@ -60,6 +60,7 @@ def test_lists_and_paths(user_config, environ, tmp_path):
         ("nonsense = 1", "unknown setting 'nonsense'"),
         ("embed_threads = true", "embed_threads must be of type int"),
         ("excludes = [1]", "excludes must be of type list of str"),
+        ('log_level = "loud"', "log_level must not be 'loud'"),
         ("x = ", "is not readable TOML"),
         ("a=" + "[" * 100_000, "is not readable TOML"),
         ("# " + "x" * (1 << 20), "is not read: larger than 1 MiB"),
