@@ -23,10 +23,9 @@ from memory_sidecar.core.locate import DATA_DIR_OPTION, DATA_DIR_VARIABLE, data_
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
-from memory_sidecar.setup.plan import Plan, Step, StepOutcome, Wish
+from memory_sidecar.setup.plan import Plan, Step, Wish
 
 NAMES = [agent.name for agent in CODING_AGENTS]
-CHANGES = (StepOutcome.ADDED, StepOutcome.REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,12 @@ def setup(
         wish = _wish(call, owner)
         for agent in chosen:
             plan.add(agent, wish)
-    may_write = not dry_run and any(step.outcome in CHANGES for step in plan.steps)
+    may_write = not dry_run and any(step.outcome.is_change for step in plan.steps)
     asks = may_write and not yes
     if asks:
         if call.wants_json:
             raise UsageError("nobody can be asked", hint="--yes writes it, --dry-run shows it")
-        _show_steps(call, plan.steps)
+        _show_steps(call, plan.steps, is_done=False)
         may_write = _asked()
     if may_write:
         plan.carry_out()
@@ -115,21 +114,21 @@ def _hook(command: list[str], arguments: list[str]) -> dict[str, str]:
 
 
 def _show(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
-    _show_steps(call, steps)
+    _show_steps(call, steps, is_done=done.written)
     if done.written:
         call.print("taken back" if undo else "written; `memory-sidecar setup --undo` takes it back")
-    elif any(step.outcome in CHANGES for step in done.steps):
+    elif any(step.outcome.is_change for step in done.steps):
         call.print("nothing was written; --yes writes it")
     else:
         call.print("nothing to change")
 
 
-def _show_steps(call: Call, steps: Sequence[Step]) -> None:
+def _show_steps(call: Call, steps: Sequence[Step], *, is_done: bool) -> None:
     for agent, of_agent in groupby(steps, key=lambda step: step.agent):
         call.print(title(agent))
         for step in of_agent:
             why = f" ({step.reason})" if step.reason else ""
-            call.print(f"  {step.outcome}{why}: {step.what}  {step.path}")
+            call.print(f"  {step.outcome.told(is_done=is_done)}{why}: {step.what}  {step.path}")
 
 
 def _asked() -> bool:

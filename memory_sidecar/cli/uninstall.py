@@ -70,7 +70,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     if going and not (dry_run or yes):
         if call.wants_json:
             raise UsageError("nobody can be asked", hint="--yes does it, --dry-run shows it")
-        _print_removals(call, removals)
+        _print_removals(call, removals, is_done=False)
         call.confirm(f"Take back {counted(len(going), 'thing')}?", unless="--yes")
         removals_shown: tuple[Removal, ...] = ()
     else:
@@ -166,9 +166,11 @@ def _drop_empty_folders(call: Call) -> None:
 def _print_uninstalled(
     call: Call, done: Uninstalled, *, shown: tuple[Removal, ...], kept: str
 ) -> None:
-    _print_removals(call, shown)
+    _print_removals(call, shown, is_done=done.done)
     if not done.removals:
         call.print("nothing of ours is on this machine beside the program")
+    elif done.done and not shown:
+        call.print("taken back")
     elif not done.done:
         call.print("nothing was changed; --yes does it")
     if kept:
@@ -176,10 +178,10 @@ def _print_uninstalled(
     call.print(f"the program itself: `{_uninstall_command()}`")
 
 
-def _print_removals(call: Call, removals: tuple[Removal, ...]) -> None:
+def _print_removals(call: Call, removals: tuple[Removal, ...], *, is_done: bool) -> None:
     for each in removals:
         why = f" ({each.reason})" if each.reason else ""
-        call.print(f"{each.outcome}{why}: {each.what}  {each.path}")
+        call.print(f"{each.outcome.told(is_done=is_done)}{why}: {each.what}  {each.path}")
 
 
 def _uninstall_command() -> str:

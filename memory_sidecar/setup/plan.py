@@ -44,6 +44,14 @@ class StepOutcome(StrEnum):
     SAME = "there already"
     KEPT = "left as it is"
 
+    @property
+    def is_change(self) -> bool:
+        return self in (StepOutcome.ADDED, StepOutcome.REMOVED)
+
+    def told(self, *, is_done: bool) -> str:
+        """For people: what is still to come is not told as if it had been."""
+        return self.value if is_done or not self.is_change else f"to be {self.value}"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

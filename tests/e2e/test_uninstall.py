@@ -64,13 +64,18 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     shown = user.call("uninstall", "--dry-run").stdout
     for named in (user.data_dir, other, ".claude/settings.json", "bash-completion"):
         assert str(named) in shown
-    assert user.call("uninstall").returncode == 2  # nobody is there to be asked
+    asked = user.call("uninstall")
+    assert asked.returncode == 2  # nobody is there to be asked
+    for told in (shown, asked.stdout):
+        assert "to be removed" in told
+        assert "\nremoved" not in f"\n{told}"
     assert files(user.folder) >= {each for each in before if not each.endswith(("-wal", "-shm"))}
     assert len(daemons(user)) == 2
 
     done = user.call("uninstall", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"kept: {user.data_dir}" in done.stdout
+    assert done.stdout.startswith("removed")
     assert daemons(user) == []
     assert (user.data_dir / "codebase.sqlite").exists()
     assert not [each for each in files(user.folder / ".claude") if "memory" in each]
