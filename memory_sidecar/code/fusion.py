@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.index.words import STOPWORDS, plain_words
+from memory_sidecar.index.words import STOPWORDS, humps_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
@@ -244,3 +244,9 @@ def telling_words(text: str) -> tuple[str, ...]:
     """The words of identifiers, each once, that are long enough to be matched."""
     words = dict.fromkeys(plain_words(text))
     return tuple(word for word in words if len(word) >= LEAST_LETTERS)
+
+
+def forget() -> None:
+    """Give back what is kept of the paths and names that questions have met."""
+    for kept in (_asides_of, _words_of_name, telling_words, humps_apart):
+        kept.cache_clear()

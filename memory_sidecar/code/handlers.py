@@ -21,7 +21,7 @@ from memory_sidecar.code.results import (
     SourceStatus,
     Why,
 )
-from memory_sidecar.code.search import search_code
+from memory_sidecar.code.search import forget, search_code
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.shared import Team
 from memory_sidecar.code.sharing import Sharing
@@ -96,8 +96,9 @@ class Codebase:
         self.data.close()
 
     def unload(self) -> None:
-        """Give the memory of the vectors back; the next query reads them again."""
+        """Give back the memory of vectors, paths and names; the next query reads them again."""
         self.data.unload()
+        forget()
 
     # Index
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from memory_sidecar.code import fusion
 from memory_sidecar.code.fusion import Question, is_data
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.code.lookup import StoredChunk, names_in
@@ -119,6 +120,12 @@ def search_code(
         arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
         ranked = rank_by(*arm)
     return _within_budget(_read_hits(rows, candidates, ranked, query, lent), query.max_tokens)
+
+
+def forget() -> None:
+    """Give back what is kept of the paths and names that questions have met."""
+    _path_stems.clear()
+    fusion.forget()
 
 
 def _scan(nearest: Nearest, embeddings: Sequence[Future[Vector]], depth: int) -> Judging:

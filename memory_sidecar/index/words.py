@@ -32,7 +32,7 @@ def index_words(text: str) -> str:
     whole: set[str] = set()
 
     def split(word: re.Match[str]) -> str:
-        parts = _humps_apart(word.group())
+        parts = humps_apart(word.group())
         if " " in parts:
             whole.add(word.group().lower())
         return parts
@@ -43,11 +43,12 @@ def index_words(text: str) -> str:
 
 def plain_words(text: str) -> list[str]:
     """The words of `text` in lower case, identifiers taken apart, in order."""
-    return [part.lower() for part in _PART.findall(_humps_apart(text))]
+    return [part.lower() for part in _PART.findall(humps_apart(text))]
 
 
 @lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
-def _humps_apart(word: str) -> str:
+def humps_apart(word: str) -> str:
+    """`camelCase` as `camel Case`."""
     return _CAMEL_HUMP.sub(" ", word)
 
 
