@@ -24,8 +24,8 @@ from figures import Results
 from machine import RESULTS, describe_machine
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
+from memory_sidecar.core.process_memory import resident_bytes, return_free
 from memory_sidecar.index.codes import CodedQuery, Codes
-from memory_sidecar.index.process_memory import resident_bytes, return_free
 from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
 
 NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore

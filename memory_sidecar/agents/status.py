@@ -22,8 +22,8 @@ from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.process_memory import resident_bytes
 from memory_sidecar.core.results import Problem, Time, about
-from memory_sidecar.index.process_memory import resident_bytes
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows
 from memory_sidecar.index.reporter import Failure, seconds_left
 

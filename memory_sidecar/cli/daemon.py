@@ -251,7 +251,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
-    from memory_sidecar.index.process_memory import keep_few_arenas
+    from memory_sidecar.core.process_memory import keep_few_arenas
 
     keep_few_arenas()
     # What numpy multiplies here is too small to share, and its threads would wait for each other.

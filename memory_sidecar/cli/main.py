@@ -18,7 +18,7 @@ from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import SidecarError, UsageError
-from memory_sidecar.index.process_memory import keep_few_arenas
+from memory_sidecar.core.process_memory import keep_few_arenas
 
 PROGRAM = "memory-sidecar"
 EXIT_INTERRUPTED = 130

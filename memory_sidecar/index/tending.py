@@ -16,9 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.process_memory import return_free, trim
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import Followed
-from memory_sidecar.index.process_memory import return_free, trim
 
 BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
 LOOK_EVERY_S = 1.0
