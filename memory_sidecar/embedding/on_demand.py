@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelCorrupt
+from memory_sidecar.core.process_memory import trim
 from memory_sidecar.embedding.supply import ModelFiles
 
 Model = TypeVar("Model")
@@ -41,6 +42,7 @@ class OnDemand(ABC, Generic[Model]):
         with self._loading:
             if self._model is None:
                 self._model = self._load()
+                trim()  # of 20 MB that reading the model took
             return self._model
 
     @abstractmethod
