@@ -57,7 +57,7 @@ def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:
     )
 
 
-PATIENCE_S = 0.5
+PATIENCE_S = 0.1  # of what waits for a query: several times what one takes
 
 
 class QueryGate:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -289,12 +289,18 @@ class Applier:
         documents = [*self._builder.handed_on(documents, gone, at_hand)]
         elsewhere -= sum(len(each.embedded_texts) for each in documents)
         indexed, deleted = self._store.write(
-            documents,
+            self._one_by_one(documents),
             gone=[(self._source.name, path) for path in gone],
             at_hand=at_hand,
             queued_at=self._pass.began_at,
         )
         self._pass.count_written(documents, indexed=indexed + elsewhere, deleted=deleted)
+
+    def _one_by_one(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """With room for a query between two: a transaction of hundreds takes a second."""
+        for document in documents:
+            self._make_way()
+            yield document
 
 
 def _slices(changed: Sequence[SourceFile]) -> Iterator[Differences]:

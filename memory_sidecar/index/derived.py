@@ -298,7 +298,7 @@ class DerivedStore(ABC):
 
     def write(
         self,
-        documents: Sequence[Document],
+        documents: Iterable[Document],
         *,
         gone: Iterable[tuple[str, str]] = (),
         at_hand: AtHand = NONE_AT_HAND,

@@ -53,7 +53,8 @@ def vectors_at_hand(models: Models, corpora: Collection[Corpus]) -> VectorsAtHan
             known = {keys[key]: vector for key, vector in found.items()}
         if static is None or not different:  # not to load its table for nothing
             return AtHand(known, {})
-        return AtHand(known, dict(zip(different, static.embed(different), strict=True)))
+        vectors = static.embed(different, between=models.gate.pass_through)
+        return AtHand(known, dict(zip(different, vectors, strict=True)))
 
     return look_up
 

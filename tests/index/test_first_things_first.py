@@ -85,3 +85,18 @@ def test_data_is_embedded_after_sources(codebase, tmp_path, notices) -> None:
     codebase.index([root], reporter=notices, embed=False)
     waiting = [each.text for each in next_pending(codebase.data.open(), 1000)]
     assert ["json" in text for text in waiting] == [False] * (len(waiting) - 2) + [True] * 2
+
+
+def test_a_query_comes_between_the_files_of_one_transaction(
+    codebase, tmp_path, notices, monkeypatch
+) -> None:
+    root = tmp_path / "project"
+    write(root, *(f"module{number}" for number in range(60)))
+    store = codebase.data.open()
+    passed_inside = []
+    monkeypatch.setattr(
+        "memory_sidecar.embedding.on_demand.QueryGate.pass_through",
+        lambda _: passed_inside.append(store._write_lock.locked()),
+    )
+    codebase.index([root], reporter=notices, embed=False)
+    assert sum(passed_inside) >= 60
