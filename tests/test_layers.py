@@ -77,7 +77,6 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sqlite_vec": ("loaded where SQLite is opened", ("core.sqlite",)),
     "sqlite3": ("may lack extensions; we use apsw", ()),
     "tree_sitter": ("a syntax tree never leaves its part", ("chunking", "grep", "setup")),
-    "tree_sitter_language_pack": ("the same", ("chunking", "setup")),
     "inotify_simple": ("one instance for the process; elsewhere it is not there", ("disk",)),
     "watchdog": ("what watches where there is no inotify", ("disk",)),
     "ignore": ("one reading of git's rules", ("disk",)),

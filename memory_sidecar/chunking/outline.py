@@ -18,7 +18,7 @@ from importlib.resources import files
 import tree_sitter
 
 from memory_sidecar.chunking.references import Reference, find_references, has_references
-from memory_sidecar.chunking.syntax import grammar, parse
+from memory_sidecar.chunking.syntax import grammar, has_grammar, parse
 
 _QUERIES = {
     **{
@@ -93,8 +93,8 @@ class Outline:
 
 
 def has_outline(language: str) -> bool:
-    """Whether there is a query for this language."""
-    return language in _QUERIES
+    """Whether there are a query and a grammar for this language."""
+    return language in _QUERIES and has_grammar(language)
 
 
 def outline(data: bytes, language: str, *, with_references: bool = False) -> Outline:

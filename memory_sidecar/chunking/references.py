@@ -60,7 +60,7 @@ _DOTS = {  # what stands between a receiver and its member
 _SELVES = frozenset(b"self Self this super base parent static crate".split())
 _NO_NAMES = _SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
-    b"".split()
+    b" break class continue false null true".split()
 )
 _WORD = re.compile(rb"\w+\Z")
 

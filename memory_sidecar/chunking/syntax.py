@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from time import thread_time
 
 import tree_sitter
-from tree_sitter_language_pack import get_language
 
 # Text that a grammar finds ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory
 # that grow with the square of its length. C# shows it by its steps, Java by the time they take. A
@@ -28,6 +29,10 @@ _CONDITION = re.compile(
     rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
 )
 _NO_BREAK = re.compile(rb"[^\n]")
+
+# Where a grammar is not `language` of the package `tree_sitter_` and the language's own name.
+_PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
+_FUNCTIONS = {name: f"language_{name}" for name in ("php", "tsx", "typescript")}
 
 _threads = threading.local()
 
@@ -54,8 +59,20 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
 
 @cache
 def grammar(language: str) -> tree_sitter.Language:
-    """What queries and parsers are made of. Carried by the language pack, never downloaded."""
-    return get_language(language)  # type: ignore[arg-type]
+    """What queries and parsers are made of. Each is a package of its own, never downloaded."""
+    package = import_module(grammar_package(language))
+    return tree_sitter.Language(getattr(package, _FUNCTIONS.get(language, "language"))())
+
+
+@cache
+def has_grammar(language: str) -> bool:
+    """Whether its package is here: that of GDScript is not made for Linux on ARM."""
+    return find_spec(grammar_package(language)) is not None
+
+
+def grammar_package(language: str) -> str:
+    """The module that carries it; its distribution is called the same, with dashes."""
+    return f"tree_sitter_{_PACKAGES.get(language, language)}"
 
 
 def _without_conditions(

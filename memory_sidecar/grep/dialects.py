@@ -83,7 +83,8 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "javascript": _SCRIPT,
         "json": Dialect((("@@", "{ @@ }"),), ('"{0}"', '"{0}": "{0}"')),
         "kotlin": Dialect(
-            (("@@",), ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z")),
+            # `A::b` is of another kind between brackets.
+            (("@@", "z[@@]"), ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z")),
             ("{0}", "{0}: {0}", "val {0}"),
         ),
         "lua": Dialect((("@@", "return @@"),), ("{0}", "::{0}::")),

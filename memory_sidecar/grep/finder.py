@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import tree_sitter
 
-from memory_sidecar.chunking.syntax import grammar, parse_with_text
+from memory_sidecar.chunking.syntax import grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, find
@@ -52,7 +52,7 @@ def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[
     return sorted(found.values(), key=lambda match: (match.start, -match.stop))
 
 
-LANGUAGES = frozenset(DIALECTS)
+LANGUAGES = frozenset(filter(has_grammar, DIALECTS))
 """Those with a grammar that patterns are read with."""
 
 _QUERY = re.compile(r"\(.*?(?:\(#|[)\]]\s*@\w)", re.DOTALL)

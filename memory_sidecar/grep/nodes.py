@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -11,6 +12,8 @@ Child: TypeAlias = tuple[tree_sitter.Node, str | None]  # with the field it fill
 
 SEPARATORS = frozenset({",", ";", "\n"})
 """Tokens that are left out of every comparison, so that `f($X, $$$)` also finds `f(1)`."""
+
+_BETWEEN = string.whitespace.encode() + b";"
 
 # Nodes that hold a list and nothing else: `$X` in one is a member of it, never the whole list.
 _LISTS = frozenset(
@@ -44,10 +47,13 @@ def is_name(kind: str) -> bool:
 
 
 def has_own_text(node: tree_sitter.Node, data: bytes) -> bool:
-    """Whether a node is more than its children: a token, or a string between two quotes."""
+    """Whether a node is more than its children: a token, or a string between two quotes.
+
+    A semicolon is not, which some grammars make no node of.
+    """
     last = node.start_byte
     for child in node.children:
-        if data[last : child.start_byte].strip():
+        if data[last : child.start_byte].strip(_BETWEEN):
             return True
         last = child.end_byte
-    return bool(data[last : node.end_byte].strip())
+    return bool(data[last : node.end_byte].strip(_BETWEEN))

@@ -186,11 +186,15 @@ class _Spelled:
         )
 
     def keywords_as_names(self) -> int:
-        """How often a keyword is a name, which is the less likely reading: a method `catch`."""
+        """How often a keyword is a name, which is the less likely reading: a method `catch`.
+
+        But not the `class` of Kotlin's `Cart::class`.
+        """
         words = (node.byte_range for node in _nodes(self._tree.root_node) if is_name(node.type))
         return sum(
             self._tree.language.id_for_node_kind(self._data[a:b].decode(), False) is not None
             for a, b in words
+            if not self._data.endswith(b"::", 0, a)
         )
 
     def parts(self) -> tuple[Part, ...]:

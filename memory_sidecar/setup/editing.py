@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tree_sitter import Node
-from tree_sitter_language_pack import get_parser
+from tree_sitter import Node, Parser
+
+from memory_sidecar.chunking.syntax import grammar
 
 INDENT = "  "
 
@@ -116,7 +117,7 @@ def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
     None for a file that says nothing.
     """
     data = text.encode()
-    tree = get_parser("json").parse(data)
+    tree = Parser(grammar("json")).parse(data)
     values = [node for node in tree.root_node.named_children if node.type != "comment"]
     if not values:
         return None, path

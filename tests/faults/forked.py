@@ -31,7 +31,7 @@ HUNG = 124  # as `timeout` says it
 # sets variables of the environment, which a job has of its own.
 _SLOW_TO_IMPORT = [
     *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "msgspec"),
-    *("concurrent.futures.process", "pathspec", "watchdog.observers", "tree_sitter_language_pack"),
+    *("concurrent.futures.process", "pathspec", "watchdog.observers", "tree_sitter"),
     *("memory_sidecar.cli.main", "memory_sidecar.index.reading", "memory_sidecar.index.models"),
     *("memory_sidecar.disk.watch", "memory_sidecar.disk.registry", "memory_sidecar.memories.write"),
     "tests.faults.forked",

@@ -1,7 +1,7 @@
 ; Python. Nested functions count; of the constants only a module's own do.
 (class_definition name: (identifier) @name body: (block) @body) @definition
 (function_definition name: (identifier) @name body: (block) @body) @definition
-(module (assignment left: (identifier) @name) @definition)
+(module (expression_statement (assignment left: (identifier) @name) @definition))
 (type_alias_statement left: (type (identifier) @name)) @definition
 (decorator) @lead
 (comment) @lead

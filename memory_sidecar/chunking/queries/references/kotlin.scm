@@ -1,25 +1,32 @@
 ; Kotlin. `Cart(1)` is a call, like any function; a base with arguments and an annotation are types.
-[(simple_identifier) (interpolated_identifier)] @other
-(type_identifier) @type
-(call_expression . [
-  (simple_identifier) @call
-  (navigation_expression (navigation_suffix (simple_identifier) @call) .)])
-(infix_expression (_) . (simple_identifier) @call . (_))
-(import_header (identifier (simple_identifier) @import .))
-(import_header (identifier (simple_identifier) @skip))
-(import_alias (type_identifier) @never)
-(package_header (identifier (simple_identifier) @never))
-(navigation_suffix (simple_identifier) @attribute)
-(callable_reference (_) . (simple_identifier) @attribute)
-(value_argument . (simple_identifier) @skip . "=")
-(class_declaration (type_identifier) @never)
-(object_declaration (type_identifier) @never)
-(companion_object (type_identifier) @never)
-(type_alias . (type_identifier) @never)
-(type_parameter (type_identifier) @never)
-(enum_entry (simple_identifier) @never)
-(function_declaration (simple_identifier) @never)
-(class_parameter (simple_identifier) @bound . ":")
-(parameter (simple_identifier) @bound)
-(variable_declaration (simple_identifier) @bound)
-(catch_block . (simple_identifier) @bound)
+(identifier) @other
+(user_type (identifier) @type)
+(type_constraint (identifier) @type)
+(call_expression . [(identifier) @call (navigation_expression (identifier) @call .)])
+; `listOf<Item>(1)` and `check<Item> { }` are two comparisons to the grammar.
+(binary_expression
+  left: (binary_expression
+    left: [(identifier) @call (navigation_expression (identifier) @call .)]
+    operator: "<" right: (identifier) @type)
+  operator: ">" right: [(parenthesized_expression) (lambda_literal)])
+(infix_expression (_) . (identifier) @call . (_))
+(import (qualified_identifier (identifier) @import .))
+(import (qualified_identifier (identifier) @skip))
+(import (identifier) @never)
+(package_header (qualified_identifier (identifier) @never))
+(navigation_expression (_) . (identifier) @attribute)
+(navigation_expression . (identifier) @type . "::")
+(callable_reference (_) . (identifier) @attribute)
+(labeled_expression (label) . (identifier) @skip)
+(value_argument . (identifier) @skip . "=")
+(class_declaration name: (identifier) @never)
+(object_declaration name: (identifier) @never)
+(companion_object name: (identifier) @never)
+(type_alias type: (identifier) @never)
+(type_parameter (identifier) @never)
+(enum_entry (identifier) @never)
+(function_declaration name: (identifier) @never)
+(class_parameter (identifier) @bound . ":")
+(parameter (identifier) @bound)
+(variable_declaration (identifier) @bound)
+(catch_block . (identifier) @bound)
