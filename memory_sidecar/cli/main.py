@@ -49,8 +49,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "callees": ("Show what a function calls", "names:callees"),
         "outline": ("List what a file defines", "names:outline"),
         "related": ("Show the code that is like that at a place", "names:related"),
-        "impact": ("Show what uses what a file or a diff changed", "names:impact"),
-        "map": ("Show what is central in a project", "names:show_map"),
+        "impact": ("Show what uses what a file or a diff changed", ""),
+        "map": ("Show what is central in a project", "map:show_map"),
     },
     "Memories": {
         "store": ("Remember a text", ""),

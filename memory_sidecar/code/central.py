@@ -139,14 +139,14 @@ def read_entries(
 ) -> list[MapEntry]:
     """The definitions of the highest rank, as many as fit; those of one file stand together."""
     best = sorted(ranks, key=lambda key: (-ranks[key], key))
-    chosen: dict[str, list[MapEntry]] = {}
+    chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * CHARACTERS_PER_TOKEN
     for entry in _entries(connection, best, ranks):
-        new_file = entry.filename not in chosen
-        left -= len(entry.signature) + 8 + (len(entry.filename) + 1) * new_file
+        file = entry.source, entry.filename
+        left -= len(entry.signature) + 8 + (len(entry.filename) + 1) * (file not in chosen)
         if left < 0:
             break
-        chosen.setdefault(entry.filename, []).append(entry)
+        chosen.setdefault(file, []).append(entry)
     return [
         entry
         for entries in chosen.values()

@@ -29,7 +29,7 @@ from memory_sidecar.code.snapshot import Snapshot, answering
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
 from memory_sidecar.core.clock import Clock
-from memory_sidecar.core.errors import DatabaseError, NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
@@ -229,7 +229,7 @@ class Codebase:
                 query, rows, here.connection, embed_query=embed_query, embed_static=embed_static
             )
             if not hits:
-                here.require_scanned()
+                here.tell_of_nothing(query.filter, reporter)
             if not query.explain:
                 return hits
             pending = count_pending(here.connection, [CHUNKS])
@@ -245,11 +245,7 @@ class Codebase:
 
         def answer() -> T:
             with self._answering(wanted.sources, reporter) as here:
-                try:
-                    return ask(here)
-                except NotFound:
-                    here.require_scanned()
-                    raise
+                return here.answer(ask, wanted, reporter)
 
         return self.data.recovering(answer, reporter)
 
@@ -280,7 +276,7 @@ class Codebase:
 
     def require_source_around(self, folder: Path) -> Source:
         """The same. Raises NoIndex, which says how to have one there."""
-        if (source := self.registry.containing(folder)) is not None:
+        if source := self.registry.containing(folder):
             return source
         hint = "`memory-sidecar index .` indexes it"
         if Path("~").expanduser().is_relative_to(folder):

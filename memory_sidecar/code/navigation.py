@@ -12,7 +12,7 @@ from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
-from memory_sidecar.code.results import Confidence, DefinitionHit, ReferenceHit
+from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
 
@@ -32,7 +32,7 @@ class NameQuery:
     filter: CodeFilter = field(default_factory=CodeFilter)
 
 
-def definitions(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
+def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Where the name is defined: where most of it is, tests last."""
     found = _targets(graph, asked)
     confidence: Confidence = "exact" if len(found) == 1 else "by name"
@@ -42,16 +42,16 @@ def definitions(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
         for each in sorted(found, key=_order)
         if is_wanted(each.at.file)
     ]
-    return hits[: asked.top_k]
+    return Cut.first(hits, asked.top_k)
 
 
-def references(graph: Graph, asked: NameQuery) -> list[ReferenceHit]:
+def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     """Where the name is used, the surest first, then by path and line."""
     found = _uses_of(graph, Resolver(graph), _targets(graph, asked))
     return _best(graph, found, asked.filter, asked.top_k)
 
 
-def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[ReferenceHit]:
+def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceHit]:
     """What calls the name, and up to `depth` steps away what calls that; the nearest first."""
     resolver = Resolver(graph)
     targets = _targets(graph, asked)
@@ -69,7 +69,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> list[Reference
 
 def impact(
     graph: Graph, changed: Iterable[tuple[str, str, range]], wanted: CodeFilter, *, top_k: int
-) -> list[ReferenceHit]:
+) -> Cut[ReferenceHit]:
     """What surely or likely uses what lines of files define; `changed` has source and path, too."""
     targets: list[Defined] = []
     for source, path, lines in changed:
@@ -92,7 +92,7 @@ def _changed_by(lines: range, defined: list[Defined]) -> Iterator[Defined]:
     )
 
 
-def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
+def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """What the name calls, of what is defined in its source; the surest first, as called."""
     is_wanted = file_filter(asked.filter)
     resolver = Resolver(graph)
@@ -106,7 +106,7 @@ def callees(graph: Graph, asked: NameQuery) -> list[DefinitionHit]:
                     hit = _definition_hit(each, meaning.confidence, others=others)
                     hits.setdefault(_key(each), hit)
     surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
-    return surest[: asked.top_k]
+    return Cut.first(surest, asked.top_k)
 
 
 def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
@@ -210,12 +210,11 @@ def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
     return sorted(calls, key=lambda call: call[1].line)
 
 
-def _best(
-    graph: Graph, found: Iterable[_Use], wanted: CodeFilter, top_k: int
-) -> list[ReferenceHit]:
+def _best(graph: Graph, found: Iterable[_Use], wanted: CodeFilter, top_k: int) -> Cut[ReferenceHit]:
     is_wanted = file_filter(wanted)
     uses = sorted((use for use in found if is_wanted(use.at.file)), key=_Use.order)
-    return [_reference_hit(graph, use) for use in uses[:top_k]]
+    first = Cut.first(uses, top_k)
+    return Cut((_reference_hit(graph, use) for use in first), more=first.more)
 
 
 def _distinct(found: Iterable[Defined]) -> list[Defined]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -17,6 +18,8 @@ from memory_sidecar.disk.walk import problem_of
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.report import SourceCounts
 from memory_sidecar.index.reporter import Failure
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,18 @@ class CodeHit:
     uri: (
         Annotated[str, about("as a resource of the MCP server, which alone gives it")] | UnsetType
     ) = UNSET
+
+
+class Cut(list[T]):
+    """The first of what was found."""
+
+    def __init__(self, found: Iterable[T], *, more: int) -> None:
+        super().__init__(found)
+        self.more = more  # how many were found besides
+
+    @classmethod
+    def first(cls, found: Sequence[T], count: int) -> Cut[T]:
+        return cls(found[:count], more=max(len(found) - count, 0))
 
 
 Confidence = Literal["exact", "likely", "by name"]

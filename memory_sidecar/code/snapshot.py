@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.nearly import nearest_path
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
+from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.report import scan_times
 from memory_sidecar.index.reporter import Reporter
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,32 @@ class Snapshot:
                 f"not indexed yet: {', '.join(self.asked)}",
                 hint="`memory-sidecar status` tells how far it is; ask again then",
             )
+
+    def answer(self, ask: Callable[[Snapshot], T], wanted: CodeFilter, reporter: Reporter) -> T:
+        """What `ask` finds here, of what is `wanted`; where that is nothing, why is told."""
+        try:
+            found = ask(self)
+        except NotFound:
+            self.require_scanned()
+            raise
+        if not found:
+            self.tell_of_nothing(wanted, reporter)
+        return found
+
+    def tell_of_nothing(self, wanted: CodeFilter, reporter: Reporter) -> None:
+        """Say so where no file satisfies `wanted`. Raises as `require_scanned`."""
+        self.require_scanned()
+        if not (wanted.path_globs or wanted.languages):
+            return
+        rows: Any = self.connection.execute(
+            "SELECT source, path, language FROM files WHERE status = 'indexed'"
+        )
+        files = [ChunkFile(*row) for row in rows if row[0] in self.asked]
+        if any(map(file_filter(wanted), files)):
+            return
+        what = ", ".join((*wanted.path_globs, *wanted.languages))
+        like = nearest_path(wanted.path_globs, [file.path for file in files])
+        reporter.notice(f"no indexed file is {what}" + (f": the nearest is {like}" if like else ""))
 
 
 @contextmanager

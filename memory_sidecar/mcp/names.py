@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -14,10 +14,11 @@ from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery
 from memory_sidecar.code.places import Line
-from memory_sidecar.code.results import DefinitionHit, MapEntry, ReferenceHit
+from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import chosen_sources, language_of, searched_sources
@@ -25,6 +26,8 @@ from memory_sidecar.mcp.tool import Answer, Arguments
 
 MAX_PLACES = 200
 MAP_TOKENS = 1000
+More = Annotated[int, about("found besides: a larger top_k gives them")]
+Hit = DefinitionHit | ReferenceHit | MapEntry
 T = TypeVar("T")
 
 
@@ -54,17 +57,23 @@ class OfMap(Arguments):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definitions(Answer):
     definitions: tuple[DefinitionHit, ...]
+    more: More = 0
 
     def text(self) -> str:
-        return "\n".join(map(_definition_line, self.definitions)) or "nothing found"
+        hits = self.definitions
+        lines = [_definition_line(each, _named(each, hits)) for each in hits]
+        return "\n".join([*lines, *_told(self.more)]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References(Answer):
     references: tuple[ReferenceHit, ...]
+    more: More = 0
 
     def text(self) -> str:
-        return "\n".join(map(_reference_line, self.references)) or "nothing indexed uses it"
+        hits = self.references
+        lines = [_reference_line(each, _named(each, hits)) for each in hits]
+        return "\n".join([*lines, *_told(self.more)]) or "nothing indexed uses it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,36 +81,40 @@ class Map(Answer):
     definitions: tuple[MapEntry, ...]
 
     def text(self) -> str:
-        files = groupby(self.definitions, key=lambda entry: entry.filename)
+        files = groupby(self.definitions, key=lambda entry: _named(entry, self.definitions))
         return "\n".join(
             line
-            for filename, entries in files
-            for line in (filename, *(f"{each.start_line:>5}  {each.signature}" for each in entries))
+            for file, entries in files
+            for line in (file, *(f"{each.start_line:>5}  {each.signature}" for each in entries))
         )
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
     """Where a name is defined."""
-    return Definitions(definitions=tuple(_ask(caller, asked, navigation.definitions, report)))
+    found = _ask(caller, asked, navigation.definitions, report)
+    return Definitions(definitions=tuple(found), more=found.more)
 
 
 def refs(caller: Caller, asked: OfName, report: Reporter) -> References:
     """Where a name is used, the surest first: exact, likely, or by name alone."""
-    return References(references=tuple(_ask(caller, asked, navigation.references, report)))
+    found = _ask(caller, asked, navigation.references, report)
+    return References(references=tuple(found), more=found.more)
 
 
 def callers(caller: Caller, asked: OfCallers, report: Reporter) -> References:
     """What calls a name, and what calls that, up to `depth` steps."""
 
-    def ask(graph: Graph, query: NameQuery) -> list[ReferenceHit]:
+    def ask(graph: Graph, query: NameQuery) -> Cut[ReferenceHit]:
         return navigation.callers(graph, query, depth=asked.depth)
 
-    return References(references=tuple(_ask(caller, asked, ask, report)))
+    found = _ask(caller, asked, ask, report)
+    return References(references=tuple(found), more=found.more)
 
 
 def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
     """What a name calls."""
-    return Definitions(definitions=tuple(_ask(caller, asked, navigation.callees, report)))
+    found = _ask(caller, asked, navigation.callees, report)
+    return Definitions(definitions=tuple(found), more=found.more)
 
 
 def outline(caller: Caller, asked: OfFile, report: Reporter) -> Definitions:
@@ -133,16 +146,16 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
 def _ask(
     caller: Caller,
     asked: OfName,
-    ask: Callable[[Graph, NameQuery], Sequence[T]],
+    ask: Callable[[Graph, NameQuery], Cut[T]],
     report: Reporter,
-) -> Sequence[T]:
+) -> Cut[T]:
     within = CodeFilter(
         sources=chosen_sources(caller, asked.source),
         languages=tuple(map(language_of, asked.languages)),
         path_globs=tuple(asked.paths),
     )
 
-    def answer(here: Snapshot) -> Sequence[T]:
+    def answer(here: Snapshot) -> Cut[T]:
         graph = here.graph
         path, _, line = asked.name.rpartition(":")
         what: str | Line = asked.name
@@ -167,13 +180,23 @@ def _source_of(caller: Caller, graph: Graph, path: str, source: str) -> str:
     )
 
 
-def _definition_line(hit: DefinitionHit) -> str:
-    where = f"{hit.filename}:{hit.start_line}-{hit.end_line}"
+def _named(hit: Hit, hits: Sequence[Hit]) -> str:
+    """The file of a hit, with its source where those of `hits` are several."""
+    has_several = any(each.source != hit.source for each in hits)
+    return f"[{hit.source}] {hit.filename}" if has_several else hit.filename
+
+
+def _told(more: int) -> list[str]:
+    return [f"{more} more: a larger top_k gives them"] if more else []
+
+
+def _definition_line(hit: DefinitionHit, file: str) -> str:
+    where = f"{file}:{hit.start_line}-{hit.end_line}"
     sure = "" if hit.confidence == "exact" else f"  ({hit.confidence})"
     return f"{where}  {hit.signature}{sure}"
 
 
-def _reference_line(hit: ReferenceHit) -> str:
+def _reference_line(hit: ReferenceHit, file: str) -> str:
     steps = f", {hit.depth} steps" if hit.depth > 1 else ""
     inside = f" in {hit.enclosing}" if hit.enclosing else ""
-    return f"{hit.filename}:{hit.start_line}{inside} ({hit.confidence}{steps})  {hit.code}"
+    return f"{file}:{hit.start_line}{inside} ({hit.confidence}{steps})  {hit.code}"

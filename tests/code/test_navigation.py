@@ -341,6 +341,48 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     assert scores["price"] > scores["fake_price"]
 
 
+def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
+    for source in ("first", "second"):
+        (tmp_path / source).mkdir()
+        (tmp_path / source / "money.py").write_text(f"def paid_{source}():\n    pass\n")
+        (tmp_path / source / "pay.py").write_text(f"from money import paid_{source}\n")
+        run("index", tmp_path / source, "--wait", "keyword")
+    sources = ("--source", "first", "--source", "second")
+    entries = run("map", "--json", *sources, cwd=tmp_path).json
+    assert [(each["source"], each["name"]) for each in entries] == [
+        *(("first", "paid_first"), ("second", "paid_second")),
+    ]
+    assert run("map", *sources, cwd=tmp_path).out.splitlines() == [
+        *("first/money.py", "     1  def paid_first()"),
+        *("second/money.py", "     1  def paid_second()"),
+    ]
+
+
+def test_where_more_was_found_than_is_shown_it_is_told(call):
+    for command in (("refs", "Cart"), ("callers", "Cart"), ("impact", "shop/money.py")):
+        every = call(*command, "--json")
+        assert "more" not in every.err
+        some = call(*command, "--json", "-n", "1")
+        assert some.json == every.json[:1]
+        assert f"{len(every.json) - 1} more: --top-k {len(every.json)} shows all" in some.err
+
+
+@pytest.mark.parametrize(
+    ("command", "glob", "told"),
+    [
+        (("refs", "Cart"), "shpo/**", "no indexed file is shpo/**: the nearest is shop/"),
+        (("callers", "pay"), "shop/chekout.py", "the nearest is shop/checkout.py"),
+        (("search", "cart"), "*.rs", "no indexed file is *.rs"),
+        (("def", "Cart"), "nowhere/at/all/", "no indexed file is nowhere/at/all/"),
+    ],
+)
+def test_a_glob_that_no_file_has_is_told(call, command, glob, told):
+    done = call(*command, "--path", glob, "--json")
+    assert (done.status, done.json) == (0, [])
+    assert told in done.err
+    assert "no indexed file" not in call(*command, "--path", "other/**", "--json").err
+
+
 DIFF = """
 diff --git a/shop/money.py b/shop/money.py
 --- a/shop/money.py

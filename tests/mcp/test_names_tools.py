@@ -47,6 +47,12 @@ def test_a_name_is_followed_to_its_places(reader: Caller) -> None:
         ]
 
 
+def test_where_more_was_found_than_is_given_it_is_told(reader: Caller) -> None:
+    some = given(reader, "refs", name="charge_card", top_k=1)
+    assert (len(some["references"]), some["more"]) == (1, 1)
+    assert given(reader, "refs", name="charge_card")["more"] == 0
+
+
 def test_what_is_not_there_is_told(reader: Caller) -> None:
     assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
     assert "no definition is known" in refused(reader, "outline", path="../outside.py")
