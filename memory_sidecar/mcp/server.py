@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -22,6 +22,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError, model_serializer
 
 from memory_sidecar import __version__
 from memory_sidecar.core.credentials import mask_credentials, mask_document, masks_in
@@ -115,22 +116,39 @@ async def _learn_roots(context: Context) -> None:
     workspace.is_known = True  # a client that does not answer is not asked again
     try:
         with anyio.fail_after(ROOTS_WITHIN_S):
-            listed = await context.session.send_request(
-                types.ListRootsRequest(), types.ListRootsResult
-            )
-    except (MCPError, TimeoutError) as error:
+            asked = cast("types.ServerRequest", _AskForRoots())
+            listed = await context.session.send_request(asked, _Roots)
+    except (MCPError, TimeoutError, ValidationError) as error:
         _log.info("the client does not tell its roots: %s", error)
         return
-    workspace.roots = tuple(
-        path for root in listed.roots if (path := _folder_of(str(root.uri))) is not None
-    )
+    named = (root.get("uri") if isinstance(root, dict) else None for root in listed.roots)
+    workspace.roots = tuple(path for uri in named if (path := _folder_of(uri)) is not None)
 
 
-def _folder_of(uri: str) -> Path | None:
-    """The absolute path that a `file:` URI stands for; None for any other."""
-    split = urlsplit(uri)
-    path = Path(url2pathname(split.path))
-    return path if split.scheme == "file" and path.is_absolute() else None
+class _AskForRoots(types.Request[None, str]):
+    """`roots/list`, of whose answer the SDK then does not refuse all for one that is no file."""
+
+    method: str = "roots/list, answered by any"
+    params: None = None
+
+    @model_serializer
+    def _said(self) -> dict[str, str]:
+        return {"method": "roots/list"}
+
+
+class _Roots(types.Result):
+    roots: list[Any]
+
+
+def _folder_of(uri: object) -> Path | None:
+    """The absolute path on this machine that a `file:` URI stands for; None for anything else."""
+    try:
+        split = urlsplit(str(uri))
+    except ValueError:
+        return None
+    path = url2pathname(split.path)
+    is_here = split.scheme == "file" and split.netloc in ("", "localhost") and "\0" not in path
+    return Path(path) if is_here and Path(path).is_absolute() else None
 
 
 async def _roots_changed(context: Context, _params: types.NotificationParams) -> None:

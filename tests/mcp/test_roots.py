@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.mcp.host import INITIALIZE, INITIALIZED, Host
 
 
@@ -17,9 +19,12 @@ def shake_hands(host: Host) -> None:
 
 def tell(host: Host, *roots: Path) -> None:
     """Answer the server's question for the roots, which has to come next."""
+    tell_raw(host, [{"uri": root.as_uri()} for root in roots])
+
+
+def tell_raw(host: Host, listed: object) -> None:
     asked = host.hear()
     assert asked["method"] == "roots/list"
-    listed = [{"uri": root.as_uri()} for root in roots]
     host.say({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": listed}})
 
 
@@ -48,6 +53,41 @@ def test_roots_decide_the_project_until_they_change(
     asked = host.begin_call("index_project", path=str(other))
     tell(host, indexed)
     assert "only these may be indexed" in result_of(host, asked)["content"][0]["text"]
+
+
+ODD = [
+    {"uri": "https://example.com/project"},
+    {"uri": "vscode-remote://ssh/project"},
+    {"uri": "file://elsewhere/project"},
+    {"uri": "file:///a%00b"},
+    {"uri": "http://[::1"},
+    {"uri": "no uri at all"},
+    {"uri": 7},
+    {},
+    "file:///",
+    None,
+]
+
+
+def test_roots_that_are_no_folder_here_cost_the_others_nothing(
+    start: Callable[..., Host], indexed: Path, tmp_path: Path
+) -> None:
+    host = start(cwd=tmp_path)
+    shake_hands(host)
+    asked = host.begin_call("search_code", query="add_item", mode="keyword")
+    tell_raw(host, [*ODD, {"uri": indexed.as_uri()}, *ODD])
+    assert result_of(host, asked)["structuredContent"]["hits"]
+
+
+@pytest.mark.parametrize("listed", [ODD, {"uri": "file:///"}, None])
+def test_a_client_without_a_folder_works_where_it_was_started(
+    start: Callable[..., Host], listed: object
+) -> None:
+    host = start()
+    shake_hands(host)
+    asked = host.begin_call("search_code", query="add_item", mode="keyword")
+    tell_raw(host, listed)
+    assert result_of(host, asked)["structuredContent"]["hits"]
 
 
 def test_a_client_that_tells_no_roots_works_where_it_was_started(
