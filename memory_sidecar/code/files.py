@@ -7,51 +7,103 @@ sees no more through this than through a search.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.disk.read import FileGone, TextRead, read_text
 from memory_sidecar.disk.registry import Source
 
+_LINES = re.compile(r"(.+?)[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?")
+MAX_ALIKE = 3
+
 
 @dataclass(frozen=True, slots=True)
-class FileText:
-    """What a file holds now, which may be newer than the index."""
+class NamedPath:
+    """A file that a caller may mean, and which lines of it: 0 where that is not said."""
 
     source: Source
     path: str  # relative to the source, with `/`
-    text: str
+    first: int = 0
+    last: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileText(NamedPath):
+    """What a file holds now, which may be newer than the index."""
+
+    text: str = ""
+
+
+def named(sources: Sequence[Source], text: str) -> list[NamedPath]:
+    """The files of `sources` that `text` may mean, the likeliest first. None need be there.
+
+    It is a path, absolute or relative to a source or to the folder above, with `/` or `\\`; lines
+    may follow as in `a.py:10-20`. Raises PathRefused where it leads out of all sources.
+    """
+    readings = [(text, 0, 0)]
+    if lines := _LINES.fullmatch(text):
+        readings.append((lines[1], int(lines[2]), int(lines[3] or 0)))
+    readings += [
+        (path.replace("\\", "/"), first, last) for path, first, last in readings if "\\" in path
+    ]
+    found: list[NamedPath] = []
+    refused: PathRefused | None = None
+    for path, first, last in readings:
+        for source in sources:
+            above, _, below = path.partition("/")
+            is_above = below and above in (source.name, source.root.name)
+            for each in (path, below) if is_above else (path,):
+                try:
+                    found.append(NamedPath(source, _within(source.root, each), first, last))
+                except PathRefused as error:
+                    refused = refused or error
+    if refused is not None and not found:
+        raise refused
+    return found
 
 
 def read_file(
     codebase: Codebase, sources: Sequence[Source], path: str, *, max_file_bytes: int
 ) -> FileText:
-    """The file at `path` in the first of `sources` of `codebase` that has it.
+    """The file of `codebase` that `path` means in the first of `sources` that has it.
 
-    The path is relative to a source or absolute. Raises NotFound where no source has the file, and
-    PathRefused where it leads out of them or is no text.
+    Raises NotFound where no source has the file, and PathRefused where it leads out of them or is
+    no text.
     """
     refused: PathRefused | None = None
-    for source in sources:
+    for each in named(sources, path):
         try:
-            relative = _within(source.root, path)
-            is_indexed = codebase.is_indexed(source, relative)
-            found = _read(codebase, source, relative, max_file_bytes, is_indexed=is_indexed)
+            is_indexed = codebase.is_indexed(each.source, each.path)
+            text = _read(codebase, each.source, each.path, max_file_bytes, is_indexed=is_indexed)
         except PathRefused as error:
             refused = refused or error
             continue
-        if found is not None:
-            return FileText(source, relative, found)
+        if text is not None:
+            return FileText(each.source, each.path, each.first, each.last, text)
     if refused is not None:
         raise refused
     raise NotFound(
-        f"no source has a file {path!r} that is not ignored",
-        hint="search_code gives paths that it takes",
+        f"no source has a file {path!r} that is not ignored", hint=alike(codebase, sources, path)
     )
+
+
+def alike(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
+    """Which indexed files have the name that `path` ends in, as a hint."""
+    names = {each.path.rpartition("/")[2] for each in named(sources, path)}
+    within = {source.name for source in sources}
+    found = (
+        each.path
+        for each in codebase.files(FileStatus.INDEXED)
+        if each.source in within and each.path.rpartition("/")[2] in names
+    )
+    meant = ", ".join(islice(found, MAX_ALIKE))
+    return f"there is {meant}" if meant else "search_code gives paths that it takes"
 
 
 def _within(root: Path, path: str) -> str:
@@ -75,6 +127,8 @@ def _read(
     """
     file: SourceFile | None = SourceFile(relative, 0, 0, 0)
     if not is_indexed or any(glob.startswith("!") for glob in source.excludes):
+        if not os.path.lexists(source.root / relative):
+            return None
         scan = codebase.builder(source).scan([relative])
         file = next((file for file in scan.files if file.path == relative), None)
     if file is None:

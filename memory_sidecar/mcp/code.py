@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
+from urllib.parse import unquote
+from urllib.request import url2pathname
 
 from pydantic import Field
 
@@ -31,7 +33,7 @@ from memory_sidecar.mcp.paging import (
 )
 from memory_sidecar.mcp.project import nothing_here
 from memory_sidecar.mcp.tool import Answer, Arguments
-from memory_sidecar.mcp.uris import source_uri
+from memory_sidecar.mcp.uris import SOURCE, source_uri
 
 EVERY_SOURCE = "*"
 MAX_HITS = 50
@@ -99,7 +101,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         filter=CodeFilter(
             sources=chosen_sources(caller, asked.source),
             languages=tuple(map(language_of, asked.languages)),
-            path_globs=tuple(asked.paths),
+            path_globs=globs(caller, asked.paths),
         ),
     )
     if asked.wait_fresh_ms:
@@ -108,6 +110,8 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         offset:
     ]
     tell_weak(found, report)
+    if asked.paths and not found:
+        report.notice("paths may keep it out: they are globs below the source, as src/**/*.cs")
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(
         hits=shown,
@@ -177,12 +181,14 @@ class FileLines(Answer):
 
 def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now."""
-    sources = searched_sources(caller, asked.source)
+    path, sources = meant_file(caller, asked.path, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
-    file = read_source_file(caller.codebase, sources, asked.path, max_file_bytes=limit_bytes)
+    file = read_source_file(caller.codebase, sources, path, max_file_bytes=limit_bytes)
     text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
     total = text.count("\n") + 1
-    start, last = asked.start_line, min(asked.end_line or total, total)
+    is_said = "start_line" in asked.model_fields_set or asked.end_line
+    start = asked.start_line if is_said else file.first or 1
+    last = min((asked.end_line if is_said else file.last) or total, total)
     content, end = lines_within(text, start, last, asked.max_tokens, report)
     return FileLines(
         source=file.source.name,
@@ -279,6 +285,31 @@ def searched_sources(caller: Caller, name: str) -> list[Source]:
         raise nothing_here(caller)
     yours = caller.sources
     return sorted(sources, key=lambda source: source not in yours)
+
+
+def meant_file(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
+    """The path that a path or URI names, and the sources to look for it in, the likeliest first.
+
+    Raises NotFound, NoIndex.
+    """
+    scheme, _, rest = path.partition("://")
+    if scheme == SOURCE:
+        source, _, path = unquote(rest).partition("/")
+    elif scheme == "file":
+        path = url2pathname(rest)
+    return path, searched_sources(caller, source)
+
+
+def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:
+    """Patterns below a source, of what may be written as an absolute path, or with `./` or `\\`."""
+    roots = [f"{source.root.as_posix()}/" for source in caller.codebase.registry.all()]
+    below = []
+    for path in paths:
+        glob = path.replace("\\", "/")
+        for root in roots:
+            glob = glob.removeprefix(root)
+        below.append(glob.removeprefix("./"))
+    return tuple(below)
 
 
 def language_of(name: str) -> str:

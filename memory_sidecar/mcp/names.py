@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, TypeVar
@@ -11,17 +13,18 @@ from pydantic import Field
 
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import draw_map
+from memory_sidecar.code.files import NamedPath, alike, named
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
-from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import about
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.code import chosen_sources, language_of, searched_sources
+from memory_sidecar.mcp.code import chosen_sources, globs, language_of, meant_file
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 MAX_PLACES = 200
@@ -29,6 +32,8 @@ MAP_TOKENS = 1000
 More = Annotated[int, about("found besides: a larger top_k gives them")]
 Hit = DefinitionHit | ReferenceHit | MapEntry
 T = TypeVar("T")
+
+_AT_LINE = re.compile(r"[^:][:#]L?\d+(?:[-:]L?\d+)?$")
 
 
 class OfName(Arguments):
@@ -121,8 +126,8 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> Definitions:
     """What a file defines."""
 
     def ask(here: Snapshot) -> list[DefinitionHit]:
-        source = _source_of(caller, here.graph, asked.path, asked.source)
-        return navigation.outline(here.graph, source, asked.path)
+        file = _file(caller, here.graph, asked.path, asked.source)
+        return navigation.outline(here.graph, file.source.name, file.path)
 
     found = caller.codebase.navigate(_within(caller, asked.source), ask, reporter=report)
     return Definitions(definitions=tuple(found))
@@ -135,9 +140,8 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     def ask(here: Snapshot) -> list[MapEntry]:
         start: dict[tuple[str, str], float] = {}
         if asked.around:
-            start = {
-                (_source_of(caller, here.graph, asked.around, asked.source), asked.around): 1.0
-            }
+            file = _file(caller, here.graph, asked.around, asked.source)
+            start = {(file.source.name, file.path): 1.0}
         return draw_map(here.connection, within.sources, start, max_tokens=asked.max_tokens)
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
@@ -152,15 +156,15 @@ def _ask(
     within = CodeFilter(
         sources=chosen_sources(caller, asked.source),
         languages=tuple(map(language_of, asked.languages)),
-        path_globs=tuple(asked.paths),
+        path_globs=globs(caller, asked.paths),
     )
 
     def answer(here: Snapshot) -> Cut[T]:
         graph = here.graph
-        path, _, line = asked.name.rpartition(":")
         what: str | Line = asked.name
-        if path and line.isdecimal():
-            what = Line(_source_of(caller, graph, path, asked.source), path, int(line))
+        if _AT_LINE.search(asked.name):
+            file = _file(caller, graph, asked.name, asked.source)
+            what = Line(file.source.name, file.path, file.first)
         return ask(graph, NameQuery(what, asked.top_k, within))
 
     return caller.codebase.navigate(within, answer, reporter=report)
@@ -170,14 +174,17 @@ def _within(caller: Caller, source: str) -> CodeFilter:
     return CodeFilter(sources=chosen_sources(caller, source))
 
 
-def _source_of(caller: Caller, graph: Graph, path: str, source: str) -> str:
-    """The source that has names in the file at `path`. Raises NotFound."""
-    for each in searched_sources(caller, source):
-        if graph.file(each.name, path) is not None:
-            return each.name
-    raise NotFound(
-        f"no definition is known in {path}", hint="search_code gives paths that it takes"
-    )
+def _file(caller: Caller, graph: Graph, path: str, source: str) -> NamedPath:
+    """The file that `path` means, of those that names are known of. Raises NotFound."""
+    wanted, sources = meant_file(caller, path, source)
+    with suppress(PathRefused):
+        for each in named(sources, wanted):
+            if graph.file(each.source.name, each.path) is not None:
+                return each
+        raise NotFound(
+            f"no definition is known in {path}", hint=alike(caller.codebase, sources, wanted)
+        )
+    raise NotFound(f"no definition is known in {path}", hint="name a file below the source")
 
 
 def _named(hit: Hit, hits: Sequence[Hit]) -> str:

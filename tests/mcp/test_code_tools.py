@@ -194,7 +194,62 @@ def test_absolute_path_inside_of_a_source_is_read(caller: Caller, project: Path)
 @pytest.mark.parametrize(
     "path",
     [
+        "./shop/cart.py",
+        "shop/../shop/cart.py",
+        "shop\\cart.py",
+        "project/shop/cart.py",
+        "{project}/shop/cart.py",
+        "file://{project}/shop/cart.py",
+        "source://project/shop/cart.py",
+    ],
+)
+def test_a_file_is_read_however_its_path_is_written(
+    caller: Caller, project: Path, path: str
+) -> None:
+    named = path.format(project=project)
+    whole = given(caller, "read_file", path=named)
+    assert (whole["filename"], whole["start_line"]) == ("shop/cart.py", 1)
+    for lines, where in ((":2", (2, whole["total_lines"])), (":2-3", (2, 3)), ("#L2-L3", (2, 3))):
+        part = given(caller, "read_file", path=named + lines)
+        assert (part["start_line"], part["end_line"]) == where
+    part = given(caller, "read_file", path=f"{named}:2-3", start_line=4, end_line=4)
+    assert (part["start_line"], part["end_line"]) == (4, 4)
+
+
+def test_a_name_with_colons_and_digits_is_a_file_first(caller: Caller, project: Path) -> None:
+    (project / "log.py:2").write_text("one\ntwo\n")
+    (project / "log.py").write_text("1\n2\n")
+    assert given(caller, "read_file", path="log.py:2")["content"] == "one\ntwo"
+    assert given(caller, "read_file", path="log.py:1-1")["content"] == "1"
+
+
+def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller: Caller) -> None:
+    assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
+    assert "search_code gives" in refused(caller, "read_file", path="nothing.py")
+
+
+@pytest.mark.parametrize("path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**"])
+def test_patterns_are_taken_however_they_are_written(
+    caller: Caller, project: Path, path: str
+) -> None:
+    globs = [path.format(project=project)]
+    assert given(caller, "search_code", query="add_item", paths=globs)["hits"]
+
+
+def test_patterns_that_leave_nothing_are_pointed_at(caller: Caller) -> None:
+    told = given(caller, "search_code", query="add_item", paths=["nowhere/**"])
+    assert (told["hits"], "paths may keep it out" in told["notices"][-1]) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
         "../outside.py",
+        "../outside.py:1",
+        "{outside}:1",
+        "..\\outside.py",
+        "file://{outside}",
+        "source://project/../outside.py",
         "shop/../../outside.py",
         "{outside}",
         "link.py",

@@ -57,3 +57,20 @@ def test_what_is_not_there_is_told(reader: Caller) -> None:
     assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
     assert "no definition is known" in refused(reader, "outline", path="../outside.py")
     assert "no definition is known" in refused(reader, "refs", name="/etc/passwd:1")
+
+
+@pytest.mark.parametrize(
+    "path", ["./shop/till.py", "shop\\till.py", "{project}/shop/till.py", "project/shop/till.py"]
+)
+def test_a_file_is_meant_however_its_path_is_written(
+    reader: Caller, project: Path, path: str
+) -> None:
+    named = path.format(project=project)
+    for each in (named, f"{named}:2", f"{named}:2-9"):
+        outlined = given(reader, "outline", path=each)["definitions"]
+        assert [one["name"] for one in outlined] == ["ring"]
+    for each in (f"{named}:5", f"{named}:4-5", f"{named}#L5"):
+        (found,) = given(reader, "def", name=each)["definitions"]
+        assert found["name"] == "ring"
+    assert given(reader, "map", around=named)["definitions"]
+    assert "there is shop/till.py" in refused(reader, "outline", path="till.py:3")
