@@ -126,7 +126,7 @@ class RemovedMemory(Answer):
     batch: Annotated[str, BATCH]
 
     def text(self) -> str:
-        return f"removed {self.path}; `memory-sidecar restore {self.path}` brings it back"
+        return f"removed {self.path}; the user can `memory-sidecar restore {self.path}`"
 
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:

@@ -30,7 +30,7 @@ from memory_sidecar.core.errors import Conflict, SidecarError, one_line
 from memory_sidecar.core.results import plain
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.hints import for_agent
+from memory_sidecar.mcp.hints import for_agent, in_tools
 from memory_sidecar.mcp.paging import within
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
@@ -53,6 +53,7 @@ MASKED = "{} masked that look like secrets: do not write these lines back as the
 _HINTS = {
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
+    "store_busy": "call again in a moment",
     "secret_refused": "leave it out; pass allow_secrets only if the user wants it stored",
     "model": "tell the user; keyword search works without a model",
 }
@@ -220,7 +221,7 @@ def _words(error: SidecarError, caller: Caller) -> str:
     hint = _HINTS.get(error.code) or _HINTS.get(kind) or for_agent(error.hint, caller)
     if isinstance(error, Conflict) and error.current:
         hint = "get_memory reads what it says now, and its hash"
-    return f"{error.code}: {error.message}" + (f" — {hint}" if hint else "")
+    return f"{error.code}: {in_tools(error.message, caller)}" + (f" — {hint}" if hint else "")
 
 
 def _with_notices(text: str, notices: Sequence[str]) -> str:

@@ -114,10 +114,15 @@ class Tool:
             return self._arguments.model_validate(_stated(given or {}))
         except ValidationError as error:
             wrong = "; ".join(_words(each) for each in error.errors()[:3])
-            known = ", ".join(sorted(self._arguments.model_fields, key="max_tokens".__eq__))
+            known = ", ".join(self.takes)
             raise UsageError(f"{self.name}: {wrong}", hint=f"it takes: {known or 'nothing'}") from (
                 error
             )
+
+    @property
+    def takes(self) -> list[str]:
+        """The names of its arguments."""
+        return sorted(self._arguments.model_fields, key="max_tokens".__eq__)
 
     @cached_property
     def _arguments(self) -> type[Arguments]:

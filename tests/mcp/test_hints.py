@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import replace
 
 import pytest
 
+from memory_sidecar.core import errors
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.hints import for_agent
 from tests.mcp.talk import given, refused
+from tests.test_layers import PACKAGE
 
 
 @pytest.mark.parametrize(
@@ -20,11 +24,65 @@ from tests.mcp.talk import given, refused
         ("run `memory-sidecar index PATH`", "tell the user: run `memory-sidecar index PATH`"),
         ("tell the user to run `memory-sidecar doctor`", None),
         ("name it relative to it", None),
+        ("give it a --summary", "give it a summary"),
+        ("`--mode hybrid` ranks them", "`mode hybrid` ranks them"),
+        ("use --tag, or --add-link", "use tags, or add_links"),
+        ("name a file with --db", "tell the user: name a file with --db"),
+        ("`memory-sidecar source list` shows all", "list_sources shows all"),
+        ("`memory-sidecar outline a.py` lists them", "outline lists them"),
+        ("-- is no option", None),
         ("", None),
     ],
 )
 def test_a_command_becomes_its_tool(newcomer: Caller, hint: str, told: str | None) -> None:
-    assert for_agent(hint, newcomer) == (hint if told is None else told)
+    everything = replace(newcomer, toolsets=frozenset(Toolset))
+    assert for_agent(hint, everything) == (hint if told is None else told)
+
+
+ABOVE_MCP = {"cli", "client.py", "daemon", "grep", "setup", "team", "web"}
+"""What no tool leads to; what a team's database says is for the user as a whole."""
+
+
+def told_anywhere() -> list[tuple[str, str]]:
+    """Every error, hint, remedy and notice below MCP, X for what is filled in, and its place."""
+    found = []
+    for file in PACKAGE.rglob("*.py"):
+        place = file.relative_to(PACKAGE)
+        if place.parts[0] not in ABOVE_MCP:
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                found += [(text, f"{place}:{node.lineno}") for text in _told(node)]  # type: ignore[attr-defined]
+    return found
+
+
+def _told(node: ast.AST) -> list[str]:
+    said: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        said += [each.value for each in node.keywords if each.arg in ("hint", "remedy")]
+        is_error = isinstance(getattr(errors, called, None), type)
+        said += node.args if is_error or called == "notice" else []
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        said += [node.value] if node.targets[0].id in ("hint", "remedy") else []
+    choices = [each for each in said if isinstance(each, ast.IfExp | ast.BoolOp | ast.BinOp)]
+    parts = [part for each in choices for part in ast.iter_child_nodes(each)]
+    return [text for each in (*said, *parts) if (text := _text(each))]
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part) or "X" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def test_nothing_that_any_tool_may_say_is_of_the_command_line_alone(newcomer: Caller) -> None:
+    everything = replace(newcomer, toolsets=frozenset(Toolset))
+    told = told_anywhere()
+    assert len(told) > 200
+    for text, place in told:
+        shown = for_agent(text, everything)
+        of_commands = re.search(r"`memory-sidecar |(?<![\w-])--[a-z]", shown)
+        assert not of_commands or shown.startswith("tell the user: "), (place, shown)
+        assert "tell the user: tell" not in shown, place
 
 
 def test_a_tool_that_is_not_offered_is_not_named(newcomer: Caller) -> None:
