@@ -36,7 +36,6 @@ from memory_sidecar.index.keyword import Keywords, stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
-DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
 # rarest words of 2,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
@@ -64,32 +63,34 @@ def search_code(
     text = query.text[:MAX_QUERY_CHARACTERS]
     question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
-    depth = max(DEPTH, query.top_k)
+    depth = max(rows.depth, query.top_k)
     scanning: Future[Judging] | None = None
+    scanning_static: Future[Judging] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
         # First of all: it takes longer than everything else together.
         wordings = question.wordings if is_hybrid else (text,)
         embeddings = [BESIDE.submit(embed_query, wording) for wording in wordings]
         scanning = BESIDE.submit(_scan, rows.by_vectors(), embeddings, depth)
+    if is_hybrid and embed_static is not None:
+        embeddings = [BESIDE.submit(embed_static, question.subject)]
+        scanning_static = BESIDE.submit(_scan, rows.by_static(), embeddings, depth)
     named: list[int] = []
     said: Sequence[int] = ()
     keywords = Keywords.none()
     keyword_arm: Judging = Arm.silent()
-    static_arm: Judging = Arm.silent()
     lent: Mapping[File, Lent] = {}
     if is_hybrid:
         names, said = rows.meant(names)
         if question.may_stand_so and not names.is_alone:
             said = [*said, *rows.saying(text)]
         named += [*rows.named(names), *said]
-        if embed_static is not None:
-            static_arm = rows.by_static()(embed_static(question.subject), depth)
     if query.mode is not SearchMode.VECTOR:
         keywords = rows.keywords(question.subject if is_hybrid else text)
         keyword_arm = rows.by_words(keywords.rarest(KEYWORD_ROWS[query.mode]))
     if is_hybrid:
         lent = rows.lent(question.subject)
-    vector_arm: Judging = scanning.result() if scanning is not None else Arm.silent()
+    static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()
+    vector_arm = scanning.result() if scanning is not None else Arm.silent()
     arms = (keyword_arm, static_arm, vector_arm)
     found = [*(arm.best(depth) for arm in arms), np.array(named, np.int64)]
     wanted = np.unique(np.concatenate(found))
@@ -129,7 +130,7 @@ def forget() -> None:
 
 
 def _scan(nearest: Nearest, embeddings: Sequence[Future[Vector]], depth: int) -> Judging:
-    """The vector arm, by the mean of `embeddings`, which were submitted before this."""
+    """A vector arm, by the mean of `embeddings`, which were submitted before this."""
     question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
     return nearest(question, depth)
 

@@ -7,13 +7,9 @@ transaction.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
-from psycopg import Cursor
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.lookup import (
@@ -28,21 +24,22 @@ from memory_sidecar.code.lookup import (
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, chunk_from_row
-from memory_sidecar.core.errors import DatabaseError
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.words import plain_words
-from memory_sidecar.team.link import Connected, TeamLink, integers
+from memory_sidecar.team.asking import Asking, AskingBeside, Question
+from memory_sidecar.team.link import integers
 from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import Reach, SourceRow
-from memory_sidecar.team.words_read import Ask, WordsRead
+from memory_sidecar.team.words_read import WordsRead
 
 FEW_CHUNKS = 20_000  # of so few that a filter leaves, every vector is compared
 
-Values = Sequence[Any] | Mapping[str, Any]
+LOOKED_AT = {"chunk_vectors": "300", "chunk_static": "100"}
+"""At how many rows a graph is looked: the fewest that find 99 of a hundred that are nearest."""
 
 
 class SharedRows:
@@ -50,22 +47,22 @@ class SharedRows:
 
     def __init__(
         self,
-        link: TeamLink,
-        connection: Connected,
+        asking: Asking,
+        beside: AskingBeside,
         tokens: Connection,
         sources: Mapping[str, SourceRow],
         reach: Reach,
     ) -> None:
-        """`connection` is of `link`; `tokens` takes words apart; `sources` are by their names."""
+        """`beside` is asked what takes long; `tokens` takes words apart."""
         rows = sources.values()
         self.tokens = tokens
-        self._link = link
-        self._connection = connection
+        self._asking = asking
+        self._beside = beside
         self._sources = integers(row.id for row in rows)
         self._by_name = sources
         self._reach = reach
         self.words = WordsRead(
-            self._query,
+            asking.ask,
             tokens,
             [row.id for row in rows],
             reach,
@@ -77,11 +74,10 @@ class SharedRows:
         self._file_of: dict[int, int] = {}  # of the chunks that were found
         self._arms: list[_SharedVectors] = []
         self._described: dict[int, tuple[list[str], str]] = {}  # names and scope of a chunk
-        self._lock = threading.Lock()  # one query at a time on that connection
 
     def vector_counts(self) -> VectorCounts:
         """Of all chunks of these sources."""
-        rows = self._query(
+        rows = self._asking.ask(
             "SELECT count(*) FROM chunk_pending WHERE source = ANY(%s) AND file <> ALL(%s)",
             (self._sources, integers(self._reach.masked)),
         )
@@ -106,14 +102,14 @@ class SharedRows:
         return Arm(ids, keyword_share(scores))
 
     def by_vectors(self) -> Nearest:
-        return self._nearest("chunk_vectors", self._query_beside)
+        return self._nearest("chunk_vectors")
 
     def by_static(self) -> Nearest:
-        return self._nearest("chunk_static", self._query)
+        return self._nearest("chunk_static")
 
     def chunk_at(self, at: Line) -> int | None:
         source = self._by_name.get(at.source)
-        rows = self._query(
+        rows = self._asking.ask(
             "SELECT c.id, f.id FROM files f JOIN chunks c ON c.file = f.id"
             " WHERE f.source = %s AND f.path = %s AND c.start_line <= %s AND c.end_line >= %s"
             " ORDER BY c.id LIMIT 1",
@@ -123,7 +119,7 @@ class SharedRows:
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
         table = "chunk_static" if static else "chunk_vectors"
-        rows = self._query(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
+        rows = self._asking.ask(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
         return np.array(rows[0][0], np.float32) if rows else None
 
     def named(self, names: Names) -> Sequence[int]:
@@ -138,10 +134,10 @@ class SharedRows:
         for path in names.paths:
             files = [
                 file_id
-                for file_id, number in self._reach.numbers.items()
-                if f"/{self._reach.files[number].path}".endswith(f"/{path}")
+                for file_id in self._reach.called.get(path.rpartition("/")[2], ())
+                if f"/{self._reach.path_of(file_id)}".endswith(f"/{path}")
             ]
-            rows = self._query(
+            rows = self._asking.ask(
                 "SELECT id, file FROM chunks WHERE file = ANY(%s) ORDER BY id LIMIT %s",
                 (integers(files), MAX_CHUNKS_PER_NAME),
             )
@@ -176,22 +172,21 @@ class SharedRows:
     def describe(self, ids: Sequence[int]) -> None:
         """Read what is not known of these chunks, and of what each arm says of them, at once."""
         new = [row for row in ids if row not in self._described]
-        unjudged = [(arm, arm.unjudged(ids)) for arm in self._arms]
-        if not (new or any(rows for _, rows in unjudged)):
+        unjudged = [(arm, rows) for arm in self._arms if (rows := arm.unjudged(ids))]
+        if not (new or unjudged):
             return
-        with self._lock, self._connection.pipeline():
-            described = self._ask(
-                "SELECT id, symbols, scope FROM chunks WHERE id = ANY(%s)", (integers(new),)
-            )
-            judged = [(arm, self._ask(*arm.cosines_of(rows))) for arm, rows in unjudged if rows]
-            self._described.update(
-                (row, (names.split(), scope)) for row, names, scope in described.fetchall()
-            )
-            for arm, cosines in judged:
-                arm.known.update(cosines.fetchall())
+        described, *judged = self._asking.ask_all(
+            [
+                ("SELECT id, symbols, scope FROM chunks WHERE id = ANY(%s)", (integers(new),)),
+                *(arm.cosines_of(rows) for arm, rows in unjudged),
+            ]
+        )
+        self._described.update((row, (names.split(), scope)) for row, names, scope in described)
+        for (arm, _), cosines in zip(unjudged, judged, strict=True):
+            arm.known.update(cosines)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        rows = self._query(
+        rows = self._asking.ask(
             "SELECT id, file, start_line, end_line, code, symbols, scope, signature FROM chunks"
             " WHERE id = ANY(%s)",
             (integers(ids),),
@@ -206,7 +201,7 @@ class SharedRows:
 
     def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         first, last = stored.chunk.start_line, stored.chunk.end_line
-        rows = self._query(
+        rows = self._asking.ask(
             "SELECT start_line, code FROM chunks WHERE file = %s AND end_line >= %s"
             " AND start_line <= %s ORDER BY start_line",
             (self._file_of[stored.chunk_id], first - lines, last + lines),
@@ -215,10 +210,11 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str, ask: Ask) -> Nearest:
+    def _nearest(self, table: str) -> Nearest:
         def nearest(query: Floats, depth: int) -> Judging:
             arm = _SharedVectors(self, table, query)
-            found = ask(*self._query_of(arm, depth))
+            looks = "SELECT set_config('hnsw.ef_search', %s, true)", (LOOKED_AT[table],)
+            _, found = self._beside.ask_all([looks, self._query_of(arm, depth)])
             found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
             self._noted([row for row, _, _ in found], [file for _, file, _ in found])
             arm.found = np.array([row for row, _, _ in found], np.int64)
@@ -228,7 +224,7 @@ class SharedRows:
 
         return nearest
 
-    def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Mapping[str, Any]]:
+    def _query_of(self, arm: _SharedVectors, depth: int) -> Question:
         """For ids, files and cosines of the nearest."""
         values = {"sources": self._sources, "query": arm.query, "depth": depth}
         chosen = "source = ANY(%(sources)s)"
@@ -255,23 +251,6 @@ class SharedRows:
         self._file_of.update(found)
         return [row for row, _ in found]
 
-    def _query(self, query: str, values: Values) -> list[Any]:
-        with self._lock:
-            return self._ask(query, values).fetchall()
-
-    def _query_beside(self, query: str, values: Values) -> list[Any]:
-        """While the connection of this search answers other questions."""
-        with ExitStack() as stack:
-            try:
-                with self._lock:
-                    beside = stack.enter_context(self._link.reading_beside(self._connection))
-            except DatabaseError:  # such as for too many connections
-                return self._query(query, values)
-            return beside.execute(query, values, binary=True).fetchall()
-
-    def _ask(self, query: str, values: Values) -> Cursor[Any]:
-        return self._connection.execute(query, values, binary=True)
-
 
 class _SharedVectors:
     """A vector arm: a `Judging`."""
@@ -294,7 +273,7 @@ class _SharedVectors:
     def unjudged(self, ids: Sequence[int]) -> list[int]:
         return [row for row in ids if row not in self.known]
 
-    def cosines_of(self, ids: Sequence[int]) -> tuple[str, Mapping[str, str]]:
+    def cosines_of(self, ids: Sequence[int]) -> Question:
         """The query for those of `ids` that have a vector."""
         self.known.update(dict.fromkeys(ids, math.nan))
         rows = f"SELECT id, 1 - ({self.distance}) FROM {self.table} WHERE id = ANY(%(ids)s)"

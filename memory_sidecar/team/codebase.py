@@ -24,6 +24,7 @@ from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.schema import read_identity
+from memory_sidecar.team.asking import Asking, AskingBeside
 from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.link import Connected, TeamLink
 from memory_sidecar.team.overlaid import Overlaid
@@ -104,8 +105,11 @@ class TeamCode:
             reach = self._reach(connection, local.connection, rows, wanted)
             found = {name: row for name, (row, _) in rows.items()}
             made = self._made_with()
+            asking = Asking(connection)
+            beside = AskingBeside(self.link, asking)
+            stack.enter_context(beside)
             yield Overlaid(
-                SharedRows(self.link, connection, local.connection, found, reach),
+                SharedRows(asking, beside, local.connection, found, reach),
                 local,
                 has_vectors=all(row.model == made.model for row in found.values()),
                 has_static=all(row.static == made.static for row in found.values()),

@@ -38,7 +38,7 @@ _OURS = {
     "application_name": "memory-sidecar",
     "options": f"-c search_path={SCHEMA_NAME},public -c jit=off"
     " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
-    " -c hnsw.ef_search=200 -c hnsw.iterative_scan=relaxed_order",
+    " -c hnsw.iterative_scan=relaxed_order",
     "keepalives_idle": "20",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -85,14 +85,9 @@ class TeamLink:
             yield connection
 
     @contextmanager
-    def reading_beside(self, connection: Connected) -> Iterator[Connected]:
-        """Another transaction that sees what that of `connection` sees, for another thread.
-
-        It looks at more of a graph of vectors: it is not waited for alone.
-        """
-        (snapshot,) = connection.execute("SELECT pg_export_snapshot()").fetchone() or ("",)
-        begin = f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'; SET LOCAL hnsw.ef_search = 600"
-        with self._transaction(begin) as beside:
+    def reading_beside(self, snapshot: str) -> Iterator[Connected]:
+        """Another transaction, which sees what the one sees that has exported `snapshot`."""
+        with self._transaction(f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'") as beside:
             yield beside
 
     @contextmanager

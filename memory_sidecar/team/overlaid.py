@@ -35,6 +35,7 @@ from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.postings import share_of_term
 
 OWN = 1 << 40
+DEPTH = 100  # candidates from each arm: the server is asked about each of them
 _BM25 = "bm25_beside"
 
 V = TypeVar("V")
@@ -42,6 +43,8 @@ V = TypeVar("V")
 
 class Overlaid:
     """A `Searched`."""
+
+    depth = DEPTH
 
     def __init__(
         self,

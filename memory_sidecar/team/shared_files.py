@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -100,10 +101,15 @@ class Reach:
 
     files: Sequence[ChunkFile]
     numbers: Mapping[int, int]  # in `files`, by the id of the file
+    called: Mapping[str, Sequence[int]]  # ids by the last part of the path
     first: npt.NDArray[np.int32]  # the first chunk of each, by its id; none is below NO_CHUNK
     masked: Sequence[int]  # ids of files that the reader's own rows answer for
     chunks: int  # in these files
     narrows: bool  # whether a filter left files out
+
+    def path_of(self, file: int) -> str:
+        """Of a file, by its id."""
+        return self.files[self.numbers[file]].path
 
     def first_of(self, files: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The first chunk of each of `files`, which a hit may have; `NO_CHUNK` for the others."""
@@ -123,6 +129,7 @@ class Reach:
         is_wanted = file_filter(wanted)
         files: list[ChunkFile] = []
         numbers: dict[int, int] = {}
+        called: defaultdict[str, list[int]] = defaultdict(list)
         last = max((max(known, default=0) for known in sources.values()), default=0)
         first = np.full(last + 1, NO_CHUNK, np.int32)
         hidden: list[int] = []
@@ -134,9 +141,10 @@ class Reach:
                     hidden.append(file_id)
                 elif is_wanted(file):
                     numbers[file_id] = len(files)
+                    called[each.path.rpartition("/")[2]].append(file_id)
                     files.append(file)
                     first[file_id] = each.first_chunk
                     chunks += each.chunks
                 else:
                     left_out += 1
-        return cls(files, numbers, first, hidden, chunks, narrows=bool(left_out))
+        return cls(files, numbers, called, first, hidden, chunks, narrows=bool(left_out))

@@ -50,6 +50,27 @@ def test_a_search_finds_in_the_team_what_it_finds_without(make_member):
     assert narrowed == {hit.filename for hit in alone.find("price", **narrow)} != set()
 
 
+def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
+    giver = make_member("a")
+    giver.write("docs/why.md", "# Why\n\nHappiness relational activities.\n")
+    giver.write("docs/menu.md", "# Menu\n\nThe café's happiness, sensibly.\n")
+    giver.write("docs/other.md", "# Other\n\nActivities of relational, happy cafés.\n")
+    giver.index()
+
+    def saying(text):
+        def ask(here):
+            local = LocalRows(here.connection, here.store, CodeFilter())
+            with giver.codebase.sharing.searched(local, CodeFilter(), giver.notices) as rows:
+                return [each.filename for each in rows.read(rows.saying(text))]
+
+        return giver.codebase.navigate(CodeFilter(), ask, reporter=giver.notices)
+
+    assert saying("happy relation activity") == ["docs/why.md"]
+    assert saying("the cafe s happy") == ["docs/menu.md"]
+    assert saying("relations happiness cafe") == ["docs/other.md"]
+    assert saying("activity happy relation") == []
+
+
 def test_graphs_of_many_vectors_are_made_beside_those_and_not_by_a_pass_over_files(
     make_member, database, monkeypatch
 ):

@@ -1,0 +1,66 @@
+"""Questions to a team's database in one commit, from several threads: each at once, or beside.
+
+What takes long goes to a second connection, which sees what the first one sees.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import Any
+
+from memory_sidecar.core.errors import DatabaseError
+from memory_sidecar.team.link import Connected, TeamLink
+
+Values = Sequence[Any] | Mapping[str, Any]
+Question = tuple[str, Values]
+
+
+class Asking:
+    """One transaction. Any thread may ask, one after the other."""
+
+    def __init__(self, connection: Connected) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def ask(self, query: str, values: Values = ()) -> list[Any]:
+        """The rows of one answer."""
+        with self._lock:
+            return self._connection.execute(query, values, binary=True).fetchall()
+
+    def ask_all(self, questions: Sequence[Question]) -> list[list[Any]]:
+        """The rows of each answer, in one round trip."""
+        with self._lock, self._connection.pipeline():
+            answers = [self._connection.execute(*each, binary=True) for each in questions]
+            return [each.fetchall() for each in answers]
+
+
+class AskingBeside(AbstractContextManager[None]):
+    """Another transaction that sees what `first` sees, begun with the first question, if any.
+
+    Where there is no second connection to be had, `first` answers.
+    """
+
+    def __init__(self, link: TeamLink, first: Asking) -> None:
+        self._link = link
+        self._first = first
+        self._stack = ExitStack()
+        self._begun: Asking | None = None
+        self._lock = threading.Lock()
+
+    def __exit__(self, *error: Any) -> None:  # noqa: ANN401
+        with self._lock:  # what is being asked is answered first
+            self._begun = self._first
+            self._stack.__exit__(*error)
+
+    def ask_all(self, questions: Sequence[Question]) -> list[list[Any]]:
+        """As `Asking.ask_all`."""
+        with self._lock:
+            if self._begun is None:
+                self._begun = self._first
+                ((snapshot,),) = self._first.ask("SELECT pg_export_snapshot()")
+                with suppress(DatabaseError):  # such as for too many connections
+                    beside = self._stack.enter_context(self._link.reading_beside(snapshot))
+                    self._begun = Asking(beside)
+            return self._begun.ask_all(questions)
