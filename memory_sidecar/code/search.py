@@ -36,6 +36,7 @@ from memory_sidecar.index.keyword import Keywords, stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
+DEPTH, GUIDE_DEPTH = 100, 200  # candidates from each arm; what a README answers ranks lower there
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
 # rarest words of 2,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
@@ -63,7 +64,7 @@ def search_code(
     text = query.text[:MAX_QUERY_CHARACTERS]
     question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
-    depth = max(rows.depth, query.top_k)
+    depth = max(GUIDE_DEPTH if question.asks_for_guide else DEPTH, query.top_k)
     scanning: Future[Judging] | None = None
     scanning_static: Future[Judging] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:

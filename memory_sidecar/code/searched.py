@@ -35,7 +35,6 @@ from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
 
-DEPTH = 200  # candidates from each arm; 100 are as good on every measured set
 KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
 
 
@@ -55,10 +54,6 @@ Nearest = Callable[[Floats, int], Judging]
 
 class Searched(Protocol):
     """The chunks of one commit that satisfy a filter. Ids mean the same to every method."""
-
-    @property
-    def depth(self) -> int:
-        """How many candidates each arm gives, at least."""
 
     def keywords(self, text: str) -> Keywords:
         """The words of a question, weighed."""
@@ -108,8 +103,6 @@ class Searched(Protocol):
 
 class LocalRows:
     """The rows of a snapshot of `codebase.sqlite`."""
-
-    depth = DEPTH
 
     def __init__(self, connection: Connection, store: CodeStore, wanted: CodeFilter) -> None:
         self.connection = connection

@@ -35,7 +35,6 @@ from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.postings import share_of_term
 
 OWN = 1 << 40
-DEPTH = 100  # candidates from each arm: the server is asked about each of them
 _BM25 = "bm25_beside"
 
 V = TypeVar("V")
@@ -43,8 +42,6 @@ V = TypeVar("V")
 
 class Overlaid:
     """A `Searched`."""
-
-    depth = DEPTH
 
     def __init__(
         self,
