@@ -69,7 +69,10 @@ def setup(
     if may_write:
         plan.carry_out()
     shown = () if asks else plan.steps
-    return call.show(SetUp(may_write, tuple(plan.steps)), partial(_show, steps=shown, undo=undo))
+    done = SetUp(may_write, tuple(plan.steps))
+    call.show(done, partial(_show, steps=shown, undo=undo))
+    plan.require_all()
+    return done
 
 
 def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> list[CodingAgent]:

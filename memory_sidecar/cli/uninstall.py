@@ -110,7 +110,12 @@ def _agents(call: Call) -> list[Undo]:
         for step in plan.steps
     ]
     undos: list[Undo] = [(removal, lambda: None) for removal in removals]
-    return [*undos[:-1], (removals[-1], plan.carry_out)] if removals else []
+
+    def carry_out() -> None:
+        plan.carry_out()
+        plan.require_all()
+
+    return [*undos[:-1], (removals[-1], carry_out)] if removals else []
 
 
 def _completion(call: Call) -> list[Undo]:

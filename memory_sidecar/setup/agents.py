@@ -17,6 +17,7 @@ from memory_sidecar.core.trust import home
 Form = Literal["json", "toml"]
 
 SERVER = "memory-sidecar"  # the name of our entry among the MCP servers
+TABLES = "mcp_servers"  # that holds them where settings are TOML
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ CODING_AGENTS = (
         program="codex",
         folder=".codex",
         servers=".codex/config.toml",
-        servers_at="mcp_servers",
+        servers_at=TABLES,
         form="toml",
         skills=".agents/skills",
     ),

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from tree_sitter import Node, Parser
 
 from memory_sidecar.chunking.syntax import grammar
+from memory_sidecar.setup.agents import Form
 
 INDENT = "  "
+MAX_LINES = 40  # of an entry, wherever it stands by now
 
 
 class Unreadable(ValueError):
@@ -68,24 +72,85 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
     return _in_front(found, text, _written(value, len(path) + 1), len(path))
 
 
-def without_json(text: str, path: Sequence[str], value: object) -> str | None:
+def without(
+    text: str, path: Sequence[str], value: object, *, form: Form, piece: str = ""
+) -> str | None:
     """`text` without the member at `path`, or the element of the array there, that is `value`.
 
-    None where nothing of that value is there.
+    It goes as the `piece` of text that it came as, or from where it stands by now. None where
+    nothing of that value is there, or what is left would not say all else as before.
     """
+    read, cuts = _FORMS[form]
     try:
-        found, rest = _walk(text, path)
-    except Unreadable:
+        expected = _pruned(_minus(read(text), path, value), path)
+    except (ValueError, LookupError):
         return None
+    as_it_came = [text.replace(piece, "")] if text.count(piece) == 1 else []
+    for rest in chain(as_it_came, cuts(text, path, value)):
+        with suppress(ValueError):
+            if _pruned(read(rest), path) == expected:
+                return rest
+    return None
+
+
+def _minus(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN401  settings
+    """`data` without the entry. Raises LookupError where it is not there."""
+    if not path:
+        at = data.index(value) if isinstance(data, list) and value in data else None
+        if at is None:
+            raise LookupError
+        return data[:at] + data[at + 1 :]
+    if not isinstance(data, dict) or path[0] not in data:
+        raise LookupError
+    others = {name: each for name, each in data.items() if name != path[0]}
+    if len(path) == 1 and data[path[0]] == value:
+        return others
+    return others | {path[0]: _minus(data[path[0]], path[1:], value)}
+
+
+def _pruned(data: Any, path: Sequence[str]) -> Any:  # noqa: ANN401  settings
+    """`data` without what is empty on the way of `path`."""
+    if not path or not isinstance(data, dict) or path[0] not in data:
+        return data
+    below = _pruned(data[path[0]], path[1:])
+    others = {name: each for name, each in data.items() if name != path[0]}
+    return others if below in ({}, []) else others | {path[0]: below}
+
+
+def _json(text: str) -> Any:  # noqa: ANN401  settings
+    found, _ = _walk(text, ())
+    return {} if found is None else _plain(found)
+
+
+def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
+    found, rest = _walk(text, path)
     if found is None or rest:
-        return None
+        return
     if found.type == "array" and not isinstance(value, list):
         found = next((node for node in found.named_children if _plain(node) == value), None)
-    elif _plain(found) == value:
-        found = found.parent  # the pair
     else:
-        found = None
-    return _cut(text, found) if found is not None else None
+        found = found.parent  # the pair
+    if found is not None:
+        yield _cut(text, found)
+        yield _cut(text, found, keeps_line=True)  # as a comment ends with its line
+
+
+def _toml_cuts(text: str, path: Sequence[str], _value: object) -> Iterator[str]:
+    """Without few lines that begin with one that names the entry."""
+    lines = text.splitlines(keepends=True)
+    for start, line in enumerate(lines):
+        if path[-1] in line:
+            for end in range(start + 1, min(start + MAX_LINES, len(lines)) + 1):
+                yield "".join(lines[:start] + lines[end:])
+
+
+Cuts = Callable[[str, Sequence[str], object], Iterator[str]]
+"""A text without what stands at a path, in ways of which the first that says all else is right."""
+
+_FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
+    "json": (_json, _json_cuts),
+    "toml": (tomllib.loads, _toml_cuts),
+}
 
 
 def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
@@ -205,11 +270,11 @@ def _in_front(node: Node, text: str, entry: str, depth: int) -> Insertion:
     return Insertion(at, new_line + entry + closes)
 
 
-def _cut(text: str, node: Node) -> str:
+def _cut(text: str, node: Node, *, keeps_line: bool = False) -> str:
     """Without `node`, the blanks before it and one comma beside it."""
     data = text.encode()
     start, end = node.start_byte, node.end_byte
-    before, behind = data[:start].rstrip(), data[end:]
+    before, behind = data[:start].rstrip(b" \t" if keeps_line else None), data[end:]
     if behind.lstrip()[:1] == b",":
         behind = behind.lstrip()[1:]
     elif before.endswith(b","):

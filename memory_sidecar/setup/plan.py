@@ -7,20 +7,19 @@ pieces and nothing else; one that was changed since stays, and is named.
 
 from __future__ import annotations
 
-import json
 import os
+import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_file
-from memory_sidecar.core.errors import Conflict, PathRefused
-from memory_sidecar.core.opening import Tree, read_named
+from memory_sidecar.core.errors import Conflict, PathRefused, SidecarError, StoreReadOnly
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.core.trust import config_folder
-from memory_sidecar.setup.agents import SERVER, CodingAgent
+from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent
 from memory_sidecar.setup.editing import (
     Insertion,
     Taken,
@@ -28,11 +27,10 @@ from memory_sidecar.setup.editing import (
     json_element,
     json_member,
     toml_table,
-    without_json,
+    without,
 )
+from memory_sidecar.setup.notes import Piece, read_pieces, read_text, write_pieces
 
-NOTES = "setup.json"
-MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its servers
 EMPTY = {"json": "{}\n", "toml": ""}  # what a file of settings says that has nothing to say yet
 
 
@@ -43,6 +41,7 @@ class StepOutcome(StrEnum):
     REMOVED = "removed"
     SAME = "there already"
     KEPT = "left as it is"
+    FAILED = "failed"
 
     @property
     def is_change(self) -> bool:
@@ -62,20 +61,6 @@ class Step:
     path: str  # absolute
     outcome: StepOutcome
     reason: str = ""  # why it is left as it is
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A text that was put into a file."""
-
-    agent: str
-    what: str
-    path: str
-    text: str
-    is_new: bool  # the file was made for it
-    made: str = ""  # the topmost folder that was made for the file
-    at: list[str] = field(default_factory=list)  # the JSON member or array that it is in
-    value: Any = None  # of that member, or of the element
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +93,14 @@ class _PlannedFile:
 class Plan:
     """Changes to files of the user's, none of them written before `carry_out`.
 
-    Raises PathRefused for a file that cannot be read.
+    A file that cannot be read or written fails by itself: all others are done.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.steps: list[Step] = []
         self._environ = environ
         self._files: dict[str, _PlannedFile] = {}  # by path
-        self._noted = _read_pieces(environ)
+        self._noted = read_pieces(environ)
         self._pieces = list(self._noted)
 
     def known_agents(self) -> list[str]:
@@ -139,14 +124,16 @@ class Plan:
             if piece.agent not in agents:
                 kept.append(piece)
                 continue
-            text = self._file(piece.path).after
-            rest = _without(piece, text) if text is not None else None
+            file = self._open(piece.agent, piece.what, piece.path)
+            if file is None:
+                kept.append(piece)
+                continue
+            rest = _without(piece, file.after) if file.after is not None else None
             if rest is None:
-                reason = "it is gone" if text is None else "it was changed since"
+                reason = "it is gone" if file.after is None else "it was changed since"
                 self._note(piece.agent, piece.what, piece.path, StepOutcome.KEPT, reason)
             else:
                 is_empty = piece.is_new and rest.strip() in ("", "{}")
-                file = self._file(piece.path)
                 file.after, file.made = None if is_empty else rest, piece.made
                 self._note(piece.agent, piece.what, piece.path, StepOutcome.REMOVED)
         self._pieces = kept[::-1]
@@ -161,12 +148,37 @@ class Plan:
         for path, each in changes.items():
             _check_unchanged(path, each)  # all of them before the first is written
         given_back = [piece for piece in self._noted if piece not in self._pieces]
-        _write_pieces([*given_back, *self._pieces], self._environ)
+        noted = [*given_back, *self._pieces]
+        write_pieces(noted, self._environ)
         for path, each in changes.items():
             _check_unchanged(path, each)
-            _write(Path(path), each)
-        if given_back:
-            _write_pieces(self._pieces, self._environ)
+            try:
+                _write(Path(path), each)
+            except StoreReadOnly as error:
+                self._fail(path, error)
+        if self._pieces != noted:
+            write_pieces(self._pieces, self._environ)
+
+    def require_all(self) -> None:
+        """Raises SidecarError where a file could not be read or written."""
+        failed = [step for step in self.steps if step.outcome is StepOutcome.FAILED]
+        if failed:
+            raise SidecarError(
+                "; ".join(f"{step.path} {step.reason}" for step in failed),
+                hint="all others are done; mend or move it, and call this again",
+            )
+
+    def _fail(self, path: str, error: StoreReadOnly) -> None:
+        """Have `path` count as what it is: as before."""
+        reason = error.message.removeprefix(f"{path} ")
+        self.steps = [
+            replace(step, outcome=StepOutcome.FAILED, reason=reason)
+            if step.path == path and step.outcome.is_change
+            else step
+            for step in self.steps
+        ]
+        others = [piece for piece in self._pieces if piece.path != path]
+        self._pieces = [*others, *(piece for piece in self._noted if piece.path == path)]
 
     def _add_server(self, agent: CodingAgent, entry: Mapping[str, object]) -> None:
         value = ({"type": agent.server_type} if agent.server_type else {}) | dict(entry)
@@ -182,9 +194,12 @@ class Plan:
 
     def _insert(self, agent: CodingAgent, what: str, relative: str, edit: _Edit) -> None:
         path = _real(agent.path(relative, self._environ))
-        file = self._file(path)
-        before = file.after
-        text = before if before and before.strip() else EMPTY[agent.form]
+        file = self._open(agent.name, what, path)
+        if file is None:
+            return
+        before = file.after or ""
+        is_blank = not before.strip()
+        text = EMPTY[agent.form] if is_blank else before
         try:
             insertion = edit.of(text, edit.at, edit.value)
         except (Taken, Unreadable) as error:
@@ -193,9 +208,13 @@ class Plan:
         if insertion is None:
             self._note(agent.name, what, path, StepOutcome.SAME)
             return
-        file.after = insertion.into(text)
+        if is_blank:
+            insertion = Insertion(len(before), insertion.into(text))
+        elif "\r\n" in text:
+            insertion = replace(insertion, text=insertion.text.replace("\n", "\r\n"))
+        is_new = file.after is None
+        file.after = insertion.into(before)
         self._note(agent.name, what, path, StepOutcome.ADDED)
-        is_new = before is None
         made = _missing_above(path)
         piece = Piece(agent.name, what, path, insertion.text, is_new=is_new, made=made)
         if edit.of is not toml_table:
@@ -204,7 +223,9 @@ class Plan:
 
     def _add_file(self, agent: CodingAgent, what: str, relative: str, content: str) -> None:
         path = _real(agent.path(relative, self._environ))
-        file = self._file(path)
+        file = self._open(agent.name, what, path)
+        if file is None:
+            return
         if file.after is None:
             file.after = content
             self._note(agent.name, what, path, StepOutcome.ADDED)
@@ -214,6 +235,17 @@ class Plan:
             self._note(agent.name, what, path, StepOutcome.SAME)
         else:
             self._note(agent.name, what, path, StepOutcome.KEPT, "it says something else")
+
+    def _open(self, agent: str, what: str, path: str) -> _PlannedFile | None:
+        """The file at `path`; None, and one step that says why, where it cannot be read."""
+        try:
+            return self._file(path)
+        except PathRefused as error:
+            reason = error.message.removeprefix(f"{path} ")
+
+            if all(step.reason != reason or step.path != path for step in self.steps):
+                self._note(agent, what, path, StepOutcome.FAILED, reason)
+            return None
 
     def _note(
         self, agent: str, what: str, path: str, outcome: StepOutcome, reason: str = ""
@@ -228,13 +260,13 @@ class Plan:
 
     def _file(self, path: str) -> _PlannedFile:
         if path not in self._files:
-            text = _read(path)
+            text = read_text(path)
             self._files[path] = _PlannedFile(text, text)
         return self._files[path]
 
 
 def _check_unchanged(path: str, file: _PlannedFile) -> None:
-    if _read(path) != file.before:
+    if read_text(path) != file.before:
         raise Conflict(
             f"{path} was changed by another program meanwhile",
             hint="do it again, to what the file says now",
@@ -254,9 +286,12 @@ def _write(path: Path, file: _PlannedFile) -> None:
 
 def _without(piece: Piece, text: str) -> str | None:
     """`text` without `piece`; None where it does not hold it any more."""
-    if text.count(piece.text) == 1:
-        return text.replace(piece.text, "")
-    return without_json(text, piece.at, piece.value) if piece.at else None
+    if piece.path.endswith(".toml"):
+        value = tomllib.loads(piece.text)[TABLES][SERVER]
+        return without(text, [TABLES, SERVER], value, form="toml", piece=piece.text)
+    if piece.at:
+        return without(text, piece.at, piece.value, form="json", piece=piece.text)
+    return text.replace(piece.text, "") if text.count(piece.text) == 1 else None
 
 
 def _missing_above(path: str) -> str:
@@ -268,40 +303,3 @@ def _missing_above(path: str) -> str:
 def _real(path: Path) -> str:
     """Where `path` leads: settings are often links into a repository of dotfiles."""
     return os.path.realpath(path)
-
-
-def _read(path: str) -> str | None:
-    try:
-        return read_named(path, MAX_BYTES).decode()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PathRefused(f"{path} cannot be read: {error}", hint="mend or move it") from error
-
-
-def _notes_path(environ: Mapping[str, str]) -> Path:
-    return Path(config_folder(environ), NOTES)
-
-
-def _read_pieces(environ: Mapping[str, str]) -> list[Piece]:
-    path = _notes_path(environ)
-    text = _read(str(path))
-    if text is None:
-        return []
-    try:
-        return [Piece(**piece) for piece in json.loads(text)]
-    except (ValueError, TypeError) as error:
-        raise PathRefused(
-            f"{path} is damaged: {error}", hint="move it away; what it noted is then yours to undo"
-        ) from error
-
-
-def _write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
-    path = _notes_path(environ)
-    tree = Tree(path.parent, is_own=True)
-    with named_errors(path):
-        if pieces:
-            noted = json.dumps([asdict(piece) for piece in pieces], indent=1, ensure_ascii=False)
-            replace_file(tree, path.name, noted.encode())
-        elif path.exists():
-            delete_file(tree, path.name)

@@ -12,7 +12,7 @@ from memory_sidecar.setup.editing import (
     json_element,
     json_member,
     toml_table,
-    without_json,
+    without,
 )
 
 AT = ["mcpServers", "memory-sidecar"]
@@ -47,7 +47,7 @@ def test_comments_and_trailing_commas_of_editors_are_read_and_kept() -> None:
     assert insertion is not None
     after = insertion.into(before)
     assert json_member(after, AT, ENTRY) is None
-    assert without_json(after, AT, ENTRY) == before
+    assert without(after, AT, ENTRY, form="json") == before
 
 
 def test_an_element_joins_the_array_that_others_use() -> None:
@@ -104,7 +104,7 @@ def test_a_table_is_appended() -> None:
     ],
 )
 def test_a_member_is_cut_out_wherever_it_stands(text: str, rest: object) -> None:
-    left = without_json(text, AT, {"a": 1})
+    left = without(text, AT, {"a": 1}, form="json")
     assert left is not None
     assert json.loads(left) == rest
-    assert without_json(text, AT, {"a": 2}) is None
+    assert without(text, AT, {"a": 2}, form="json") is None

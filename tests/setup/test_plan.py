@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.errors import Conflict, DiskFull, PathRefused
+from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.errors import Conflict, DiskFull
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.setup import plan as plan_module
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
+from memory_sidecar.setup.editing import json_member
 from memory_sidecar.setup.plan import Plan, StepOutcome, Wish
 
 WISH = Wish(
@@ -132,12 +135,130 @@ def test_settings_that_are_a_link_are_written_where_it_leads(home: Path, tmp_pat
     assert dotfiles.read_text() == before
 
 
-def test_settings_that_cannot_be_read_stop_it_before_anything_is_written(home: Path) -> None:
-    (home / ".claude/settings.json").mkdir()
-    before = contents(home)
-    with pytest.raises(PathRefused, match=r"settings\.json"):
-        set_up(home)
-    assert contents(home) == before
+@pytest.mark.parametrize("odd", [None, b"\xff\xfe", b"", b"\n\n", b"// nothing yet\n"])
+def test_odd_settings_of_one_agent_leave_the_others_alone(home: Path, odd: bytes | None) -> None:
+    file = home / ".claude/settings.json"
+    if odd is None:
+        file.mkdir()
+    else:
+        file.write_bytes(odd)
+    before = settings(home)
+    plan = set_up(home)
+    failed = [step for step in plan.steps if step.outcome is StepOutcome.FAILED]
+    assert [step.path for step in failed] == ([str(file)] if odd in (None, b"\xff\xfe") else [])
+    assert all("cannot be read" in step.reason for step in failed)
+    added = {step.path for step in plan.steps if step.outcome is StepOutcome.ADDED}
+    assert {str(home / ".claude.json"), str(home / ".codex/config.toml")} <= added
+    assert outcomes(set_up(home)) <= {StepOutcome.SAME, StepOutcome.FAILED}
+    take_back(home)
+    assert settings(home) == before
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions of Unix users")
+def test_settings_that_may_not_be_written_fail_alone(home: Path) -> None:
+    (home / ".codex").chmod(0o500)
+    plan = set_up(home)
+    failed = [step for step in plan.steps if step.outcome is StepOutcome.FAILED]
+    assert [step.agent for step in failed] == ["codex"]
+    assert "memory-sidecar" in (home / ".claude.json").read_text()
+    (home / ".codex").chmod(0o700)
+    assert StepOutcome.ADDED in outcomes(set_up(home))
+
+
+def test_settings_that_refuse_to_be_written_fail_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = settings(home)
+    write = replace_file
+
+    def refuse(tree: Tree, path: str, content: bytes) -> None:
+        if path == "config.toml":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        write(tree, path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(plan_module, "replace_file", refuse)
+        plan = set_up(home)
+    failed = [step for step in plan.steps if step.outcome is StepOutcome.FAILED]
+    assert [(step.agent, step.what) for step in failed] == [("codex", "MCP server")]
+    assert "memory-sidecar" in (home / ".claude.json").read_text()
+    assert outcomes(set_up(home)) == {StepOutcome.SAME, StepOutcome.ADDED}
+    take_back(home)
+    assert settings(home) == before
+
+
+TABLE = "[mcp_servers.memory-sidecar]\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "edit", "after"),
+    [
+        ('model = "x"', lambda text: text + "[other]\na = 1\n", 'model = "x"\n\n[other]\na = 1\n'),
+        ('model = "x"\n', lambda text: text.replace("\n", "\r\n"), 'model = "x"\r\n\r\n'),
+        ("# mine\n", lambda text: text.replace(TABLE, f"# ours\n{TABLE}"), "# mine\n\n# ours"),
+        (
+            "[b]\nx = 1\n",
+            lambda text: text.replace("args", "  args") + "\n# of c\n[c]\n",
+            "[b]\nx = 1\n\n\n# of c\n[c]\n",
+        ),
+        (
+            "",
+            lambda text: (
+                '[a]\n[mcp_servers]\nmemory-sidecar = {args = ["mcp"], '
+                'command = "/bin/sidecar"}\nx = {}\n'
+            ),
+            "[a]\n[mcp_servers]\nx = {}\n",
+        ),
+        ("", lambda text: text + "startup_timeout_sec = 9\n", None),
+        ("a = 1\n", lambda text: text + "[mcp_servers.memory-sidecar.env]\nA = '1'\n", None),
+        ("a = 1\n", lambda text: text + "broken =", None),
+    ],
+)
+def test_a_table_that_the_user_edited_around_is_taken_back_or_left_whole(
+    home: Path, before: str, edit: Callable[[str], str], after: str | None
+) -> None:
+    file = home / ".codex/config.toml"
+    file.write_bytes(before.encode())
+    set_up(home)
+    edited = edit(file.read_bytes().decode())
+    file.write_bytes(edited.encode())
+    plan = take_back(home)
+    (server,) = [step for step in plan.steps if step.path == str(file)]
+    assert file.read_bytes().decode() == (edited if after is None else after)
+    assert (server.reason == "it was changed since") is (after is None)
+
+
+@pytest.mark.parametrize(
+    ("before", "edit"),
+    [
+        ("{ /* none yet */ }", lambda text: text.replace("/* none", ', "x": 1 /* none')),
+        ('{"a": 1} // end', lambda text: text),
+        ('{\r\n  // tabs\r\n  "tab_size": 2,\r\n}\r\n', lambda text: text),
+        ('{"a": 1}', lambda text: json.dumps(json.loads(text), indent=4)),
+        (
+            '{"a": 1, // note\n}',
+            lambda text: (
+                '{"a": 1, // note\n"context_servers": {"memory-sidecar": {"command": '
+                '"/bin/sidecar", "args": ["mcp"]}}}'
+            ),
+        ),
+    ],
+)
+def test_settings_with_comments_stay_readable_when_the_entry_goes(
+    home: Path, before: str, edit: Callable[[str], str]
+) -> None:
+    file = home / ".config/zed/settings.json"
+    file.write_bytes(before.encode())
+    set_up(home)
+    edited = edit(file.read_bytes().decode())
+    file.write_bytes(edited.encode())
+    take_back(home)
+    after = file.read_bytes().decode()
+    assert "memory-sidecar" not in after
+    assert json_member(after, ["probe"], 1) is not None  # it is still what editors read
+    assert [part in after for part in ("//", "/*")] == [part in edited for part in ("//", "/*")]
+    if edit(before) == before:
+        assert after == before
 
 
 def test_another_server_of_our_name_is_left_with_the_reason(home: Path) -> None:

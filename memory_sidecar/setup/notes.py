@@ -1,0 +1,73 @@
+"""Notes which texts were put into files of the user's, until they are taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.core.atomic import delete_file, replace_file
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.opening import Tree, read_named
+from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.trust import config_folder
+
+NOTES = "setup.json"
+MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its servers
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text that was put into a file."""
+
+    agent: str
+    what: str
+    path: str
+    text: str
+    is_new: bool  # the file was made for it
+    made: str = ""  # the topmost folder that was made for the file
+    at: list[str] = field(default_factory=list)  # the JSON member or array that it is in
+    value: Any = None  # of that member, or of the element
+
+
+def read_text(path: str) -> str | None:
+    """What the file says; None where there is none. Raises PathRefused where it cannot be read."""
+    try:
+        return read_named(path, MAX_BYTES).decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise PathRefused(f"{path} cannot be read: {reason}", hint="mend or move it") from error
+
+
+def _notes_path(environ: Mapping[str, str]) -> Path:
+    return Path(config_folder(environ), NOTES)
+
+
+def read_pieces(environ: Mapping[str, str]) -> list[Piece]:
+    """Those of the user whose environment this is. Raises PathRefused where they are damaged."""
+    path = _notes_path(environ)
+    text = read_text(str(path))
+    if text is None:
+        return []
+    try:
+        return [Piece(**piece) for piece in json.loads(text)]
+    except (ValueError, TypeError) as error:
+        raise PathRefused(
+            f"{path} is damaged: {error}", hint="move it away; what it noted is then yours to undo"
+        ) from error
+
+
+def write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
+    """Note them all, and no others."""
+    path = _notes_path(environ)
+    tree = Tree(path.parent, is_own=True)
+    with named_errors(path):
+        if pieces:
+            noted = json.dumps([asdict(piece) for piece in pieces], indent=1, ensure_ascii=False)
+            replace_file(tree, path.name, noted.encode())
+        elif path.exists():
+            delete_file(tree, path.name)
