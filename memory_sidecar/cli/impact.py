@@ -8,13 +8,12 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.names import first_of, located, print_references, with_filter
-from memory_sidecar.code import navigation
-from memory_sidecar.code.diffs import changed_lines
+from memory_sidecar.code.diffs import ChangedFile, changed_files
+from memory_sidecar.code.impact import Alteration
+from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.results import ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
-
-MAX_LINES = 1 << 30
 
 
 @click.command()
@@ -26,7 +25,8 @@ def impact(
 ) -> list[ReferenceHit]:
     """Show what uses what FILE defines, or with --diff what a diff changed.
 
-    `git diff | memory-sidecar impact --diff` tells what a change may break.
+    `git diff | memory-sidecar impact --diff` tells what a change may break, and what still uses
+    what it removed.
     """
     files = () if diff and files == ("-",) else files
     if diff == bool(files):
@@ -35,19 +35,27 @@ def impact(
         )
     if absent := [name for name in files if not call.path(name).is_file()]:
         raise NotFound(f"there is no file {absent[0]}", hint="a place is what `callers` takes")
-    changed = [(*located(call, name), range(1, MAX_LINES)) for name in files]
+    changed = [Alteration(*located(call, name)) for name in files]
     text = call.read_input().decode("utf-8", "replace") if diff else ""
-    for path, lines in changed_lines(text):
-        if (file := _found_above(call.cwd, path)) is not None:
-            changed.append((*located(call, str(file)), lines))
-    found = first_of(
-        call, within, lambda here: navigation.impact(here.graph, changed, within, top_k=top_k)
-    )
+    changed += [
+        Alteration(*located(call, str(place)), file)
+        for file in changed_files(text)
+        if (place := _place_of(call.cwd, file)) is not None
+    ]
+    found = first_of(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
     return call.show(found, print_references)
 
 
-def _found_above(folder: Path, path: str) -> Path | None:
-    """A path of a diff: from the top of its repository, behind one letter unless git leaves it."""
+def _place_of(folder: Path, file: ChangedFile) -> Path | None:
+    """Where a file of a diff is, or was: its path begins at the top of its repository.
+
+    There it stands behind one letter, unless git was told to leave that out.
+    """
+    path = file.path
     names = (path[2:], path) if path[1:2] == "/" else (path,)
-    found = (each / name for each in (folder, *folder.parents) for name in names)
+    above = (folder, *folder.parents)
+    found = (each / name for each in above for name in names)
+    if file.is_gone:
+        top = next((each for each in above if (each / ".git").exists()), folder)
+        return top / names[0]
     return next((each for each in found if each.is_file()), None)

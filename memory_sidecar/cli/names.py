@@ -208,6 +208,7 @@ def print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
     for hit in hits:
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {hit.others} others" if hit.others else "")
+        sure += ", of what was removed" if hit.is_gone is True else ""
         where = places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
         call.print(where, inside, Styled(f"  {hit.how}, {sure}{steps}", DIM))

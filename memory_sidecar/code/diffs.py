@@ -1,11 +1,13 @@
-"""Which lines of which files a unified diff changed."""
+"""What a unified diff changed: which lines of which files, and what they were before."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-_HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_NONE = "/dev/null"
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _OF_THE_NEXT = re.compile(r"\s*(?:@|#?\[)")  # a decorator, an attribute: part of what follows
 _ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")  # in a path that git quotes
 _CONTROLS = {
@@ -19,52 +21,96 @@ _CONTROLS = {
 }
 
 
-def changed_lines(diff: str) -> Iterator[tuple[str, range]]:
-    """The path as it is written and the lines that changed, for each place of a unified diff.
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a hunk has of a file, before the change or after it. Lines count from 1."""
 
-    Lines are those after the change, from 1. Where lines were only taken away, it is the one before
-    them. What else stands in the text is passed over.
-    """
-    path = before = ""
+    first: int
+    lines: tuple[str, ...]
+    changed: tuple[range, ...]  # removed, or added
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """A place that changed, with some lines around."""
+
+    before: Side
+    after: Side
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that a diff changed."""
+
+    path: str  # as it is written; of one that is gone, the path that it had
+    is_gone: bool
+    hunks: tuple[Hunk, ...]
+
+    def undone(self, lines: Sequence[str]) -> list[str]:
+        """The lines that the file had, which are `lines` now."""
+        found = list(lines)
+        for hunk in reversed(self.hunks):
+            at = hunk.after.first - 1
+            found[at : at + len(hunk.after.lines)] = hunk.before.lines
+        return found
+
+
+def changed_files(diff: str) -> Iterator[ChangedFile]:
+    """Each file of a unified diff. What else stands in the text is passed over."""
+    names: tuple[str, str] | None = None
+    hunks: list[Hunk] = []
+    last = ""
     lines = iter(diff.split("\n"))
     for line in lines:
-        if line.startswith("+++ ") and before.startswith("--- "):
-            path = _unquoted(line[4:].split("\t")[0].rstrip("\r"))
-        elif path and (hunk := _HUNK.match(line)):
-            removed, start, added = (int(number or 1) for number in hunk.groups())
-            places = _changed_in(lines, removed, start + (added == 0), added)
-            yield from ((path, place) for place in places if place)
-        before = line
+        if line.startswith("+++ ") and last.startswith("--- "):
+            yield from _file(names, hunks)
+            names, hunks = (_path(last), _path(line)), []
+        elif names and (found := _HUNK.match(line)):
+            hunks.append(_hunk(lines, *(int(number or 1) for number in found.groups())))
+        last = line
+    yield from _file(names, hunks)
 
 
-def _changed_in(lines: Iterator[str], before: int, at: int, after: int) -> Iterator[range]:
-    """Each run of changed lines of a hunk; it takes no more of `lines` than are the hunk's.
+def _file(names: tuple[str, str] | None, hunks: Sequence[Hunk]) -> Iterator[ChangedFile]:
+    if names and hunks:
+        is_gone = names[1] == _NONE
+        yield ChangedFile(names[not is_gone], is_gone, tuple(hunks))
 
-    It has so many lines `before` the change and `after` it, where it begins with line `at`. A run
-    may be empty, where there is no line before it.
+
+def _hunk(lines: Iterator[str], first: int, before: int, new_first: int, after: int) -> Hunk:
+    """It takes no more of `lines` than are the hunk's: so many `before` the change and `after` it.
+
+    Where it has none, what it counts as its first line is the one above.
     """
-    changed, start, last = False, at, ""
-    while (before > 0 or after > 0) and (line := next(lines, None)) is not None:
-        mark = line[:1]
+    first, new_first = first + (before == 0), new_first + (after == 0)
+    old: list[tuple[bool, str]] = []
+    new: list[tuple[bool, str]] = []
+    while (before > len(old) or after > len(new)) and (line := next(lines, None)) is not None:
+        mark, text = line[:1], line[1:]
         if mark == "\\":  # no newline at the end of the file
             continue
-        if mark in ("+", "-"):
-            changed = True
-        elif changed and not _OF_THE_NEXT.match(last, 1):
-            yield _run(start, at)
-            changed = False
-        before -= mark != "+"
-        after -= mark != "-"
-        at += mark != "-"
-        if not changed:
+        if mark != "+":
+            old.append((mark == "-", text))
+        if mark != "-":
+            new.append((mark == "+", text))
+    return Hunk(_side(first, old), _side(new_first, new))
+
+
+def _side(first: int, lines: Sequence[tuple[bool, str]]) -> Side:
+    changed: list[range] = []
+    start, last = 0, ""
+    for at, (is_changed, text) in enumerate([*lines, (False, "")], first):
+        if start and not is_changed and not _OF_THE_NEXT.match(last):
+            changed.append(range(start, at))
+            start = 0
+        elif is_changed and not start:
             start = at
-        last = line
-    if changed:
-        yield _run(start, at)
+        last = text
+    return Side(first, tuple(text for _, text in lines), tuple(changed))
 
 
-def _run(start: int, stop: int) -> range:
-    return range(start, stop) if stop > start else range(max(start - 1, 1), start)
+def _path(line: str) -> str:
+    return _unquoted(line[4:].split("\t", maxsplit=1)[0].rstrip("\r"))
 
 
 def _unquoted(path: str) -> str:

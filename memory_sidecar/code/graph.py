@@ -18,6 +18,7 @@ from memory_sidecar.disk.read import TextRead, read_text
 
 MAX_LINEAGE = 50  # classes
 MAX_READ_BYTES = 16 << 20  # of a file of which a line is shown
+_FIRST_GONE = 1 << 30  # numbers of definitions that are in a file no more
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
@@ -90,12 +91,28 @@ class Graph:
         self._importers: dict[str, frozenset[int]] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lineages: dict[tuple[int, str], list[str]] = {}
-        self._lines: dict[ChunkFile, list[str]] = {}
+        self._lines: dict[tuple[str, str], list[str]] = {}
+        self._gone: list[Defined] = []
+
+    def remember(
+        self, source: str, path: str, language: str, rows: Sequence[DefinitionRow]
+    ) -> list[Defined]:
+        """Know definitions that a file had, besides what there is."""
+        first = _FIRST_GONE + len(self._gone)
+        at = self.file(source, path) or NamedFile(-first, ChunkFile(source, path, language))
+        gone = [Defined(at, number, row) for number, row in enumerate(rows, first)]
+        self._gone += gone
+        return gone
+
+    def is_gone(self, defined: Defined) -> bool:
+        """Whether it is one that only was."""
+        return defined.number >= _FIRST_GONE
 
     def defined(self, name: str) -> list[Defined]:
         """What defines `name`, whatever encloses it; by source, path and line."""
         if name not in self._defined:
-            found = self._definitions("d.name = ?", (name,))
+            found = [*self._definitions("d.name = ?", (name,))]
+            found += (each for each in self._gone if each.row.name == name)
             self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
         return self._defined[name]
 
@@ -144,6 +161,9 @@ class Graph:
         """What kind of definition encloses it; empty at the top, and in a mere namespace."""
         if not defined.scope:
             return ""
+        for each in self._gone:
+            if each.at.id == defined.at.id and each.row.path == defined.scope:
+                return each.row.kind
         row: Any = self.connection.execute(
             "SELECT kind FROM code_definitions WHERE file = ? AND number < ? AND path = ?",
             (defined.at.id, defined.number, defined.scope),
@@ -186,16 +206,18 @@ class Graph:
         if row:
             code: str = row[1].split("\n")[line - row[0]]
             return code.strip()
-        lines = self._lines_on_disk(at.file)
+        lines = self.lines_on_disk(at.file.source, at.file.path)
         return lines[line - 1].strip() if line <= len(lines) else ""
 
-    def _lines_on_disk(self, file: ChunkFile) -> list[str]:
+    def lines_on_disk(self, source: str, path: str) -> list[str]:
+        """Those of a file as it is now, none where it cannot be read."""
+        file = source, path
         if file not in self._lines:
             root: Any = self.connection.execute(
-                "SELECT root FROM sources WHERE name = ?", (file.source,)
+                "SELECT root FROM sources WHERE name = ?", (source,)
             ).get
-            found = SourceFile(file.path, 0, 0, 0)
-            read = read_text(Path(root), found, max_file_bytes=MAX_READ_BYTES)
+            found = SourceFile(path, 0, 0, 0)
+            read = read_text(Path(root or "/"), found, max_file_bytes=MAX_READ_BYTES)
             self._lines[file] = read.text.split("\n") if isinstance(read, TextRead) else []
         return self._lines[file]
 

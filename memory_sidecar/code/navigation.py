@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from msgspec import UNSET
+
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
@@ -47,8 +49,8 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
 
 def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     """Where the name is used, the surest first, then by path and line."""
-    found = _uses_of(graph, Resolver(graph), _targets(graph, asked))
-    return _best(graph, found, asked.filter, asked.top_k)
+    found = uses_of(graph, Resolver(graph), _targets(graph, asked))
+    return best_of(graph, found, asked.filter, asked.top_k)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceHit]:
@@ -56,40 +58,15 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     resolver = Resolver(graph)
     targets = _targets(graph, asked)
     known = {_key(each) for each in targets}
-    found: list[_Use] = []
+    found: list[UsePlace] = []
     for step in range(1, depth + 1):
-        calls = [use for use in _uses_of(graph, resolver, targets) if use.is_call]
+        calls = [use for use in uses_of(graph, resolver, targets) if use.is_call]
         found += [replace(use, depth=step) for use in calls]
-        sure = sorted((use for use in calls if use.confidence != "by name"), key=_Use.order)
+        sure = sorted((use for use in calls if use.confidence != "by name"), key=UsePlace.order)
         around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
-        targets = [each for each in _distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
+        targets = [each for each in distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
         known |= {_key(each) for each in targets}
-    return _best(graph, found, asked.filter, asked.top_k)
-
-
-def impact(
-    graph: Graph, changed: Iterable[tuple[str, str, range]], wanted: CodeFilter, *, top_k: int
-) -> Cut[ReferenceHit]:
-    """What surely or likely uses what lines of files define; `changed` has source and path, too."""
-    targets: list[Defined] = []
-    for source, path, lines in changed:
-        at = graph.file(source, path)
-        targets += _changed_by(lines, graph.in_file(at)) if at else ()
-    uses = _uses_of(graph, Resolver(graph), _distinct(targets))
-    return _best(graph, (use for use in uses if use.confidence != "by name"), wanted, top_k)
-
-
-def _changed_by(lines: range, defined: list[Defined]) -> Iterator[Defined]:
-    """Those of a file that `lines` touch; a class only where its head or none of its parts is."""
-    touched = [
-        each
-        for each in defined
-        if each.row.start_line < lines.stop and lines.start <= each.row.end_line
-    ]
-    inside = {each.scope for each in touched}
-    yield from (
-        each for each in touched if each.row.start_line in lines or each.row.path not in inside
-    )
+    return best_of(graph, found, asked.filter, asked.top_k)
 
 
 def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
@@ -121,7 +98,7 @@ def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class UsePlace:
     """A place that means a definition."""
 
     at: NamedFile
@@ -185,7 +162,7 @@ def _at_line(graph: Graph, line: Line) -> Defined:
     return begun[0] if begun else max(around, key=lambda each: each.row.start_line)
 
 
-def _uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[_Use]:
+def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
     """The places that may mean one of `targets`, each once."""
     by_name: dict[str, set[tuple[int, int]]] = {}
     for each in targets:
@@ -195,7 +172,7 @@ def _uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> It
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)
                 if any(_key(each) in wanted for each in meaning.definitions):
-                    yield _Use(used.at, name, place, meaning)
+                    yield UsePlace(used.at, name, place, meaning)
 
 
 def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
@@ -210,14 +187,17 @@ def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
     return sorted(calls, key=lambda call: call[1].line)
 
 
-def _best(graph: Graph, found: Iterable[_Use], wanted: CodeFilter, top_k: int) -> Cut[ReferenceHit]:
+def best_of(
+    graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int
+) -> Cut[ReferenceHit]:
     is_wanted = file_filter(wanted)
-    uses = sorted((use for use in found if is_wanted(use.at.file)), key=_Use.order)
+    uses = sorted((use for use in found if is_wanted(use.at.file)), key=UsePlace.order)
     first = Cut.first(uses, top_k)
     return Cut((_reference_hit(graph, use) for use in first), more=first.more)
 
 
-def _distinct(found: Iterable[Defined]) -> list[Defined]:
+def distinct(found: Iterable[Defined]) -> list[Defined]:
+    """Each once."""
     return list({_key(each): each for each in found}.values())
 
 
@@ -247,7 +227,7 @@ def _definition_hit(defined: Defined, confidence: Confidence, *, others: int) ->
     )
 
 
-def _reference_hit(graph: Graph, use: _Use) -> ReferenceHit:
+def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
     around = graph.enclosing(use.at, use.place)
     return ReferenceHit(
         filename=use.at.file.path,
@@ -260,6 +240,7 @@ def _reference_hit(graph: Graph, use: _Use) -> ReferenceHit:
         confidence=use.confidence,
         others=len(use.meaning.definitions) - 1,
         depth=use.depth,
+        is_gone=True if any(map(graph.is_gone, use.meaning.definitions)) else UNSET,
         source=use.at.file.source,
         language=use.at.file.language,
     )

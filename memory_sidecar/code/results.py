@@ -140,6 +140,7 @@ class ReferenceHit:
     depth: Annotated[int, about("calls between it and the name, from 1")]
     source: str
     language: str
+    is_gone: Annotated[bool, about("impact: a diff removed what it uses")] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -447,6 +448,42 @@ def test_only_the_changed_lines_of_a_hunk_count(run, tmp_path):
     assert touched(f"@@ -1,5 +1,5 @@\n{body}(self):\n") == ["day.py:4"]
     assert touched("@@ -6,2 +6 @@\n         return 2\n-        # so\n") == ["day.py:5"]
     assert touched("@@ -1 +1 @@\n-class Pet(object):\n+class Pet:\n") == ["day.py:1", "day.py:3"]
+
+
+def test_an_impact_tells_what_still_uses_what_was_removed(run, shop, call):
+    """A function, a method, a renamed one and a whole file; not what stood beside them."""
+
+    def removed(path: str, was: str, now: str) -> list[str]:
+        file = shop / path
+        before = file.read_text()
+        assert was in before
+        after = before.replace(was, now)
+        file.write_text(after)
+        if not after:
+            file.unlink()
+        run("index", shop, "--wait", "keyword")
+        name = f"b/{path}" if after else "/dev/null"
+        old, new = (text.splitlines(keepends=True) for text in (before, after))
+        lines = unified_diff(old, new, f"a/{path}", name)
+        diff = "".join(lines).encode()
+        found = run("impact", "--diff", "--json", stdin=diff, cwd=shop).json
+        assert all(each["is_gone"] for each in found)
+        file.write_text(before)
+        run("index", shop, "--wait", "keyword")
+        return places(found)
+
+    money = (shop / "shop/money.py").read_text()
+    uses = [
+        *("shop/cart.py:1  exact", "shop/cart.py:15 Cart.price exact"),
+        "shop/checkout.py:10 check_out exact",
+    ]
+    function = money[: money.index("\ndef open")]
+    assert removed("shop/money.py", function, "\n") == uses
+    assert removed("shop/money.py", "def rounded(", "def round_off(") == uses
+    assert removed("shop/money.py", money, "") == uses
+    method = "\n    def price(self):\n        return rounded(sum(self.items))\n"
+    assert removed("shop/cart.py", method, "") == ["shop/checkout.py:10 check_out likely"]
+    assert "removed" not in call("impact", "shop/money.py").out
 
 
 def test_an_impact_of_no_file_is_refused(call):
