@@ -97,15 +97,15 @@ class SharedRows:
         )
         if len(ids) > KEYWORD_DEPTH and not self._reach.narrows:
             best = np.sort(np.argpartition(scores, -KEYWORD_DEPTH)[-KEYWORD_DEPTH:])
-            ids, scores = ids[best], scores[best]
-        self._file_of.update((row, files[row]) for row in ids.tolist())
+            ids, scores, files = ids[best], scores[best], files[best]
+        self._file_of.update(zip(ids.tolist(), files.tolist(), strict=True))
         return Arm(ids, keyword_share(scores))
 
     def by_vectors(self) -> Nearest:
-        return self._nearest("chunk_vectors")
+        return self._nearest("chunk_vectors", self._beside)
 
     def by_static(self) -> Nearest:
-        return self._nearest("chunk_static")
+        return self._nearest("chunk_static", self._asking)
 
     def chunk_at(self, at: Line) -> int | None:
         source = self._by_name.get(at.source)
@@ -210,11 +210,11 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str) -> Nearest:
+    def _nearest(self, table: str, asking: Asking | AskingBeside) -> Nearest:
         def nearest(query: Floats, depth: int) -> Judging:
             arm = _SharedVectors(self, table, query)
             looks = "SELECT set_config('hnsw.ef_search', %s, true)", (LOOKED_AT[table],)
-            _, found = self._beside.ask_all([looks, self._query_of(arm, depth)])
+            _, found = asking.ask_all([looks, self._query_of(arm, depth)])
             found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
             self._noted([row for row, _, _ in found], [file for _, file, _ in found])
             arm.found = np.array([row for row, _, _ in found], np.int64)

@@ -46,6 +46,11 @@ class Raised:
         return self.document.status is FileStatus.INDEXED
 
     @property
+    def indexed_fingerprint(self) -> str:
+        """That of what the team has then: "" for nothing."""
+        return self.fingerprint if self.is_indexed else ""
+
+    @property
     def chunks(self) -> Sequence[tuple[Chunk, tuple[str, str], str]]:
         """Each with its words, body and symbols, and its head."""
         if not isinstance(self.document, CodeDocument):

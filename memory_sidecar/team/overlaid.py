@@ -88,14 +88,12 @@ class Overlaid:
         return _Both(theirs, Arm.of(ids, keyword_share(scores), self._local.allowed))
 
     def by_vectors(self) -> Nearest:
-        if not self._has_vectors:
-            return _own_alone(self._local.by_vectors())
-        return _of_both(self._shared.by_vectors(), self._local.by_vectors())
+        theirs = self._shared.by_vectors() if self._has_vectors else _silent
+        return _of_both(theirs, self._local.by_vectors())
 
     def by_static(self) -> Nearest:
-        if not self._has_static:
-            return _own_alone(self._local.by_static())
-        return _of_both(self._shared.by_static(), self._local.by_static())
+        theirs = self._shared.by_static() if self._has_static else _silent
+        return _of_both(theirs, self._local.by_static())
 
     def chunk_at(self, at: Line) -> int | None:
         own = self._local.chunk_at(at)
@@ -177,11 +175,8 @@ def _of_both(theirs: Nearest, own: Nearest) -> Nearest:
     return nearest
 
 
-def _own_alone(own: Nearest) -> Nearest:
-    def nearest(query: Floats, depth: int) -> Judging:
-        return _Both(Arm.silent(), own(query, depth))
-
-    return nearest
+def _silent(_query: Floats, _depth: int) -> Judging:
+    return Arm.silent()
 
 
 def _split(ids: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -121,13 +121,13 @@ def bm25(
     idfs: Sequence[float],
     weights: Sequence[float],
     mean_tokens: float,
-) -> tuple[Ids, Floats, Mapping[int, int]]:
-    """BM25 of the rows in `lists`, one for each word: ids (n,), ascending, scores (n,), files.
+) -> tuple[Ids, Floats, Ids]:
+    """BM25 of the rows in `lists`, one for each word: ids (n,), ascending, scores and files (n,).
 
     `weights` are of the three columns.
     """
     if not any(map(len, lists)):
-        return np.empty(0, np.int64), np.empty(0, np.float32), {}
+        return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64)
     together = np.concatenate(list(lists))
     idf = np.repeat(np.array(idfs), [len(each) for each in lists])
     names = together["names"]
@@ -135,5 +135,5 @@ def bm25(
     lengths = _K1 * (1 - _B + _B * together["tokens"] / max(mean_tokens, 1e-9))
     ids, first, place = np.unique(together["row"], return_index=True, return_inverse=True)
     scores = np.bincount(place, idf * counts * (_K1 + 1) / np.maximum(counts + lengths, 1e-9))
-    files = dict(zip(ids.tolist(), together["file"][first].tolist(), strict=True))
-    return ids.astype(np.int64), scores.astype(np.float32), files
+    files = together["file"][first]
+    return ids.astype(np.int64), scores.astype(np.float32), files.astype(np.int64)

@@ -35,9 +35,7 @@ class SourceRow:
     """A source as one commit has it."""
 
     id: int
-    branch: str
     generation: int
-    holder: str
     model: str
     static: str
     statistics: Statistics
@@ -46,7 +44,7 @@ class SourceRow:
     def of(cls, connection: Connected, origin: Origin, *, is_exact: bool) -> SourceRow | None:
         """What the team has of `origin`: its branch, or unless `is_exact` the main one."""
         row = connection.execute(
-            "SELECT id, branch, generation, holder, model, static, chunks, tokens FROM sources"
+            "SELECT id, generation, model, static, chunks, tokens FROM sources"
             " WHERE repository = %(address)s AND folder = %(inside)s"
             " AND (branch = %(branch)s OR NOT %(exact)s)"
             " ORDER BY branch = %(branch)s DESC, branch IN ('main', 'master') DESC, id LIMIT 1",
@@ -59,9 +57,8 @@ class SourceRow:
         ).fetchone()
         if row is None:
             return None
-        id_, branch, generation, holder, model, static, chunks, tokens = row
-        statistics = Statistics(chunks, tokens)
-        return cls(id_, branch, generation, holder, model, static, statistics)
+        id_, generation, model, static, chunks, tokens = row
+        return cls(id_, generation, model, static, Statistics(chunks, tokens))
 
 
 @dataclass

@@ -76,7 +76,7 @@ class SourceOfTeam:
         self._holder = holder
         self._made_with = made_with
         self._files: SharedFiles | None = None
-        self._fingerprints: Mapping[str, str] | None = None
+        self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
         self._tokens = tokenizing()
@@ -123,8 +123,7 @@ class SourceOfTeam:
             return documents
         self.problem = ""
         return [
-            beside(each.document, each.fingerprint if each.is_indexed else "", self.generation)
-            for each in written
+            beside(each.document, each.indexed_fingerprint, self.generation) for each in written
         ]
 
     def catch_up(self, store: CodeStore) -> None:
@@ -230,7 +229,7 @@ class SourceOfTeam:
                 (row.id, SLICE_TEXTS),
             ).fetchall()
 
-    def _read_fingerprints(self) -> Mapping[str, str]:
+    def _read_fingerprints(self) -> dict[str, str]:
         try:
             with self._link.reading() as connection:
                 require_schema(connection, self._link)
@@ -247,8 +246,10 @@ class SourceOfTeam:
             self._link.retrying(lambda: self._write_once(written, gone, at_hand))
         with self._lock:
             if self._fingerprints is not None:
-                kept = {each.document.file.path: each.fingerprint for each in written}
-                self._fingerprints = {**self._fingerprints, **kept}
+                for path in gone:
+                    self._fingerprints.pop(path, None)
+                for each in written:  # what is not indexed is not there
+                    self._fingerprints[each.document.file.path] = each.indexed_fingerprint
 
     def _write_once(
         self, written: Sequence[Raised], gone: Collection[str], at_hand: AtHand
