@@ -31,7 +31,7 @@ from memory_sidecar.core.errors import Conflict, NotFound, SidecarError, UsageEr
 from memory_sidecar.core.results import plain
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
-from memory_sidecar.web.views import CHANGES, VIEWS
+from memory_sidecar.web.views import CHANGES, FORMS, VIEWS
 from memory_sidecar.web.visit import Done, View, Visit, Words
 
 LOOK_S = 1.0  # between two looks at whether a view would be another one
@@ -115,8 +115,10 @@ class WebApp:
         """What went wrong, in one line. A part of a view is told it as text, which it notices."""
         status = status or next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
         data, _ = mask_document(error.as_json())
+        told = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
+        if visit.path in FORMS and request.method == "POST":
+            return self._rendered(visit, FORMS[visit.path](visit, told, status), request)
         if "hx-request" in request.headers:
-            told = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
             return PlainTextResponse(told, status, {"cache-control": "no-store"})
         if visit.path not in VIEWS:  # the address of a form, or of nothing
             kept = [(name, value) for name, value in visit.words if name in ("as", "json")]
@@ -157,9 +159,10 @@ class WebApp:
     async def _change(self, request: Request) -> Response:
         async with request.form(max_files=0, max_fields=MAX_FIELDS) as form:
             words = [(name, str(value)) for name, value in form.multi_items()]
-        if not is_own_form(request.state.visitor, dict(words).get("form_token", "")):
-            raise HTTPException(403)
         visit = self._visit(request.url.path, words)
+        if not is_own_form(request.state.visitor, dict(words).get("form_token", "")):
+            refused = SidecarError(_REFUSED[403][0], hint=_REFUSED[403][1])
+            return await run_in_threadpool(self._failed, visit, refused, request, 403)
         return await run_in_threadpool(self._answered, visit, request, CHANGES[visit.path])
 
     # Live

@@ -10,7 +10,7 @@ from memory_sidecar.memories.model import MemoryList
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.web.memories import overview_of
 from memory_sidecar.web.memory import memories_of
-from memory_sidecar.web.visit import View, Visit
+from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
 LOOKED_AT = 200  # memories of a page, each compared with all of its agent
 
@@ -39,13 +39,19 @@ def show(visit: Visit) -> View:
     by_agent: dict[str, list[Memory]] = {}
     for each in found[:LOOKED_AT]:
         by_agent.setdefault(each.agent, []).append(each)
-    pairs = []
-    for agent, those in by_agent.items():
-        memories = memories_of(visit, agent)
-        for pair in memories.near_pairs(those):
-            one, other = memories.look(pair.path), memories.look(pair.other)
-            pairs.append(Doubled(pair.cosine, one, other))
-    pairs.sort(key=lambda pair: (-pair.cosine, pair.one.path))
+    near = [
+        (pair, memories)
+        for agent, those in by_agent.items()
+        for memories in (memories_of(visit, agent),)
+        for pair in memories.near_pairs(those)
+    ]
+    near.sort(key=lambda each: (-each[0].cosine, each[0].path))
+    pairs = [
+        Doubled(pair.cosine, memories.look(pair.path), memories.look(pair.other))
+        for pair, memories in near[:PAGE_ROWS]
+    ]
+    if len(near) > PAGE_ROWS:
+        visit.notice(f"the {PAGE_ROWS} most alike of {len(near):,} pairs")
     return View(
         template="duplicates.html",
         title="Say the same",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.core.results import told_as
 from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
@@ -31,6 +32,21 @@ class Overtaken:
     summary: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A change that was not made, as it was written, and why."""
+
+    problem: str
+    agent: str
+    path: str
+    hash: str
+    content: str
+    summary: str
+    tags: str
+    status: str
+    supersedes: str  # the memory that becomes one with this, "" for none
+
+
 def show(visit: Visit) -> View:
     memories, memory = _found(visit)
     return View(
@@ -46,11 +62,24 @@ def edit(visit: Visit) -> View:
     content = memory.content
     if other := visit.text("with"):
         content = f"{content.rstrip()}\n\n{memories.look(other).content}"
+    form = told_as(
+        Refused, memory, problem="", content=content, tags=", ".join(memory.tag_list),
+        supersedes=other,
+    )  # fmt: skip
     return View(
         template="edit.html",
         title=f"Edit {memory.title}",
         data=memory,
-        more={"content": content, "summary": memory.summary, "other": other},
+        more={"form": form},
+    )
+
+
+def edit_again(visit: Visit, problem: str, status: int) -> View:
+    """The form of a change that was refused, with all that was written, even of no memory."""
+    words = {each.name: visit.text(each.name) for each in fields(Refused)}
+    form = Refused(**words | {"problem": problem})
+    return View(
+        template="edit.html", title="Not saved", data=form, more={"form": form}, status=status
     )
 
 

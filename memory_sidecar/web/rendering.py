@@ -15,6 +15,7 @@ from memory_sidecar.core.visible import visible
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # as much as a browser lays out at once; more is shown as it is
+MAX_TITLE = 200
 _STEPS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_400 * 365, "mo"))
 
 
@@ -35,6 +36,7 @@ def templates() -> Environment:
         "count": "{:,}".format,
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,
+        "short": short,
     }
     for name in environment.list_templates():  # so that the first view need not
         environment.get_template(name)
@@ -65,6 +67,13 @@ def ago(moment: str | None, now: datetime | None = None) -> Markup:
     return Markup('<time datetime="{0}" title="{0}">{1} {2}</time>').format(
         moment, int(seconds // size), unit
     )
+
+
+def short(text: str, most: int = MAX_TITLE) -> str:
+    """The beginning of a text that is long, up to the end of a word."""
+    if len(text) <= most:
+        return text
+    return (text[:most].rpartition(" ")[0] or text[:most]) + " …"
 
 
 def markdown(text: str) -> Markup:

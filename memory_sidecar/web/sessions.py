@@ -21,7 +21,11 @@ from memory_sidecar.sessions.results import Head, Promotion
 from memory_sidecar.web.asking import session_filter, sessions_of
 from memory_sidecar.web.colours import Line, coloured_lines
 from memory_sidecar.web.guard import Told
+from memory_sidecar.web.rendering import MAX_TITLE
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
+
+SNIPPETS = 10  # of a session that are shown; the others are named
+MAX_SHOWN = 2000  # characters of a message, a snippet or a summary; a link leads to the whole of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,11 @@ def show_one(visit: Visit) -> View:
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
-    messages = list(enumerate(session.messages))
+    whole = visit.text("whole")  # the key of one part that is shown to its end
+    messages = [(f"m{number}", each) for number, each in enumerate(session.messages)]
+    snippets = [(f"s{number}", each) for number, each in enumerate(session.code_snippets)]
+    stop = visit.offset + PAGE_ROWS
+    most = len(str(document)) if whole else MAX_SHOWN
     return View(
         template="session.html",
         title=session.opening or session.session_id,
@@ -88,9 +96,20 @@ def show_one(visit: Visit) -> View:
         more={
             "session": session,
             "clock": spoken_date,
-            "snippets": [_drawn(each) for each in session.code_snippets],
-            "messages": messages[visit.offset : visit.offset + PAGE_ROWS],
-            "has_more": len(messages) > visit.offset + PAGE_ROWS,
+            "whole": whole,
+            "most": most,
+            "items": most // MAX_TITLE,
+            "is_long": len(str(session.summary)) > most,
+            "snippets": [
+                (key, len(each.code) > most, _drawn(each, most))
+                for key, each in snippets[: None if whole else SNIPPETS]
+                if (key == whole if whole else visit.page == 1)
+            ],
+            "further": [] if whole or visit.page > 1 else snippets[SNIPPETS:],
+            "messages": [each for each in messages if each[0] == whole]
+            if whole
+            else messages[visit.offset : stop],
+            "has_more": not whole and len(messages) > stop,
         },
     )
 
@@ -103,9 +122,9 @@ class DrawnSnippet:
     lines: tuple[Line, ...]
 
 
-def _drawn(snippet: Snippet) -> DrawnSnippet:
+def _drawn(snippet: Snippet, most: int) -> DrawnSnippet:
     told = [part for part in (snippet.file_path, snippet.description) if part]
-    lines = coloured_lines(snippet.code, snippet.language or "text")
+    lines = coloured_lines(snippet.code[:most], snippet.language or "text")
     return DrawnSnippet(" · ".join(told) or snippet.language, tuple(enumerate(lines, 1)))
 
 

@@ -34,6 +34,9 @@ VIEWS: dict[str, Section] = {
     "/memories/duplicates": Section(duplicates.show),
 }
 
+# What shows a form again with all that was written, where the change that it asks for is refused.
+FORMS: dict[str, Callable[[Visit, str, int], View]] = {"/memories/save": memory.edit_again}
+
 # A change that answers with a view has a question: a conflict, or what would be changed.
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
     "/search/right": search.right,

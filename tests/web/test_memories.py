@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -171,6 +172,52 @@ def test_a_change_that_comes_too_late_shows_both(served: Served, reader: Reader)
     now = reader.get(one(kept) + "&json=1").json["memory"]
     assert (now["content"].strip(), now["tag_list"]) == ("The lock is a row", ["both", "new"])
     assert reader.post("/memories/save", fields | {"hash": now["hash"]}).status == 303
+
+
+def test_a_save_that_is_refused_leaves_its_form_as_it_was_filled_in(
+    served: Served, reader: Reader
+) -> None:
+    kept = served.store("The queue is a list", category="queues", tags=("old",))
+    other = served.store("The queue is a tree", category="queues")
+    token = "ghp_" + "x7" * 18
+    written = {
+        "content": "\n  The <b>queue</b> is\n a heap ",
+        "summary": 'A "heap"',
+        "tags": "a, b",
+    }
+    fields = its(kept, **written, status="", supersedes=other.path)
+    for changes, status, problem in (
+        ({"supersedes": "queues/none.md"}, 404, "no memory"),
+        ({"tags": token}, 400, "secret"),
+        ({"path": "queues/gone.md"}, 404, "no memory"),
+        ({"agent": "stranger"}, 404, "to see"),
+        ({"form_token": "of another day"}, 403, "load the page again"),
+    ):
+        filled = {"form_token": reader.form_token} | fields | changes
+        refused = reader.send("/memories/save", filled)
+        assert refused.status == status, refused.text
+        (told,) = re.findall('role="alert">Not saved: (.*?)</p>', refused.text)
+        assert problem in told
+        form = html.unescape(refused.text.partition('action="/memories/save"')[2])
+        assert f">\n{filled['content']}</textarea>" in form
+        for name in ("summary", "tags", "status", "path", "agent", "hash", "supersedes"):
+            assert re.search(f'name="{name}" value="{re.escape(filled[name])}"', form), name
+        assert 'class="as"' not in refused.text  # which would put all of it into an address
+        assert "&amp;content=" not in refused.text
+        assert f'value="{reader.form_token}"' in form
+    now = reader.get(one(kept) + "&json=1").json["memory"]
+    assert (now["content"].strip(), now["tag_list"]) == ("The queue is a list", ["old"])
+    assert reader.post("/memories/save", fields | {"supersedes": ""}).status == 303
+
+
+def test_pages_stay_small_however_long_and_many_memories_are(
+    served: Served, reader: Reader
+) -> None:
+    for number in range(12):
+        served.store(f"Long {number} {'and long ' * 3000}", category="long", summary="s " * 800)
+    listed = reader.get("/memories?category=long")
+    assert len(listed.text) < 100_000
+    assert len(reader.get("/memories/duplicates").text) < 500_000
 
 
 def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) -> None:

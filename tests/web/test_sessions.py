@@ -118,3 +118,36 @@ def test_sessions_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]
     tab.get_by_role("button", name="What would it be worth").click()
     tab.get_by_role("heading", name="What it suggests to remember").wait_for()
     assert faults_of(tab) == []
+
+
+def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(
+    served: Served, reader: Reader
+) -> None:
+    long = "What was said goes on and on. " * 1000
+    served.services.sessions("architect", reporter=Silent()).save(
+        {
+            "session_id": "long",
+            "created_at": "2025-03-01T09:00:00Z",
+            "messages": [{"role": "user", "content": f"{long} end of {n}."} for n in range(60)],
+            "summary": {
+                "brief": f"Brief {long}",
+                "detailed": f"{long} end of details.",
+                "key_decisions": [f"We chose {long}"] * 99,
+            },
+            "code_snippets": [{"code": "x = 1\n" * 5000 + "end = 1\n"}] * 60,
+        }
+    )
+    listed = reader.get("/sessions?before=2026-01-01")
+    assert "long" in listed.text
+    assert len(listed.text) < 20_000
+    page = "/sessions/one?agent=architect&id=long"
+    for number in (1, 2):
+        assert len(reader.get(f"{page}&page={number}").text) < 400_000
+    text = reader.get(page).text
+    for key, end in (("m3", "end of 3."), ("summary", "end of details."), ("s2", "end")):
+        assert f"whole={key}" in text
+        assert end not in text or key == "s2"
+        whole = reader.get(f"{page}&whole={key}").text
+        assert end in whole
+        assert "end of 4." not in whole
+    assert len(reader.get(f"{page}&json=1").json["session"]["messages"]) == 60
