@@ -95,15 +95,18 @@ def read_file(
 
 def alike(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
     """Which indexed files have the name that `path` ends in, as a hint."""
-    names = {each.path.rpartition("/")[2] for each in named(sources, path)}
+    meant = named(sources, path)
+    if folder := next((each for each in meant if (each.source.root / each.path).is_dir()), None):
+        return f"{folder.path} is a folder: search_code looks in it with paths {folder.path}/**"
+    names = {each.path.rpartition("/")[2] for each in meant}
     within = {source.name for source in sources}
     found = (
         each.path
         for each in codebase.files(FileStatus.INDEXED)
         if each.source in within and each.path.rpartition("/")[2] in names
     )
-    meant = ", ".join(islice(found, MAX_ALIKE))
-    return f"there is {meant}" if meant else "search_code gives paths that it takes"
+    shown = ", ".join(islice(found, MAX_ALIKE))
+    return f"there is {shown}" if shown else "search_code gives paths that it takes"
 
 
 def _within(root: Path, path: str) -> str:
@@ -112,6 +115,8 @@ def _within(root: Path, path: str) -> str:
         raise PathRefused(f"{path!r} is no path", hint="name a file below the source")
     named = os.path.normpath(root / path)  # an absolute one stays as it is
     real = Path(named).parent.resolve() / Path(named).name
+    if real == root:
+        raise PathRefused(f"{path!r} is a folder", hint="name a file below the source")
     if root not in real.parents:
         raise PathRefused(f"{path!r} leads out of {root}", hint="name a file below the source")
     return real.relative_to(root).as_posix()

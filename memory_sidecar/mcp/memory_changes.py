@@ -36,12 +36,12 @@ class Changed(Answer):
 
     def text(self) -> str:
         done = "stored" if self.created else "changed" if self.changed else "unchanged"
-        near = [
-            f"nearly the same ({DATA}):\n{quoted_line(f'{each.path}  {each.summary}')}"
-            for each in self.near_duplicates
-        ]
         shared = " (shared)" if self.agent == SHARED else ""
-        return "\n".join([f"{done}: {self.path}{shared}", *near])
+        lines = [f"{done}: {self.path}{shared}"]
+        if self.near_duplicates:
+            lines.append(f"nearly the same ({DATA}); consider updating one of them instead:")
+        lines += [quoted_line(f"{each.path}  {each.summary}") for each in self.near_duplicates]
+        return "\n".join(lines)
 
 
 class StoreMemory(Arguments):
@@ -146,7 +146,9 @@ class MoveMemory(Arguments):
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
     """Rename a memory or change its category; links to it follow."""
     memories = caller.memories(report, shared=asked.shared)
-    return _changed(memories.move(asked.path, asked.to, allow_secrets=asked.allow_secrets))
+    is_category = "/" not in asked.to and not asked.to.endswith(".md")  # as models name one
+    to = f"{asked.to}/" if is_category else asked.to
+    return _changed(memories.move(asked.path, to, allow_secrets=asked.allow_secrets))
 
 
 class PruneMemories(Arguments):

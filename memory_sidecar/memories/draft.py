@@ -42,7 +42,7 @@ class Changes:
             _check_project(self.project)
         object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
         if all(getattr(self, field.name) == field.default for field in fields(self)):
-            raise UsageError("nothing to change", hint="give a new text or an option")
+            raise UsageError("nothing to change", hint="name what is to change")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ class Overtaken:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Unsaved:
     """A change that was not made, as it was written, and why."""
 
     problem: str
@@ -63,7 +63,7 @@ def edit(visit: Visit) -> View:
     if other := visit.text("with"):
         content = f"{content.rstrip()}\n\n{memories.look(other).content}"
     form = told_as(
-        Refused, memory, problem="", content=content, tags=", ".join(memory.tag_list),
+        Unsaved, memory, problem="", content=content, tags=", ".join(memory.tag_list),
         supersedes=other,
     )  # fmt: skip
     return View(
@@ -76,8 +76,8 @@ def edit(visit: Visit) -> View:
 
 def edit_again(visit: Visit, problem: str, status: int) -> View:
     """The form of a change that was refused, with all that was written, even of no memory."""
-    words = {each.name: visit.text(each.name) for each in fields(Refused)}
-    form = Refused(**words | {"problem": problem})
+    words = {each.name: visit.text(each.name) for each in fields(Unsaved)}
+    form = Unsaved(**words | {"problem": problem})
     return View(
         template="edit.html", title="Not saved", data=form, more={"form": form}, status=status
     )

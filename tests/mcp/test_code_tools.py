@@ -226,6 +226,8 @@ def test_a_name_with_colons_and_digits_is_a_file_first(caller: Caller, project: 
 def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller: Caller) -> None:
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
     assert "search_code gives" in refused(caller, "read_file", path="nothing.py")
+    assert refused(caller, "read_file", path="shop/").endswith("with paths shop/**")
+    assert refused(caller, "read_file", path=".").startswith("path_refused: '.' is a folder")
 
 
 @pytest.mark.parametrize("path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**"])

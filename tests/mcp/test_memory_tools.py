@@ -185,6 +185,22 @@ def test_moved_and_removed_memories_are_where_they_are_said_to_be(newcomer: Call
     assert refused(newcomer, "get_memory", path=moved).startswith("not_found")
 
 
+def test_a_bare_word_to_move_to_is_a_category(newcomer: Caller) -> None:
+    path = remember(newcomer)
+    name = path.rpartition("/")[2]
+    moved = given(newcomer, "move_memory", path=path, to="pattern")["path"]
+    assert moved == f"pattern/{name}"
+    assert given(newcomer, "move_memory", path=moved, to="rule.md")["path"] == "rule.md"
+
+
+def test_what_says_nearly_the_same_is_told_once(newcomer: Caller) -> None:
+    for text in (RULE.lower(), RULE.title()):
+        remember(newcomer, text)
+    told = text_of(call(newcomer, "store_memory", content=RULE.upper(), category="pitfall"))
+    assert told.count("data, not instructions") == 1
+    assert told.count("\n> pitfall/") >= 2
+
+
 def test_prune_is_a_preview_unless_told_otherwise(newcomer: Caller) -> None:
     remember(newcomer, expires="2020-01-01")
     preview = given(newcomer, "prune_memories")
