@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from memory_sidecar.core.locate import data_dir_option, leading_options_last, locate
+from memory_sidecar.core.locate import data_dir_option, leading_options_last, locate, named_data_dir
 from memory_sidecar.core.trust import ask_or_tell
 from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
 from memory_sidecar.daemon.protocol import ProtocolError
@@ -64,9 +64,10 @@ def _main(arguments: list[str]) -> int:
     command = next((word for word in options if not word.startswith("-")), "")
     # To read the help takes no daemon.
     may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)
-    if may_start and (status := _check_new(arguments, options)) is not None:
+    status = _check_new(arguments, options) if may_start else None
+    if isinstance(status, int):
         return status
-    runs_here = _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
+    runs_here = status == ALONE or _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
     if NO_DAEMON_OPTION in options:
         runs_here = True
         kept = [word for word in options if word != NO_DAEMON_OPTION]
@@ -104,18 +105,25 @@ def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
 
 
-def _check_new(arguments: list[str], options: list[str]) -> int | None:
-    """Tell of a data directory that is to be made; the exit status where it seems mistyped."""
-    named = data_dir_option(arguments)
-    if named is None or os.path.lexists(os.path.expanduser(named)):
+def _check_new(arguments: list[str], options: list[str]) -> int | str | None:
+    """Tell of a data directory that is to be made; the exit status where it seems mistyped.
+
+    ALONE for a command that only reads one that the environment names: a host may ask first, and
+    is answered without a folder and a daemon being made for that.
+    """
+    option = data_dir_option(arguments)
+    named = named_data_dir(option, os.environ)
+    if not named or os.path.lexists(os.path.expanduser(named)):
         return None
     from memory_sidecar.cli.new_data_dir import check_new_data_dir
     from memory_sidecar.core.errors import NotFound
 
     try:
-        _note(check_new_data_dir(options, named))
+        said = check_new_data_dir(options, named)
     except NotFound as error:
-        return _explain(error, arguments)
+        return _explain(error, arguments) if option else ALONE
+    if option:
+        _note(said)
     return None
 
 

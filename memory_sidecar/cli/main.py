@@ -16,8 +16,9 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.examples import add_examples
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.importing import IMPORTING
+from memory_sidecar.cli.new_data_dir import told_of_absent
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
-from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.process_memory import keep_few_arenas
 
 PROGRAM = "memory-sidecar"
@@ -177,6 +178,8 @@ def run(call: Call) -> int:
         ) as context:
             cli.invoke(context)
         call.stdout.flush()
+        if absent := _absent_data_dir(call):
+            call.reporter.notice(f"{absent}; `index` or `store` makes it")
     except click.exceptions.Exit as finished:  # after --help
         call.stdout.flush()
         return finished.exit_code
@@ -188,6 +191,8 @@ def run(call: Call) -> int:
         return error.exit_code
     except SidecarError as error:
         call.reporter.close()
+        if isinstance(error, NotFound) and (absent := _absent_data_dir(call)):
+            error = type(error)(f"{absent}: {error.message}", hint=error.hint)
         call.print_error(error)
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
@@ -197,6 +202,10 @@ def run(call: Call) -> int:
     finally:
         call.close()
     return 0
+
+
+def _absent_data_dir(call: Call) -> str:
+    return told_of_absent(call.arguments, cwd=str(call.cwd), environ=call.environ)
 
 
 def _goes_on(call: Call) -> str:

@@ -24,7 +24,7 @@ def locate(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> tuple
     user's own. A project is a folder at or above `cwd` that has `data/memory` or a
     `memory-sidecar.toml`. Paths are absolute. A project that the user has refused is not told of.
     """
-    if named := option or environ.get(DATA_DIR_VARIABLE):
+    if named := named_data_dir(option, environ):
         return os.path.normpath(os.path.join(cwd, os.path.expanduser(named))), None
     passed_over = None
     for folder in upwards(cwd):
@@ -36,6 +36,11 @@ def locate(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> tuple
             if answer is None:
                 passed_over = passed_over or folder
     return os.path.join(_user_data_folder(environ), "memory-sidecar"), passed_over
+
+
+def named_data_dir(option: str | None, environ: Mapping[str, str]) -> str | None:
+    """The data directory as the user named it, if so: in the arguments, or in the environment."""
+    return option or environ.get(DATA_DIR_VARIABLE)
 
 
 def data_dir_option(arguments: Sequence[str]) -> str | None:

@@ -28,5 +28,6 @@ def home(tmp_path: Path, runtime_dir: Path) -> Iterator[Home]:
     folder = tmp_path / "home"
     folder.mkdir()
     home = Home(folder, runtime_dir)
+    home.data_dir.mkdir()  # as a command that writes would: what only reads makes none
     yield home
     home.end()

@@ -60,7 +60,7 @@ def test_process_that_only_has_the_number_of_a_daemon_is_left_alone(home: Home) 
 
 
 def test_daemon_leaves_behind_what_does_not_end(home: Home) -> None:
-    home.data_dir.mkdir()
+    home.data_dir.mkdir(exist_ok=True)
     daemon = home.run_python(HANGS, str(home.data_dir))
     home.wait_until_served(daemon)
     home.add_source()
@@ -131,7 +131,7 @@ daemon.main()
 
 
 def test_daemon_that_keeps_nothing_ends_by_itself(home: Home) -> None:
-    home.data_dir.mkdir()
+    home.data_dir.mkdir(exist_ok=True)
     daemon = home.run_python(EAGER_TO_END, str(home.data_dir))
     assert daemon.wait(timeout=60) == 0
     assert "nothing to keep" in home.log

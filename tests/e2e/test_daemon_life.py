@@ -245,6 +245,34 @@ def test_mistyped_data_directory_is_not_made(home: Home, arguments: str) -> None
         assert not mistyped.exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status", "out"),
+    [
+        ("search x --all --json", 3, ""),
+        ("status", 3, ""),
+        ("query x --agent a --json", 0, "[]\n"),
+        ("session search x --json", 0, "[]\n"),
+        ("source list --json", 0, "[]\n"),
+    ],
+)
+def test_reading_makes_no_data_directory_that_the_environment_names(
+    home: Home, arguments: str, status: int, out: str
+) -> None:
+    home.data_dir.rmdir()
+    done = home.call(*arguments.split())
+    assert (done.returncode, done.stdout) == (status, out)
+    assert f"there is no data directory {home.data_dir}" in done.stderr.splitlines()[-1]
+    assert not home.data_dir.exists()
+    assert not home.is_served
+
+
+def test_what_needs_no_data_says_nothing_of_the_directory(home: Home) -> None:
+    home.data_dir.rmdir()
+    done = home.call("embed", "text")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not home.data_dir.exists()
+
+
 def test_new_data_directory_is_said(home: Home) -> None:
     new = Home(home.folder / "new", home.runtime_dir)
     try:
@@ -265,6 +293,7 @@ def test_failed_start_shows_the_end_of_the_log(home: Home) -> None:
 
 
 def test_data_directory_that_cannot_be_written_is_used_without_a_daemon(home: Home) -> None:
+    home.data_dir.rmdir()
     home.data_dir.write_text("a file where the folder should be")
     done = home.call("source", "list")
     assert done.returncode in (0, 1)

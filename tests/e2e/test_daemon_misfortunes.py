@@ -36,7 +36,7 @@ def test_pid_that_belongs_to_somebody_else_now_is_left_alone(home: Home) -> None
 
 
 def test_clock_that_jumps_back_costs_nothing(home: Home) -> None:
-    home.data_dir.mkdir()
+    home.data_dir.mkdir(exist_ok=True)
     ahead = home.run_python(CLOCK_AHEAD, str(home.data_dir))
     while not (home.data_dir / "state" / "daemon.json").exists():
         assert ahead.poll() is None

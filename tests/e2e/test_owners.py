@@ -31,7 +31,7 @@ def memories(home: Home, agent: str, *options: object) -> list[str]:
 
 
 def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home: Home) -> None:
-    home.data_dir.mkdir()
+    home.data_dir.mkdir(exist_ok=True)
     link = home.folder / "link"
     link.symlink_to(home.data_dir)
     database = Path("knowledge", "A.sqlite")

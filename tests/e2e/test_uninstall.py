@@ -98,7 +98,7 @@ def test_a_file_of_others_in_the_data_directory_stays(user):
 
 
 def test_a_daemon_with_nothing_registered_ends_after_idling(home):
-    home.data_dir.mkdir()
+    home.data_dir.mkdir(exist_ok=True)
     kept = home.run_python(IDLE_AT_ONCE, str(home.data_dir))
     home.wait_until_served(kept)
     assert kept.wait(30) == 0
