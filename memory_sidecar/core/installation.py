@@ -1,0 +1,31 @@
+"""How this very installation is added to and taken away, by what its installer left beside it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+PROGRAM = "memory-sidecar"
+
+
+def install_command(what: str) -> str:
+    """The command line that brings the packages `what`, options included, into this environment."""
+    if _is_of_pipx():
+        return f"pipx runpip {PROGRAM} install {what}"
+    if _is_of_uv():  # such an environment has no pip
+        return f"uv pip install --python {sys.prefix} {what}"
+    return f"pip install {what}"
+
+
+def uninstall_command() -> str:
+    """The command line that takes the program away."""
+    by = "pipx" if _is_of_pipx() else "uv tool" if _is_of_uv() else "pip"
+    return f"{by} uninstall {PROGRAM}"
+
+
+def _is_of_pipx() -> bool:
+    return Path(sys.prefix, "pipx_metadata.json").exists()
+
+
+def _is_of_uv() -> bool:
+    return Path(sys.prefix, "uv-receipt.toml").exists()
