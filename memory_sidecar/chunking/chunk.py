@@ -17,7 +17,7 @@ from memory_sidecar.chunking.sections import chunk_sections
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "5"
+CHUNKER_VERSION = "6"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 

@@ -48,6 +48,7 @@ _KINDS = {
     **{word: word for word in ("table", "view")},
 }
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
+_NAMED_VALUES = frozenset({"function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
@@ -117,6 +118,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
+    _drop_inner_names(found)
     definitions = _nest(data, found.values(), leads, tree.root_node.end_point.row + 1)
     is_sound = not _is_mostly_errors(tree.root_node)
     references: list[Reference] = []
@@ -124,6 +126,16 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
         spans = {each.bare_byte(data): (each.start_byte, each.end_byte) for each in found.values()}
         references = find_references(tree.root_node, data, language, defined=spans)
     return Outline(tuple(definitions), tuple(references), is_sound)
+
+
+def _drop_inner_names(found: dict[int, _Found]) -> None:
+    """Of `const f = function g() {…}` the function is `f`: `g` is its name in there alone."""
+    inner = {key for key, each in found.items() if each.node.type in _NAMED_VALUES}
+    bodies = {each.body[0].start_byte for k, each in found.items() if each.body and k not in inner}
+    for key in inner:
+        body = found[key].body
+        if body and body[0].start_byte in bodies:
+            del found[key]
 
 
 class _Found:

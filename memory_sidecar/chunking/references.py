@@ -5,14 +5,15 @@
 names a file, `@argument` one that may (after `require(`). No references are a variable `@bound`,
 what is `@never` one, like the name of a definition, and what to `@skip` unless another capture
 takes it. Scopes are followed only for a name that the file defines, too: in the definition that
-binds it that is a variable. Any other name a file binds or does not.
+binds it that is a variable. Any other name a file binds or does not. What an import calls by a
+name of its own (`chunking.aliases`) counts as what that stands for.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
+from memory_sidecar.chunking.aliases import Alias, find_aliases
 from memory_sidecar.chunking.syntax import grammar
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -95,6 +97,9 @@ def find_references(
     reference nor a variable.
     """
     captures = tree_sitter.QueryCursor(_query(language)).captures(root)
+    aliases = find_aliases(root, data, language)
+    imported = [each.name for each in aliases.values()]
+    captures["import"] = captures.get("import", []) + imported
     captures["import"] = captures.get("import", []) + _paths(captures, data)
     captures["call"] = captures.get("call", []) + _components(captures, data)
     found: dict[int, tuple[int, How | None]] = {}  # first byte → byte after, how
@@ -107,10 +112,31 @@ def find_references(
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
-    regions = _regions(
-        bound, {at: data[at : found[at][0]] for at in defined if at in found}, defined
-    )
-    return _in_order(found, data, language, regions, defined)
+    names = {at: data[at : found[at][0]] for at in defined if at in found}
+    taken = {*names.values(), *(text for text, at in bound.items() if set(at) - aliases.keys())}
+    meant = {
+        text: _meaning(data, each, language)
+        for at, each in aliases.items()
+        if (text := data[at : each.alias.end_byte]) not in taken
+    }
+    found |= {at: (found[at][0], None) for at in names}
+    return _in_order(found, data, language, _regions(bound, names, defined), meant)
+
+
+class _Meaning(NamedTuple):
+    """What the alias of an import stands for."""
+
+    name: str  # "" for a module, which by itself is no name
+    module: str  # that the name is taken from, or ""
+    owner: str  # before a dot
+
+
+def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
+    name = _module(_text(data, alias.name), language)
+    if alias.is_of_module:
+        return _Meaning("", "", name)
+    module = _module(_text(data, alias.module), language) if alias.module else ""
+    return _Meaning(name, module, name)
 
 
 def _regions(
@@ -162,7 +188,7 @@ def _in_order(
     data: bytes,
     language: str,
     bound: Mapping[bytes, Sequence[Span]],
-    defined: Container[int],
+    meant: Mapping[bytes, _Meaning],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
     references = []
@@ -172,16 +198,26 @@ def _in_order(
     before = end = 0  # where the identifier before begins and ends
     for start in sorted(found):
         stop, how = found[start]
-        if how and start not in defined:
+        if how:
             name = data[start:stop]
-            is_variable = how == "other" and name in bound and _is_in(bound[name], start)
+            is_member = data[start - 1] in dot_ends
+            alias = None if is_member or how == "import" else meant.get(name)
+            meaning = alias.name if alias else ""
+            is_variable = (
+                how == "other" and not meaning and name in bound and _is_in(bound[name], start)
+            )
             if not is_variable and name not in _NO_NAMES:
                 row += data.count(b"\n", counted, start)
                 counted = start
                 text = texts.get(name) or texts.setdefault(name, name.decode(errors="replace"))
                 receiver = ""
-                if data[start - 1] in dot_ends:
-                    receiver = _receiver(data[end:start], data[before:end], dots)
+                if alias and meaning:
+                    text, receiver = alias.name, alias.module
+                elif is_member:
+                    owner = data[before:end]
+                    receiver = _receiver(data[end:start], owner, dots)
+                    if owner in meant and receiver and data[before - 1] not in dot_ends:
+                        receiver = meant[owner].owner
                 if how == "import":
                     text = _module(text, language)
                 references.append(Reference(text, row, how, receiver))
@@ -206,6 +242,10 @@ def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
     if word := _WORD.search(owner):
         return word[0].decode() if word[0] in _SELVES else "?" if word[0].isdigit() else ""
     return "?" if owner.endswith((b")", b"]", b"}", b">", b'"', b"'", b"`", b"/")) else ""
+
+
+def _text(data: bytes, node: tree_sitter.Node) -> str:
+    return data[node.start_byte : node.end_byte].decode(errors="replace")
 
 
 def _module(path: str, language: str) -> str:

@@ -59,3 +59,14 @@ exports.add = function add(item) { return rounded(item); };
 """
     found = outline(source, language).definitions
     assert [(d.symbol, d.kind) for d in found] == [("LIMIT", "variable"), ("add", "function")]
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_a_function_that_is_a_value_is_one_definition_by_its_outer_name(language: str) -> None:
+    source = (
+        b"const f = function g() { return 1; };\nexports.h = function i() {};\n"
+        b"let j; j = function k() {};\nlet m = j || function n() {};\nlet o = [function* p() {}];\n"
+    )
+    found = outline(source, language).definitions
+    functions = [each.symbol for each in found if each.kind == "function"]
+    assert functions == ["f", "h", "k", "n", "p"]

@@ -359,6 +359,57 @@ def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
     ]
 
 
+ALIASES = {
+    "shop/cart.py": "class Cart:\n    def add(self): pass\n\ndef pay(): pass\n",
+    "shop/bank.py": "def pay(): pass\n",
+    "shop/till.py": (
+        "from shop.cart import Cart as Base, pay as settle\nfrom shop import bank as b\n\n"
+        "class Cart(Base):\n    def close(self):\n        settle()\n        b.pay()\n"
+    ),
+    "web/money.js": (
+        "module.exports = { rounded: function (x) { return x; } };\n"
+        "exports.taxed = function addTax(x) { return x; };\n"
+    ),
+    "web/loose.js": "function rounded(x) { return x; }\n",
+    "web/use.js": (
+        "const { rounded, taxed: t } = require('./money');\nconst m = require('./money');\n"
+        "function all() { rounded(1); t(2); m.rounded(3); }\n"
+    ),
+    "web/area.ts": "export class Zone { static of() { return new Zone(); } }\n",
+    "web/map.ts": (
+        "import { Zone as Area } from './area';\nfunction draw() { Area.of(); new Area(); }\n"
+    ),
+    "app/Cart.cs": "namespace App { public class Cart { public static void Make() {} } }\n",
+    "app/Old.cs": "namespace Old { public class Cart {} }\n",
+    "app/Use.cs": (
+        "using Basket = App.Cart;\n"
+        "class Use { void Go() { Basket.Make(); var it = new Basket(); } }\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (("refs", "shop/cart.py:1"), ["shop/till.py:1  exact", "shop/till.py:4 Cart exact"]),
+        (("callers", "shop/cart.py:4"), ["shop/till.py:6 Cart.close exact"]),
+        (("callers", "shop/bank.py:1"), ["shop/till.py:7 Cart.close exact"]),
+        (("callers", "web/money.js:1"), ["web/use.js:3 all exact"]),
+        (("callers", "taxed"), ["web/use.js:3 all exact"]),
+        (("callers", "Zone.of"), ["web/map.ts:2 draw exact"]),
+        (("callers", "web/area.ts:1"), ["web/area.ts:1 Zone.of exact", "web/map.ts:2 draw exact"]),
+        (("callers", "App.Cart"), ["app/Use.cs:2 Use.Go exact"]),
+        (("callers", "App.Cart.Make"), ["app/Use.cs:2 Use.Go exact"]),
+    ],
+)
+def test_what_an_import_calls_by_another_name_is_followed(run, tmp_path, asked, found):
+    for name, text in ALIASES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run("index", tmp_path, "--wait", "keyword")
+    assert places(run(*asked, "--json", cwd=tmp_path).json) == found
+
+
 def test_where_more_was_found_than_is_shown_it_is_told(call):
     for command in (("refs", "Cart"), ("callers", "Cart"), ("impact", "shop/money.py")):
         every = call(*command, "--json")

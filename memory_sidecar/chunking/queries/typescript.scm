@@ -19,9 +19,8 @@
   right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
 (pair key: (property_identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
-(arguments (function_expression name: (identifier) @name body: (_) @body) @definition)
-(return_statement (function_expression name: (identifier) @name body: (_) @body) @definition)
-(parenthesized_expression (function_expression name: (identifier) @name body: (_) @body) @definition)
+(function_expression name: (identifier) @name body: (_) @body) @definition
+(generator_function name: (identifier) @name body: (_) @body) @definition
 (program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value)) @definition)
 (program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value)) @definition)
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
