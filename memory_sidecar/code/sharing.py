@@ -56,12 +56,16 @@ class Sharing:
         self._data.update([source], reporter, embed=not self._data.is_tended)
         shared = self.source(replace(source, publishes=True))
         assert shared
-        given = self._data.ask(
-            lambda _: shared.give(self._data.open(), by_force=by_force),
-            reporter,
-            patience_s=INDEX_PATIENCE_S,
-        )
-        self._data.owner.follow(self._registry.publish(source.name, publishes=True))
+        try:
+            given = self._data.ask(
+                lambda _: shared.give(self._data.open(), by_force=by_force),
+                reporter,
+                patience_s=INDEX_PATIENCE_S,
+            )
+            source = self._registry.publish(source.name, publishes=True)
+        finally:
+            self.source(source)  # from now on as it is registered
+        self._data.owner.follow(source)
         return Published(source.name, given.files, given.chunks, given.deleted)
 
     def counted(self, report: IndexReport, reporter: Reporter) -> IndexReport:
