@@ -170,20 +170,22 @@ class SharedRows:
         return self._described
 
     def describe(self, ids: Sequence[int]) -> None:
-        """Read what is not known of these chunks, and of what each arm says of them, at once."""
+        """Read what is not known of these chunks, and what each arm says of them, at once."""
         new = [row for row in ids if row not in self._described]
-        unjudged = [(arm, rows) for arm in self._arms if (rows := arm.unjudged(ids))]
-        if not (new or unjudged):
+        if not new:
             return
-        described, *judged = self._asking.ask_all(
-            [
-                ("SELECT id, symbols, scope FROM chunks WHERE id = ANY(%s)", (integers(new),)),
-                *(arm.cosines_of(rows) for arm, rows in unjudged),
-            ]
+        cosines = [
+            f", (SELECT 1 - ({arm.distance}) FROM {arm.table} WHERE id = c.id)"
+            for arm in self._arms
+        ]
+        rows = self._asking.ask(
+            f"SELECT id, symbols, scope{''.join(cosines)} FROM chunks c WHERE id = ANY(%(ids)s)",
+            {"ids": integers(new), **{arm.table: arm.query for arm in self._arms}},
         )
-        self._described.update((row, (names.split(), scope)) for row, names, scope in described)
-        for (arm, _), cosines in zip(unjudged, judged, strict=True):
-            arm.known.update(cosines)
+        for row, names, scope, *said in rows:
+            self._described[row] = names.split(), scope
+            for arm, cosine in zip(self._arms, said, strict=True):
+                arm.known[row] = math.nan if cosine is None else cosine
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self._asking.ask(
@@ -218,15 +220,15 @@ class SharedRows:
             found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
             self._noted([row for row, _, _ in found], [file for _, file, _ in found])
             arm.found = np.array([row for row, _, _ in found], np.int64)
-            arm.known.update((row, cosine) for row, _, cosine in found)
             self._arms.append(arm)
+            self._described.clear()  # it has not said what it says of them
             return arm
 
         return nearest
 
     def _query_of(self, arm: _SharedVectors, depth: int) -> Question:
         """For ids, files and cosines of the nearest."""
-        values = {"sources": self._sources, "query": arm.query, "depth": depth}
+        values = {"sources": self._sources, arm.table: arm.query, "depth": depth}
         chosen = "source = ANY(%(sources)s)"
         if self._reach.narrows:
             chosen = "file = ANY(%(files)s)"
@@ -258,8 +260,8 @@ class _SharedVectors:
     def __init__(self, rows: SharedRows, table: str, query: Floats) -> None:
         self.table = table
         self.query = f"[{','.join(f'{each:.6g}' for each in query.tolist())}]"
-        self.distance = f"embedding <=> %(query)s::halfvec({len(query)})"
-        self.known: dict[int, float] = {}  # NaN for a chunk without a vector
+        self.distance = f"embedding <=> %({table})s::halfvec({len(query)})"
+        self.known: dict[int, float] = {}  # of what is described; NaN where there is no vector
         self.found: Ids = np.empty(0, np.int64)
         self._rows = rows
 
@@ -269,12 +271,3 @@ class _SharedVectors:
     def scores_of(self, wanted: Ids) -> Scores:
         self._rows.describe(wanted.tolist())
         return np.array([self.known[row] for row in wanted.tolist()], np.float64)
-
-    def unjudged(self, ids: Sequence[int]) -> list[int]:
-        return [row for row in ids if row not in self.known]
-
-    def cosines_of(self, ids: Sequence[int]) -> Question:
-        """The query for those of `ids` that have a vector."""
-        self.known.update(dict.fromkeys(ids, math.nan))
-        rows = f"SELECT id, 1 - ({self.distance}) FROM {self.table} WHERE id = ANY(%(ids)s)"
-        return rows, {"query": self.query, "ids": integers(ids)}
