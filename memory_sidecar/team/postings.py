@@ -90,10 +90,11 @@ def held_together(lists: Sequence[Entries]) -> Entries:
         if not len(shared):
             break
         rows = np.ascontiguousarray(shared["row"])
-        at = np.minimum(np.searchsorted(rows, other["row"]), len(rows) - 1)
-        held = np.flatnonzero(rows[at] == other["row"])
-        held = held[np.argsort(at[held])]
-        shared, found = shared[at[held]], other[held]
+        is_shared = np.zeros(int(rows[-1]) + 2, np.bool_)  # the last stands for all higher rows
+        is_shared[rows] = True
+        found = other[is_shared[np.minimum(other["row"], len(is_shared) - 1)]]
+        found = found[np.argsort(found["row"])]
+        shared = shared[np.searchsorted(rows, found["row"])]
         shared["body"] = np.minimum(shared["body"], found["body"])
         low = np.minimum(shared["names"] & 15, found["names"] & 15)
         shared["names"] = low | np.minimum(shared["names"] >> 4, found["names"] >> 4) << 4
