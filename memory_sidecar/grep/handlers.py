@@ -59,6 +59,8 @@ def grep(
             if language := guess_language(file, wanted):
                 files[f"{root}/{file.path}"] = (root, file)
                 at_hand.add(language)
+    if not files and (asked := (*query.path_globs, *query.languages)):
+        reporter.notice(f"no file here is {', '.join(asked)}")
     not_understood = finder.not_understood_in(wanted & at_hand)
     hits: list[GrepHit] = []
     for done, (root, file) in enumerate(files[key] for key in sorted(files)):

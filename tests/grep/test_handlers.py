@@ -125,6 +125,13 @@ def test_a_limit_is_kept_and_told_of(run, project):
     assert run("grep", "return $X", "--limit", "3", cwd=project).err == ""
 
 
+@pytest.mark.parametrize("asked", [("--path", "shpo/**"), ("--language", "lua")])
+def test_where_no_file_is_asked_for_it_is_told(run, project, asked):
+    done = run("grep", "return $X", *asked, "--json", cwd=project)
+    assert (done.status, done.json) == (0, [])
+    assert f"no file here is {asked[1]}" in done.err
+
+
 def test_a_header_is_searched_as_what_it_is(files, tmp_path):
     (tmp_path / "a.h").write_text("namespace a { class B { }; }\n")
     (tmp_path / "b.h").write_text("struct B { int c; };\n")
