@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memory_sidecar.sessions.spoken import message_in
@@ -83,6 +85,29 @@ def test_what_somebody_said_is_kept_without_the_rest(line, words):
     message = message_in(line)
     assert message is not None
     assert message["content"] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a <skill>b <bash-input>c</bash-input> d</skill> e", "a  e"),
+        ("a <skill> b <bash-input>c</bash-input>", "a <skill> b"),
+        ("a </skill> b", "a </skill> b"),
+        ("<skill>a</skill>b<skill>c</skill>d", "bd"),
+    ],
+    ids=["nested", "without an end", "without a beginning", "twice"],
+)
+def test_tags_are_left_out_in_pairs(text, left):
+    message = message_in(by("user", text))
+    assert message is not None
+    assert message["content"] == left
+
+
+@pytest.mark.parametrize("part", ["<skill>x", "<skill ", "<command-name>a</command-name>", "<"])
+def test_a_long_text_of_nothing_but_tags_takes_no_time(part):
+    began = time.perf_counter()
+    message_in(by("user", part * 20_000 + "x"))
+    assert time.perf_counter() - began < 10
 
 
 def test_a_summary_after_compaction_is_not_the_users():
