@@ -10,16 +10,15 @@ a test, and one that other files are hardly meant to use.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.fusion import is_test
-from memory_sidecar.code.graph import TYPES
+from memory_sidecar.code.graph import TYPES, Defined, Graph
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
@@ -54,7 +53,9 @@ def draw_map(
     `start` has the weights of the files, by source and path, that it is asked from; empty for all
     alike.
     """
-    ranks = UseGraph.read(connection, sources).ranks(file_ids(connection, start))
+    graph = Graph(connection)
+    ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
+    ranks = UseGraph.read(connection, sources).ranks(ids)
     return read_entries(connection, ranks, max_tokens=max_tokens)
 
 
@@ -138,10 +139,11 @@ def read_entries(
     connection: Connection, ranks: Mapping[tuple[int, int], float], *, max_tokens: int
 ) -> list[MapEntry]:
     """The definitions of the highest rank, as many as fit; those of one file stand together."""
-    best = sorted(ranks, key=lambda key: (-ranks[key], key))
+    graph = Graph(connection)
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * CHARACTERS_PER_TOKEN
-    for entry in _entries(connection, best, ranks):
+    for key in sorted(ranks, key=lambda key: (-ranks[key], key)):
+        entry = _entry(graph.numbered(*key), ranks[key])
         file = entry.source, entry.filename
         left -= len(entry.signature) + 8 + (len(entry.filename) + 1) * (file not in chosen)
         if left < 0:
@@ -152,18 +154,6 @@ def read_entries(
         for entries in chosen.values()
         for entry in sorted(entries, key=lambda each: each.start_line)
     ]
-
-
-def file_ids(connection: Connection, weights: Mapping[tuple[str, str], float]) -> dict[int, float]:
-    """`weights` of files by source and path, by the ids of those that have names."""
-    found = {}
-    for (source, path), weight in weights.items():
-        row: Any = connection.execute(
-            "SELECT id FROM code_files WHERE source = ? AND filename = ?", (source, path)
-        ).fetchone()
-        if row:
-            found[int(row[0])] = weight
-    return found
 
 
 def _telling(language: str, name: str, path: str, kind: str, signature: str) -> float:
@@ -178,32 +168,20 @@ def _telling(language: str, name: str, path: str, kind: str, signature: str) -> 
     return (_PRIVATE if is_kept else 1.0) * (_METHOD if kind == "method" else 1.0)
 
 
-def _entries(
-    connection: Connection,
-    keys: Sequence[tuple[int, int]],
-    ranks: Mapping[tuple[int, int], float],
-) -> Iterator[MapEntry]:
-    for file_id, number in keys:
-        row: Any = connection.execute(
-            "SELECT f.source, f.filename, f.language, d.name, d.path, d.kind, d.signature,"
-            " d.start_line, d.end_line FROM code_definitions d JOIN code_files f ON f.id = d.file"
-            " WHERE d.file = ? AND d.number = ?",
-            (file_id, number),
-        ).fetchone()
-        at = ChunkFile(*row[:3])
-        name, path, kind, signature, start_line, end_line = row[3:]
-        yield MapEntry(
-            filename=at.path,
-            start_line=start_line,
-            end_line=end_line,
-            name=name,
-            kind=kind,
-            enclosing=path.rpartition(".")[0],
-            signature=signature,
-            score=rounded(ranks[file_id, number]),
-            source=at.source,
-            language=at.language,
-        )
+def _entry(defined: Defined, rank: float) -> MapEntry:
+    row, file = defined.row, defined.at.file
+    return MapEntry(
+        filename=file.path,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        name=row.name,
+        kind=row.kind,
+        enclosing=row.scope,
+        signature=row.signature,
+        score=rounded(rank),
+        source=file.source,
+        language=file.language,
+    )
 
 
 def _among(sources: Sequence[str], column: str) -> str:

@@ -63,9 +63,9 @@ class Defined:
     row: DefinitionRow
 
     @property
-    def scope(self) -> str:
-        """The path of what encloses it, or empty."""
-        return self.row.path.rpartition(".")[0]
+    def owner(self) -> str:
+        """The name of what encloses it, or empty."""
+        return self.row.scope.rpartition(".")[2]
 
     @property
     def is_type(self) -> bool:
@@ -122,9 +122,11 @@ class Graph:
 
     def enclosing(self, at: NamedFile, place: Place) -> Defined | None:
         """The definition that encloses a place."""
-        if place.within is None:
-            return None
-        key = at.id, place.within
+        return None if place.within is None else self.numbered(at.id, place.within)
+
+    def numbered(self, file_id: int, number: int) -> Defined:
+        """A definition by its number in its file."""
+        key = file_id, number
         if key not in self._numbered:
             (self._numbered[key],) = self._definitions("d.file = ? AND d.number = ?", key)
         return self._numbered[key]
@@ -159,14 +161,14 @@ class Graph:
 
     def kind_around(self, defined: Defined) -> str:
         """What kind of definition encloses it; empty at the top, and in a mere namespace."""
-        if not defined.scope:
+        if not defined.row.scope:
             return ""
         for each in self._gone:
-            if each.at.id == defined.at.id and each.row.path == defined.scope:
+            if each.at.id == defined.at.id and each.row.path == defined.row.scope:
                 return each.row.kind
         row: Any = self.connection.execute(
             "SELECT kind FROM code_definitions WHERE file = ? AND number < ? AND path = ?",
-            (defined.at.id, defined.number, defined.scope),
+            (defined.at.id, defined.number, defined.row.scope),
         ).fetchone()
         return row[0] if row else ""
 

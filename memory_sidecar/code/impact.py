@@ -76,5 +76,5 @@ def _taken_from(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[
 def _around(lines: range, rows: Sequence[DefinitionRow]) -> list[DefinitionRow]:
     """Those that `lines` touch; a class only where its head or none of its parts is."""
     touched = [row for row in rows if row.start_line < lines.stop and lines.start <= row.end_line]
-    inside = {row.path.rpartition(".")[0] for row in touched}
+    inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]

@@ -45,6 +45,11 @@ class DefinitionRow:
     start_line: int
     end_line: int
 
+    @property
+    def scope(self) -> str:
+        """The path of what encloses it, or empty."""
+        return self.path.rpartition(".")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

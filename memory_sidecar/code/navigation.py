@@ -218,7 +218,7 @@ def _definition_hit(defined: Defined, confidence: Confidence, *, others: int) ->
         end_line=row.end_line,
         name=row.name,
         kind=row.kind,
-        enclosing=defined.scope,
+        enclosing=row.scope,
         signature=row.signature,
         confidence=confidence,
         others=others,

@@ -149,16 +149,16 @@ class _Resolving:
             d
             for d in self._candidates
             if d.at.id == self._at.id
-            and (not d.scope or path == d.scope or path.startswith(d.scope + "."))
+            and (not d.row.scope or path == d.row.scope or path.startswith(d.row.scope + "."))
             and (self._at.family in _IMPLICIT_SELF or d not in self._members)
-            and not _is_in(d, self._name)  # a constructor: its class is meant
+            and d.owner != self._name  # a constructor: its class is meant
         ]
-        innermost = max((len(d.scope) for d in visible), default=0)
-        return [d for d in visible if len(d.scope) == innermost]
+        innermost = max((len(d.row.scope) for d in visible), default=0)
+        return [d for d in visible if len(d.row.scope) == innermost]
 
     def _of_self(self) -> Meaning:
         for class_name in self._graph.lineage(self._at, self._own_class()):
-            ours = [d for d in self._members if _is_in(d, class_name)]
+            ours = [d for d in self._members if d.owner == class_name]
             here = [d for d in ours if d.at.id == self._at.id]
             if found := _one(here or ours, "exact"):
                 return found
@@ -170,10 +170,10 @@ class _Resolving:
             return ""
         if self._around.is_type:
             return self._around.row.name
-        return self._around.scope.rpartition(".")[2]
+        return self._around.owner
 
     def _of(self, receiver: str) -> Meaning:
-        named = [d for d in self._candidates if _is_in(d, receiver)]
+        named = [d for d in self._candidates if d.owner == receiver]
         if found := _one(named, "exact"):
             return found
         is_imported = self._graph.imports(self._at, [receiver])
@@ -185,11 +185,11 @@ class _Resolving:
             return found
         if modules and not named and (found := _one(modules, "likely")):
             return found
-        alike = [d for d in self._members if _is_alike(receiver, d.scope.rpartition(".")[2])]
+        alike = [d for d in self._members if _is_alike(receiver, d.owner)]
         if found := _one(alike, "likely"):
             return found
         if len(self._candidates) == 1 and not is_imported:
-            class_name = self._candidates[0].scope.rpartition(".")[2]
+            class_name = self._candidates[0].owner
             if self._at.id == self._candidates[0].at.id or (
                 class_name and self._graph.mentions(self._at, class_name)
             ):
@@ -214,10 +214,6 @@ def _is_of_its_file(defined: Defined) -> bool:
 def _is_member(defined: Defined, around: str) -> bool:
     """Of a class that is defined in another file, as methods of C++, Go and Lua are."""
     return not around and defined.row.kind == "method"
-
-
-def _is_in(defined: Defined, class_name: str) -> bool:
-    return defined.scope.rpartition(".")[2] == class_name
 
 
 def _is_alike(variable: str, class_name: str) -> bool:

@@ -160,7 +160,7 @@ class Watch:
             added.add(folder)
         else:
             self._fall_back(frozenset())
-        return frozenset(f for f in added if not f or _parent(f) not in added)
+        return frozenset(f for f in added if not f or f.rpartition("/")[0] not in added)
 
     def _drop_observer(self) -> None:
         if self._observer is not None:
@@ -184,10 +184,6 @@ def _identity(root: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
-
-
-def _parent(folder: str) -> str:
-    return folder.rpartition("/")[0]
 
 
 def _limit_notice(error: OSError) -> str:
