@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 import tree_sitter
 
@@ -52,8 +53,11 @@ def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[
     return sorted(found.values(), key=lambda match: (match.start, -match.stop))
 
 
-LANGUAGES = frozenset(filter(has_grammar, DIALECTS))
-"""Those with a grammar that patterns are read with."""
+@cache
+def languages() -> frozenset[str]:
+    """Those with a grammar that patterns are read with."""
+    return frozenset(filter(has_grammar, DIALECTS))
+
 
 _QUERY = re.compile(r"\(.*?(?:\(#|[)\]]\s*@\w)", re.DOTALL)
 

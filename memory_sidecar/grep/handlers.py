@@ -14,7 +14,7 @@ from memory_sidecar.core.model import SourceFile
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.files import GrepHit, guess_language, search_file
-from memory_sidecar.grep.finder import LANGUAGES, Finder
+from memory_sidecar.grep.finder import Finder, languages
 from memory_sidecar.index.reporter import Reporter
 
 
@@ -46,11 +46,12 @@ def grep(
     none in any language at hand, NotFound for a path that is not there.
     """
     finder = Finder(query.pattern)
-    wanted = LANGUAGES.intersection(query.languages) if query.languages else LANGUAGES
+    known = languages()
+    wanted = known.intersection(query.languages) if query.languages else known
     if not wanted:
         raise UsageError(
             f"no syntax tree is made of {', '.join(query.languages)}",
-            hint=f"one of {', '.join(sorted(LANGUAGES))}",
+            hint=f"one of {', '.join(sorted(known))}",
         )
     files: dict[str, tuple[Path, SourceFile]] = {}
     at_hand = set(wanted) if query.languages else set()
