@@ -250,7 +250,7 @@ def _print_imported(call: Call, imported: Imported) -> None:
     for each in imported.sessions:
         _print_saved(call, each)
     if not imported.sessions:
-        call.print("nothing was said in it")
+        call.print("nothing was said there")
 
 
 def _print_pruned(call: Call, pruned: SessionsPruned) -> None:

@@ -195,7 +195,7 @@ class Sessions:
     ) -> Imported:
         """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
-        Of a session that is here what a file does not tell stays: its summary, topics and pin.
+        Of a session that is here what a file does not tell stays, each message of it included.
         Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
         in spite of a line. Of a file that cannot be read nothing is saved, and it keeps no other
         from being imported; where all fail, raises what the first one did. What else ends it, such
@@ -229,19 +229,7 @@ class Sessions:
     def _import(
         self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
     ) -> Iterator[Saved]:
-        if not file.is_file():
-            raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
-        if file.suffix == MEMVID_SUFFIX:
-            documents = self._entries_of(file, environ)
-        else:
-            try:
-                data = read_named(file, MAX_IMPORT_BYTES)
-            except OSError as error:
-                raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-            imported = sessions_in(data, name=file.name)
-            if imported.problems:
-                self._reporter.notice(f"{file.name}: {' and '.join(imported.problems)}, left out")
-            documents = list(imported.documents)
+        documents = self._documents_in(file, environ)
         if not allow_secrets:
             documents, masked = mask_document(documents)
             if masked:
@@ -255,6 +243,21 @@ class Sessions:
             with self._files.changing(self._lock):
                 saved = self._write(document, resumes=True)
             yield saved
+
+    def _documents_in(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+        if file.is_dir():
+            raise UsageError(f"{file} is a folder", hint="name its files, such as FOLDER/*.jsonl")
+        if not file.is_file():
+            raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
+        if file.suffix == MEMVID_SUFFIX:
+            return self._entries_of(file, environ)
+        try:
+            imported = sessions_in(read_named(file, MAX_IMPORT_BYTES), name=file.name)
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+        if imported.problems:
+            self._reporter.notice(f"{file.name}: {' and '.join(imported.problems)}, left out")
+        return list(imported.documents)
 
     def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
         memvid = Memvid.find(environ)

@@ -129,6 +129,13 @@ def test_transcripts_are_imported_and_broken_lines_told(run, tmp_path):
     assert (session["created"], session["message_count"]) == (True, 1)
 
 
+def test_a_folder_is_told_from_what_is_not_there(run, tmp_path):
+    (tmp_path / "transcripts").mkdir()
+    done = run("session", "import", "transcripts", "--json")
+    assert (done.status, done.error["message"]) == (2, f"{tmp_path / 'transcripts'} is a folder")
+    assert "*.jsonl" in done.error["hint"]
+
+
 @pytest.mark.parametrize("given", [b"", b"no JSON", b"[]", b"{}", b'{"transcript_path": 3}'])
 def test_what_names_no_transcript_is_wrong_usage(run, given):
     done = run("session", "import", "-", "--json", stdin=given)
