@@ -16,6 +16,7 @@ from memory_sidecar.disk.questions import Asked
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
 from memory_sidecar.web.colours import Line, coloured_lines
+from memory_sidecar.web.rendering import short
 from memory_sidecar.web.visit import PAGE_ROWS, Visit
 
 LINES = 12  # of a hit in code, before it is unfolded
@@ -102,14 +103,14 @@ def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) 
         kind=Asked.MEMORIES,
         of=hit.agent,
         place=hit.path,
-        title=hit.title or hit.path,
+        title=short(hit.title) or hit.path,
         href=visit.to("/memories/one", agent=hit.agent, path=hit.path),
         about=f"{hit.path} · {hit.agent}",
         score=hit.relevance,
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.MEMORIES, hit.agent, hit.path),
         parts=_parts(hit.explain or None),
-        text=_shortened(hit.content),
+        text=short(hit.content.strip(), CHARACTERS),
     )
 
 
@@ -123,14 +124,14 @@ def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuesti
         kind=Asked.SESSIONS,
         of=each.agent,
         place=hit.session_id,
-        title=hit.title or hit.session_id,
+        title=short(hit.title) or hit.session_id,
         href=f"{address}#{said}" if said else address,
         about=f"{hit.kind} · {heading} · {each.agent}",
         score=hit.score,
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.SESSIONS, each.agent, hit.session_id),
         parts=_parts(hit.explain or None),
-        text=_shortened(hit.text),
+        text=short(hit.text.strip(), CHARACTERS),
     )
 
 
@@ -150,8 +151,3 @@ def _parts(why: Explanation | None) -> tuple[Part, ...]:
 
 def _is_right(judged: Sequence[JudgedQuestion], kind: Asked, of: str, place: str) -> bool:
     return any((j.kind, j.of) == (kind, of) and place in j.relevant for j in judged)
-
-
-def _shortened(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= CHARACTERS else text[:CHARACTERS].rpartition(" ")[0] + " …"

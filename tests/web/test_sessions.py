@@ -140,6 +140,9 @@ def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(
     listed = reader.get("/sessions?before=2026-01-01")
     assert "long" in listed.text
     assert len(listed.text) < 20_000
+    found = reader.get("/search?in=sessions&q=what+was+said+goes+on")
+    assert "What was said goes on" in found.text
+    assert len(found.text) < 100_000
     page = "/sessions/one?agent=architect&id=long"
     for number in (1, 2):
         assert len(reader.get(f"{page}&page={number}").text) < 400_000
