@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.names import first_of, located, print_references, with_filter
+from memory_sidecar.cli.names import first_of, located, place_of, print_references, with_filter
 from memory_sidecar.code.diffs import ChangedFile, changed_files
 from memory_sidecar.code.impact import Alteration
 from memory_sidecar.code.impact import impact as impact_of
@@ -37,16 +37,22 @@ def impact(
         raise NotFound(f"there is no file {absent[0]}", hint="a place is what `callers` takes")
     changed = [Alteration(*located(call, name)) for name in files]
     text = call.read_input().decode("utf-8", "replace") if diff else ""
-    changed += [
-        Alteration(*located(call, str(place)), file)
-        for file in changed_files(text)
-        if (place := _place_of(call.cwd, file)) is not None
-    ]
+    outside = []
+    for file in changed_files(text):
+        if (path := _path_of(call.cwd, file)) is None:
+            continue
+        if place := place_of(call, path):
+            changed.append(Alteration(*place, file))
+        else:
+            outside.append(str(path))
+    if outside:
+        others = f" and {len(outside) - 1} more" if outside[1:] else ""
+        call.reporter.notice(f"no source contains {outside[0]}{others}")
     found = first_of(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
     return call.show(found, print_references)
 
 
-def _place_of(folder: Path, file: ChangedFile) -> Path | None:
+def _path_of(folder: Path, file: ChangedFile) -> Path | None:
     """Where a file of a diff is, or was: its path begins at the top of its repository.
 
     There it stands behind one letter, unless git was told to leave that out.

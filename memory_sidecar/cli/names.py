@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -171,12 +172,17 @@ def _at(call: Call, text: str) -> Line | None:
 
 def located(call: Call, file: str) -> tuple[str, str]:
     """The source that `file` lies in, and its path there."""
-    path = call.path(file)
+    place = place_of(call, call.path(file))
+    if place is None:
+        raise NotFound(f"no source contains {file}", hint=f"`memory-sidecar why {file}` says more")
+    return place
+
+
+def place_of(call: Call, path: Path) -> tuple[str, str] | None:
+    """The same, `None` for one of no source; it need not be there."""
     real = real_place(path)
     source = call.codebase.registry.containing(real.parent)
-    if source is None:
-        raise NotFound(f"no source contains {file}", hint=f"`memory-sidecar why {file}` says more")
-    return source.name, real.relative_to(source.root).as_posix()
+    return (source.name, real.relative_to(source.root).as_posix()) if source else None
 
 
 def _answer(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], Cut[T]]) -> list[T]:

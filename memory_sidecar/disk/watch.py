@@ -74,9 +74,7 @@ class Watch:
         """
         if self._is_stopped:
             return
-        observer = self._observer
-        is_over = observer is not None and not observer.is_reliable
-        if is_over or _identity(self._root) != self._root_id:
+        if self.has_broken_off or _identity(self._root) != self._root_id:
             self._hear("")
         self._poll.look()
 
@@ -104,6 +102,12 @@ class Watch:
         with self._lock:
             self._is_stopped = True
             self._drop_observer()
+
+    @property
+    def has_broken_off(self) -> bool:
+        """Whether changes are not heard of until the next scan of everything."""
+        observer = self._observer
+        return observer is not None and not observer.is_reliable
 
     @property
     def unwatched(self) -> tuple[str, ...]:

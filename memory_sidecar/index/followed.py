@@ -75,6 +75,7 @@ class Followed:
         with self._lock:
             waiting = self._gathering.count
             has_to_look = waiting or self._is_looking or self.refreshed_at is None
+            has_to_look = has_to_look or self._watch.has_broken_off
             return LiveState(
                 is_current=not has_to_look and not self.error,
                 waiting=waiting,

@@ -537,6 +537,19 @@ def test_an_impact_tells_what_still_uses_what_was_removed(run, shop, call):
     assert "removed" not in call("impact", "shop/money.py").out
 
 
+def test_files_of_a_diff_that_lie_in_no_source_are_named_and_passed_over(run, shop):
+    run("index", shop, "--wait", "keyword")
+    (shop.parent / "readme.md").write_text("new\n")
+    (shop.parent / ".git").mkdir()
+    outside = "--- a/readme.md\n+++ b/readme.md\n@@ -1 +1 @@\n-old\n+new\n"
+    gone = "--- a/old.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n"
+    stdin = f"{outside}{gone}{DIFF}".replace("shop/money", f"{shop.name}/shop/money").encode()
+    done = run("impact", "--diff", "--json", stdin=stdin, cwd=shop)
+    assert done.status == 0, done.err
+    assert len(done.json) == 3
+    assert f"no source contains {shop.parent / 'readme.md'} and 1 more" in done.err
+
+
 def test_an_impact_of_no_file_is_refused(call):
     for name in ("cart", "shop/cart.py:3"):
         assert "there is no file" in call("impact", name).err
