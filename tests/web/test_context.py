@@ -53,6 +53,16 @@ def _context(served: Served, root: Path) -> Context:
     return Context(Root(root), models=lambda: served.services.models)
 
 
+def test_an_index_of_many_atoms_is_shown_in_short(reader: Reader, root: Path) -> None:
+    (index,) = root.glob("projects/shop/experiments/index.md")
+    before = index.read_text("utf-8")
+    index.write_text(before + "\nOne more atom.\n" * 10_000, "utf-8")
+    text = reader.get("/context?project=shop").text
+    index.write_text(before, "utf-8")
+    assert "One more atom." in text
+    assert len(text) < 100_000
+
+
 def test_atoms_and_findings_are_those_of_the_commands(
     served: Served, reader: Reader, root: Path
 ) -> None:
