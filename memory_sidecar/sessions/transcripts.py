@@ -26,9 +26,8 @@ from memory_sidecar.sessions.spoken import SYNTHETIC, event_of, message_in
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """The kinds of lines that name all of a transcript, the best last, and where they say it."""
 
-_MARKS = frozenset(
-    {"uuid", "leafUuid", "messageId"}
-)  # of lines of Claude Code that name no session
+# Of lines of Claude Code that name no session.
+_MARKS = frozenset({"leafUuid", "messageId"})
 _NAME_CHARACTERS = 80
 _NAMED_LINES = 3
 
