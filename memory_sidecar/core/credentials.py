@@ -1,21 +1,17 @@
 """Finds what looks like a key, a token or a password, so that it is neither stored nor shown. Pure.
 
-Known forms are found anywhere; `credential_forms.txt` has them. Anything else is found only where
-it is assigned to something called a password, a token or the like, and looks random. Prose,
-placeholders and the keys that manuals use as examples are left alone.
+`credential_candidates` knows what looks like one; here texts and whole answers are searched, masked
+and refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache
-from math import log2
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
+from memory_sidecar.core.credential_candidates import Credential, candidates_in, names_a_secret
 from memory_sidecar.core.errors import SecretRefused
 
 D = TypeVar("D")
@@ -23,19 +19,10 @@ D = TypeVar("D")
 _MASK = "«masked: "
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """Where one stands in a text, and what it seems to be."""
-
-    kind: str
-    start: int
-    end: int
-
-
 def find_credentials(text: str, *, name: str = "") -> list[Credential]:
     """Every one in `text`, the value of a property called `name`, in order and without overlaps."""
     lead = f"{name}: " if name else ""
-    found = sorted(_candidates(lead + text), key=lambda each: (each.start, -each.end))
+    found = sorted(candidates_in(lead + text), key=lambda each: (each.start, -each.end))
     apart: list[Credential] = []
     for each in found:
         start, end = each.start - len(lead), each.end - len(lead)
@@ -82,9 +69,9 @@ def mask_document(document: D) -> tuple[D, int]:
 
     It is whatever JSON has, dataclasses, or lists of them; without a credential it stays itself.
     """
-    held = list(_texts_of(document))
-    texts = [text for _, _, text in held]
-    names = [f"{name}: {text[:200]}" for _, name, text in held if name]
+    held = _named_texts(document)
+    texts = [text for _, text in held]
+    names = [f"{name}: {text[:200]}" for name, text in held if names_a_secret(name)]
     if not (find_credentials("\n\n".join(texts)) or find_credentials("\n\n".join(names))):
         return document, 0  # one look at all of it is ten times as fast as one at each text
     return _masked(document, "")
@@ -92,7 +79,7 @@ def mask_document(document: D) -> tuple[D, int]:
 
 def masks_in(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
     """How many masks it holds, whoever put them there."""
-    return sum(text.count(_MASK) for _, _, text in _texts_of(document))
+    return sum(text.count(_MASK) for _, text in _named_texts(document))
 
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses
@@ -105,6 +92,28 @@ def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON ha
                 f"{where} seems to hold a secret ({found[0].kind}), so nothing was stored",
                 hint="leave it out, or store it on purpose with --allow-secrets",
             )
+
+
+def _named_texts(document: Any) -> list[tuple[str, str]]:  # noqa: ANN401
+    """Every text in `document` with its property's name: quickly, as each answer is looked at."""
+    found: list[tuple[str, str]] = []
+
+    def look(value: Any, name: str) -> None:  # noqa: ANN401
+        if isinstance(value, str):
+            found.append((name, value))
+        elif isinstance(value, list | tuple):
+            for each in value:
+                look(each, name)
+        elif isinstance(value, dict):
+            for key, each in value.items():
+                found.append(("", str(key)))
+                look(each, str(key))
+        else:
+            for each in getattr(type(value), "__dataclass_fields__", ()):
+                look(getattr(value, each), each)
+
+    look(document, "")
+    return found
 
 
 def _texts_of(value: Any, field: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401
@@ -141,199 +150,3 @@ def _masked(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
         whole = {key: each for (key, _), (each, _) in pairs}
         return whole, sum(of_key + of_value for (_, of_key), (_, of_value) in pairs)
     return value, 0
-
-
-# Known forms
-
-
-class _Mark(NamedTuple):
-    """A text that a form holds: to look for it costs next to nothing."""
-
-    text: str
-    before: int  # characters of the form
-    kind: str
-    pattern: str
-    is_spaced: bool  # the form
-
-
-_RUN = re.compile(r"[\w+/=.:$|%~?&-]{16,}", re.ASCII)
-"""What a key without spaces lies in from its first character on: none is shorter."""
-
-
-@cache
-def _marks() -> Sequence[_Mark]:
-    """Those of all forms; a form has one of its marks."""
-    lines = Path(__file__).with_name("credential_forms.txt").read_text("utf-8").splitlines()
-    rows = (re.split(r"\s{2,}", line, maxsplit=2) for line in lines if line and line[0] != "#")
-    return [
-        _Mark(text if plus else mark, int(before) if plus else 0, kind, pattern, r"\s" in pattern)
-        for kind, marks, pattern in rows
-        for mark in marks.split()
-        for before, plus, text in [mark.partition("+")]
-    ]
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when a text first holds its mark: all of them together take a tenth of a second."""
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
-
-
-def _known_forms(text: str) -> Iterator[Credential]:
-    runs = [(run.start(), run[0]) for run in _RUN.finditer(text)]  # a tenth of most texts
-    together = "\n".join(run for _, run in runs)
-    for mark in _marks():
-        is_held = mark.text in (text if mark.is_spaced else together)
-        for first, run in ([(0, text)] if mark.is_spaced else runs) if is_held else ():
-            for end in _places(run, mark.text, mark.before):
-                start = first + end - len(mark.text) - mark.before
-                match = _compiled(mark.pattern).match(text, start)
-                if match and not _EXAMPLE.search(match[0]):
-                    yield Credential(mark.kind, *match.span(match.lastindex or 0))
-
-
-_EXAMPLE = re.compile(
-    r"EXAMPLE|example|xxxx|XXXX|\*\*\*|0{12}|your[-_]|YOUR[-_]|placeholder|redacted"
-)
-
-# What is assigned
-
-_NAMES = tuple(
-    "secret token passw pwd passphrase api_key api-key apikey access_key access-key accesskey"
-    " private_key private-key privatekey authorization credential".split()
-)
-_SHORT_NAMES = ("key", "pass", "auth")
-"""So common in other words that they count only as the end of a name of more than one word."""
-
-_HARMLESS_BEFORE = tuple(
-    """
-    public pub cache primary foreign sort partition idempotency hash object lookup index row column
-    group dict map json i18n translation message event host known routing storage unique natural
-    dedup s3 blob registry hot short arrow shift enter escape page next continuation sync resume
-    cancellation eos bos pad special start end stop by lock bundle dependency restore
-    """.split()
-)
-_HARMLESS_AFTER = re.compile(
-    r"(?:^|[_-])(?:ids?|names?|paths?|files?|dir|ur[il]s?|types?|hash|refs?|arn|count|size|limit|len"
-    r"|length|env|var|version|index|field|column|header|label|prefix|suffix|policy|scopes?|expir\w+"
-    r"|ttl|at|digest|checksum|fingerprint|sha\d*|regex|pattern|format|class|algorithm|manager)$"
-    r"|^iz|^s?_?id$|^s$|(?<=[a-z])(?:Id|Name|Path|File|Url|Uri|Type|Hash|Ref|Version|Expiry)$",
-)
-_ASSIGNED = re.compile(
-    r"([\w-]{0,24})[\"'\])]{0,2}\s{0,4}(?:=>|:=|[:=])\s{0,4}[\"'`]?"
-    r"(?:Bearer |Basic |token |ApiKey )?([^\s\"'`,;<>(){}\[\]]{8,200})",
-    re.IGNORECASE,
-)
-_SENT = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
-_IN_URL = re.compile(r"([^\s:/@\"'<>]{0,64}):([^\s/@\"'<>]{3,128})@[\w\[]")
-_DEFAULT_PASSWORD = re.compile(
-    r"root|admin|guest|postgres|mysql|user|pass|pwd|pw|repo", re.IGNORECASE
-)
-
-_PLACEHOLDER = re.compile(
-    r"^[$%@#]|\$[{(]|\$[\w.=,+/-]+\$|\{|\*\*|\.\.\.|…|xxx|example|sample|placeholder|change.?me|your|"
-    r"dummy|fake|test|secret|passw|token|redacted|masked|not.?a|foo|hunter|://|^env[.:]|^process\.|"
-    r"^sha\d+[-:]|123456789|abcdef",
-    re.IGNORECASE,
-)
-_HEX = re.compile(r"(?:0x)?[0-9a-f-]{24,}|[0-9A-F-]{24,}")
-_CODE = re.compile(r"[A-Za-z_][\w]*(?:[.:/-]+[A-Za-z_]\w*)*(?:\(.*)?")  # a name, a path, a call
-SHORT = 16  # characters; a person may have chosen what is shorter
-
-_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-
-
-def _candidates(text: str) -> Iterator[Credential]:
-    yield from _known_forms(text)
-    for at in _places(text, "://"):
-        match = _IN_URL.match(text, at)
-        if match and not _is_default(*match.groups()):
-            yield Credential("password in a URL", *match.span(2))
-    lower = text.lower()
-    if len(lower) == len(text):  # else places in the one are not those in the other
-        yield from _given_values(text, lower)
-
-
-def _given_values(text: str, lower: str) -> Iterator[Credential]:
-    """What `text` gives as a password or a token, whatever its form."""
-    for scheme in ("bearer ", "basic "):
-        for at in _places(lower, scheme):
-            match = _SENT.match(text, at)
-            if match and _looks_sent(match[0]):
-                yield Credential("token", *match.span())
-    for name in (*_NAMES, *_SHORT_NAMES):
-        for at in _places(lower, name):
-            match = _ASSIGNED.match(text, at)
-            if match is None or _HARMLESS_AFTER.search(match[1]):
-                continue
-            before = lower[max(at - len(name) - 24, 0) : at - len(name)].rstrip("_-.")
-            if before.endswith(_HARMLESS_BEFORE):
-                continue
-            if name in _SHORT_NAMES and (
-                match[1] or not _ends_a_name(text[max(at - 24, 0) : at], name)
-            ):
-                continue
-            if _looks_random(match[2]):
-                yield Credential("value of a secret", *match.span(2))
-
-
-def _ends_a_name(text: str, word: str) -> bool:
-    """Whether `text` ends in `word` itself and not in monkey or compass; `key` alone is none."""
-    before, first = text[-len(word) - 1 : -len(word)], text[-len(word)]
-    if before in ("_", "-", ".") or (before.islower() and first.isupper()):
-        return True
-    return word != "key" and not before.isalnum()
-
-
-def _places(text: str, mark: str, start: int = 0) -> Iterator[int]:
-    """Where `mark` ends, for every time that it occurs from `start` on."""
-    at = text.find(mark, start)
-    while at >= 0:
-        at += len(mark)
-        yield at
-        at = text.find(mark, at)
-
-
-def _is_default(user: str, password: str) -> bool:
-    """Whether a password in a URL stands for another one, or is what everything begins with."""
-    is_known = password == user or _DEFAULT_PASSWORD.fullmatch(password) is not None
-    return is_known or _PLACEHOLDER.search(password) is not None
-
-
-def _looks_sent(value: str) -> bool:
-    if _PLACEHOLDER.search(value):
-        return False
-    is_mixed = any(map(str.isdigit, value)) and any(map(str.isupper, value))
-    return is_mixed or _looks_random(value)
-
-
-def _looks_random(value: str) -> bool:
-    """Whether no person would choose `value` as a name: by its characters and its entropy."""
-    if _PLACEHOLDER.search(value):
-        return False
-    has_lower, has_upper, has_digit = (
-        any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit)
-    )
-    if len(value) < SHORT:
-        kinds = has_lower + has_upper + has_digit + (not value.isalnum())
-        if kinds >= 3 and _CODE.fullmatch(value) is None:
-            return True
-    if not (has_lower or has_upper):
-        return False
-    if _HEX.fullmatch(value):
-        return True
-    # The pieces of a name are words, those of chance a character or two.
-    pieces = _PIECE.findall(value)
-    numbers = sum(map(str.isdigit, pieces))
-    if numbers == 0:
-        longest = 2.4 if has_lower and has_upper and len(value) >= SHORT else 0
-    elif len(value) < SHORT:
-        longest = 2.5 if len(value) >= 12 else 2.0 if numbers >= 2 else 0
-    else:
-        longest = 5 if numbers >= 3 and value.isalnum() else 3.6
-    shares = [count / len(value) for count in Counter(value).values()]
-    entropy_bits = -sum(share * log2(share) for share in shares)
-    return (
-        entropy_bits > (3.0 if len(value) >= 12 else 2.4)
-        and sum(map(len, pieces)) <= len(pieces) * longest
-    )
