@@ -84,26 +84,29 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _known_forms(text: str) -> Iterator[Credential]:
-    runs = list(_RUN.finditer(text))  # a tenth of most texts
-    together = "\n".join(run[0] for run in runs)
-    begins = list(accumulate((len(run[0]) + 1 for run in runs), initial=0))  # in `together`
+    runs = [(run.start(), run[0]) for run in _RUN.finditer(text)]  # a tenth of most texts
+    together = "\n".join(run for _, run in runs)
+    begins = list(accumulate((len(run) + 1 for _, run in runs), initial=0))  # in `together`
     for mark in _marks():
         held = text if mark.is_spaced else together
-        for end in _places(held, mark.text, mark.before) if mark.text in held else ():
+        if mark.text not in held:
+            continue
+        if mark.is_spaced:
+            places = [(0, text, end) for end in _places(text, mark.text)]
+        elif mark.before:  # a sign in the middle, of which short runs are full
+            long = (each for each in runs if len(each[1]) > mark.before)
+            places = [
+                (*each, end) for each in long for end in _places(each[1], mark.text, mark.before)
+            ]
+        else:
+            ends = [(end, bisect_right(begins, end - 1) - 1) for end in _places(held, mark.text)]
+            places = [(*runs[number], end - begins[number]) for end, number in ends]
+        for first, run, end in places:
             start = end - len(mark.text) - mark.before
-            if mark.is_spaced:
-                match = _compiled(mark.pattern).match(text, start)
-                moved = 0
-            else:
-                number = bisect_right(begins, end - 1) - 1
-                run, begin = runs[number], begins[number]
-                if start < begin:
-                    continue  # the form would have to begin in another run
-                match = _compiled(mark.pattern).match(together, start, begin + len(run[0]))
-                moved = run.start() - begin
+            match = _compiled(mark.pattern).match(run, start)
             if match and not _EXAMPLE.search(match[0]):
-                first, last = match.span(match.lastindex or 0)
-                yield Credential(mark.kind, first + moved, last + moved)
+                begin, stop = match.span(match.lastindex or 0)
+                yield Credential(mark.kind, first + begin, first + stop)
 
 
 _EXAMPLE = re.compile(
