@@ -1,10 +1,10 @@
 """Measures questions whose answer is known: python benchmarks/known_items.py [--build]
 
-A name that one file defines, alone and within a sentence, with a typo and by its half; a message
-or the key of a setting that stands in one file; a path. And how-to questions, which a README or the
-docs answer. The sets are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of
-`sets/repositories.json`; `--build` draws them anew: names from the index, how-to questions from
-what people ask of any project, with the prose that answers them found by its headings.
+A name that one file defines, alone and within a sentence, in lower case, with a typo and by its
+half; a message or the key of a setting that stands in one file; a path. And how-to questions, which
+a README or the docs answer. The sets are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the
+trees of `sets/repositories.json`; `--build` draws them anew: names from the index, how-to questions
+from what people ask of any project, with the prose that answers them found by its headings.
 """
 
 from __future__ import annotations
@@ -154,14 +154,13 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
         at = len(name) // 2
         typo = name[: at - 1] + name[at] + name[at - 1] + name[at + 1 :]
         yield item("name with a typo", typo, file)
-    for message, file in some(messages):
-        yield item("message", message, file)
-    for path, file in some(paths):
-        yield item("path", path, file)
-    for name, file in some({half_of(name): file for name, file in names.items()}):
-        yield item("half a name", name, file)
-    for key, file in some(settings(rows)):
-        yield item("setting", key, file)
+    halves = {half_of(name): file for name, file in names.items()}
+    of_kind = {"message": messages, "path": paths, "half a name": halves, "setting": settings(rows)}
+    for kind, of in of_kind.items():
+        for text, file in some(of):
+            yield item(kind, text, file)
+    for name, file in some({name: file for name, file in names.items() if name != name.lower()}):
+        yield item("name in lower case", name.lower(), file)
 
 
 def half_of(name: str) -> str:

@@ -1,8 +1,9 @@
 """What a question means by a name that nothing defines.
 
 Where it stands as it is written: the key of a setting, a flag, what another package defines. Else
-names that begin with it, else names that one slip of a finger makes of it: a letter too many, too
-few, wrong, or two swapped. What fits many places tells none of them.
+names that begin with it, else names that it is or begins in other letters of case, else names that
+one slip of a finger makes of it: a letter too many, too few, wrong, or two swapped. What fits many
+places tells none of them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def meant_by(
             continue
         standing = _chunks_with(token, find, read)
         if not standing and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
-            likes = known.beginning(token) or known.one_slip_from(token)
+            likes = known.beginning(token) or known.in_any_case(token) or known.one_slip_from(token)
             symbols += [(like,) for like in likes]
         elif names.is_alone and len(standing) <= MAX_CHUNKS_SAYING:
             chunks += standing
@@ -95,31 +96,50 @@ class _Definitions:
 
     def beginning(self, start: str) -> list[str]:
         """Those that begin with `start`; none where these are many."""
-        found = self._between(start, start + _LAST)
-        return found if len(found) <= MAX_MEANT else []
+        return _unless_many(self._between(start, start + _LAST))
+
+    def in_any_case(self, start: str) -> list[str]:
+        """Those that are `start`, else those that begin with it, but for the case of letters."""
+        found = self._with_first_letter(start, start=start)
+        same = [name for name in found if len(name) == len(start)]
+        return _unless_many(same or found)
 
     def one_slip_from(self, name: str) -> list[str]:
         """Those with the same first letter, which hardly anybody misses; none where many."""
-        found = [
-            other
-            for first in {name[0].lower(), name[0].upper()}
-            for other in self._between(first, first + _LAST, length=len(name))
-            if is_one_slip(name, other)
-        ]
-        return found if len(found) <= MAX_MEANT else []
+        near = self._with_first_letter(name, length=len(name))
+        return _unless_many(
+            [other for other in near if is_one_slip(name, other)]
+            or [other for other in near if is_one_slip(name.lower(), other.lower())]
+        )
 
-    def _between(self, low: str, high: str, *, length: int = 0) -> list[str]:
-        """The names from `low` to `high`, of that length or one more or less if it is given."""
+    def _with_first_letter(self, name: str, *, length: int = 0, start: str = "") -> list[str]:
+        """As `_between`, the names whose first letter is that of `name` in either case."""
+        return [
+            other
+            for first in sorted({name[0].lower(), name[0].upper()})
+            for other in self._between(first, first + _LAST, length=length, start=start)
+        ]
+
+    def _between(self, low: str, high: str, *, length: int = 0, start: str = "") -> list[str]:
+        """The names from `low` to `high` that begin with `start` in any case of ASCII letters.
+
+        With `length` only those of that length or one more or less.
+        """
         of_these = (
             " AND (?3 = '[]' OR file IN (SELECT id FROM code_files"
             " WHERE source IN (SELECT value FROM json_each(?3))))"
         )
         rows = self._connection.execute(
             "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
-            f" AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1){of_these}",
-            (low, high, self._sources, length),
+            " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
+            f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){of_these}",
+            (low, high, self._sources, length, start),
         )
         return [str(name) for (name,) in rows]
+
+
+def _unless_many(names: list[str]) -> list[str]:
+    return names if len(names) <= MAX_MEANT else []
 
 
 def _chunks_with(token: str, find: FindWords, read: ReadChunks) -> Sequence[int]:

@@ -50,6 +50,24 @@ def test_what_is_meant_comes_first(search, text, file, reason):
     assert best.explain.boosts[reason] == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["drainretryqueue", "DrainRetry", "drainrertyqueue", "DRAINRETRYQUEUE"]
+)
+def test_case_hides_no_name_nor_its_half_nor_a_slip(search, project, text):
+    (project / "Odd.java").write_text("class Odd {\n  void drainRetryQueue() {\n  }\n}\n")
+    best = search(text)[0]
+    assert best.filename == "Odd.java"
+    assert best.explain.boosts["exact_symbol"] == 1
+
+
+def test_the_name_itself_in_another_case_goes_before_those_that_begin_with_it(search, project):
+    (project / "queues.py").write_text("class RetryQueue:\n    pass\n")
+    (project / "many.py").write_text("class RetryQueueOfMany:\n    retry_queue_size = 5\n")
+    hits = search("retryqueue")
+    assert hits[0].filename == "queues.py"
+    assert all("exact_symbol" not in hit.explain.boosts for hit in hits[1:])
+
+
 def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     assert all(
         "exact_text" not in h.explain.boosts for h in search("what is the retry_limit of it")
