@@ -40,7 +40,7 @@ def _measure(results: Results, folder: Path) -> None:
     subprocess.run([*build, "--directory", str(wheels)], cwd=ROOT, check=True, capture_output=True)
     (own,) = wheels.glob("*.whl")
     venv.create(clean, with_pip=True)
-    empty, empty_compiled = _bytes_of(clean), _bytes_of(clean, "*.pyc")
+    empty, empty_compiled = bytes_of(clean), bytes_of(clean, "*.pyc")
     pip = [str(clean / "bin" / "python"), "-m", "pip", "--quiet"]
     began_s = time.monotonic()
     subprocess.run([*pip, "download", "--dest", str(wheels), f"{own}[model]"], check=True)
@@ -48,17 +48,17 @@ def _measure(results: Results, folder: Path) -> None:
     downloaded = sum(path.stat().st_size for path in packages)
     subprocess.run([*pip, "install", "--no-index", "--no-deps", *map(str, packages)], check=True)
     results.add("download, model included", downloaded / MB, "MB", note=f"{len(packages)} packages")
-    kept, compiled = _bytes_of(clean) - empty, _bytes_of(clean, "*.pyc") - empty_compiled
+    kept, compiled = bytes_of(clean) - empty, bytes_of(clean, "*.pyc") - empty_compiled
     results.add("kept by pip, model included", kept / MB, "MB", wanted="≤ 570")
     results.add("kept by uv, model included", (kept - compiled) / MB, "MB", wanted="≤ 570")
     results.add("time, download and all", time.monotonic() - began_s, "s")
     (site,) = clean.glob("lib/python3*/site-packages")
-    sizes = {path.name: _bytes_of(path) for path in site.iterdir() if path.is_dir()}
+    sizes = {path.name: bytes_of(path) for path in site.iterdir() if path.is_dir()}
     for name in sorted(sizes, key=lambda name: -sizes[name])[:LARGEST]:
         results.add(f"kept for {name}", sizes[name] / MB, "MB")
 
 
-def _bytes_of(folder: Path, files: str = "*") -> int:
+def bytes_of(folder: Path, files: str = "*") -> int:
     """That all such files in `folder` take on the disk."""
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob(files))
 

@@ -54,9 +54,9 @@ def archive_tree(cache: Path) -> Path:
     return target
 
 
-def copy_part(tree: Path, target: Path, *, every: int) -> None:
+def copy_part(tree: Path, target: Path, *, every: int, pattern: str = "*") -> None:
     """Copy every n-th file of `tree`, so that the part is mixed like the whole."""
-    for number, file in enumerate(_files(tree)):
+    for number, file in enumerate(_files(tree, pattern)):
         if number % every == 0:
             copy = target / file.relative_to(tree)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -76,5 +76,5 @@ def copy_until(tree: Path, target: Path, *, files: int) -> None:
             return
 
 
-def _files(tree: Path) -> list[Path]:
-    return sorted(path for path in tree.rglob("*") if path.is_file())
+def _files(tree: Path, pattern: str = "*") -> list[Path]:
+    return sorted(path for path in tree.rglob(pattern) if path.is_file())
