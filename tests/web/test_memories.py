@@ -266,6 +266,8 @@ def test_views_of_memories_are_for_everyone(
 ) -> None:
     first = served.store("Wide words", category="axe", tags=("axe",), summary="A wide word")
     served.store("wide Words", category="axe")
+    for words in ("Long", "long"):  # more than is shown without scrolling
+        served.store("\n\n".join([f"{words} words of a note"] * 40), category="axe")
     for path in ("/memories?tag=axe", one(first), one(first, "edit"), "/memories/duplicates"):
         tab.goto(f"http://127.0.0.1:{served.site.port}{path}")
         assert faults_of(tab) == [], path
