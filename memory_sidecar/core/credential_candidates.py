@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -92,21 +92,18 @@ def _known_forms(text: str) -> Iterator[Credential]:
         if mark.text not in held:
             continue
         if mark.is_spaced:
-            places = [(0, text, end) for end in _places(text, mark.text)]
+            ends: Iterable[int] = _places(text, mark.text)
         elif mark.before:  # a sign in the middle, of which short runs are full
             long = (each for each in runs if len(each[1]) > mark.before)
-            places = [
-                (*each, end) for each in long for end in _places(each[1], mark.text, mark.before)
-            ]
+            ends = (at + end for at, run in long for end in _places(run, mark.text, mark.before))
         else:
-            ends = [(end, bisect_right(begins, end - 1) - 1) for end in _places(held, mark.text)]
-            places = [(*runs[number], end - begins[number]) for end, number in ends]
-        for first, run, end in places:
-            start = end - len(mark.text) - mark.before
-            match = _compiled(mark.pattern).match(run, start)
+            inside = ((end, bisect_right(begins, end - 1) - 1) for end in _places(held, mark.text))
+            ends = (runs[number][0] + end - begins[number] for end, number in inside)
+        for end in ends:
+            # Of the whole text: a form may go on with what is in no run.
+            match = _compiled(mark.pattern).match(text, end - len(mark.text) - mark.before)
             if match and not _EXAMPLE.search(match[0]):
-                begin, stop = match.span(match.lastindex or 0)
-                yield Credential(mark.kind, first + begin, first + stop)
+                yield Credential(mark.kind, *match.span(match.lastindex or 0))
 
 
 _EXAMPLE = re.compile(

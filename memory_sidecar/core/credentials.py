@@ -104,7 +104,7 @@ def _named_texts(document: Any) -> list[tuple[str, str]]:  # noqa: ANN401
         elif isinstance(value, list | tuple):
             for each in value:
                 look(each, name)
-        elif isinstance(value, dict):
+        elif isinstance(value, Mapping):
             for key, each in value.items():
                 found.append(("", str(key)))
                 look(each, str(key))
