@@ -151,3 +151,10 @@ def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it() -> N
     for text in ("token=" * 100_000, "://" * 200_000, "-----BEGIN PRIVATE KEY-----" * 20_000):
         # Quadratic, this would not end within the time of a test.
         assert all(0 <= each.start < each.end <= len(text) for each in find_credentials(text))
+
+
+def test_a_form_that_goes_on_behind_its_run_is_found():
+    one, other = "0a1b2c3d-4e5f-6a7b-8c9d-0e1f2a3b4c5d", "9f8e7d6c-5b4a-3f2e-1d0c-b9a8f7e6d5c4"
+    behind = f"/IncomingWebhook/{'0a1b2c3d' * 4}/{other}"
+    text = f"to https://shop.webhook.office.com/webhookb2/{one}@{other}{behind} by post"
+    assert "Teams webhook" in [each.kind for each in find_credentials(text)]
