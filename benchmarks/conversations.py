@@ -21,10 +21,10 @@ from judged_sets import read_lines, read_relevance
 from metrics import Judged, mean_metrics
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import load_settings
+from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.sessions.handlers import Sessions

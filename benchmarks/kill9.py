@@ -33,7 +33,7 @@ from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.index.embed import next_pending
 

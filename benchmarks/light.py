@@ -24,7 +24,7 @@ from figures import Results
 from machine import RESULTS, describe_machine
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
-from memory_sidecar.core.process_memory import resident_bytes, return_free
+from memory_sidecar.core.process import resident_bytes, return_free
 from memory_sidecar.index.codes import CodedQuery, Codes
 from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
 

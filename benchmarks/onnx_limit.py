@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.reporter import Silent
 

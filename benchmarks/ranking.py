@@ -28,10 +28,10 @@ from steps import STEPS, left_out
 from trees import cache_folder
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Silent
 

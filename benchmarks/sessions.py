@@ -23,8 +23,8 @@ from machine import describe_machine
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.embed import next_pending, put_vectors
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.words import STOPWORDS

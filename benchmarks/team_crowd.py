@@ -32,11 +32,11 @@ import psycopg
 from machine import RESULTS, describe_machine, machine_slug
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import SHARED, DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Changes, Draft

@@ -17,10 +17,10 @@ from conversations import ConversationSet, Metrics, Question
 from metrics import Judged, mean_metrics
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import load_settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter

@@ -9,8 +9,12 @@ from __future__ import annotations
 import os
 import sys
 
-from memory_sidecar.core.locate import data_dir_option, leading_options_last, locate, named_data_dir
-from memory_sidecar.core.trust import ask_or_tell
+from memory_sidecar.core.projects import (
+    DATA_DIR_VARIABLE,
+    data_dir_of,
+    data_dir_option,
+    leading_options_last,
+)
 from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
 from memory_sidecar.daemon.protocol import ProtocolError
 
@@ -76,7 +80,8 @@ def _main(arguments: list[str]) -> int:
         cwd = os.getcwd()
     except OSError:  # it is gone
         return _run_here(arguments)
-    data_dir = _data_dir(arguments, cwd, may_ask=may_start and command != TRUST_COMMAND)
+    may_ask = may_start and command != TRUST_COMMAND
+    data_dir = data_dir_of(arguments, cwd=cwd, environ=os.environ, may_ask=may_ask)
     if runs_here:
         return _run_here(arguments)
     request = _request(arguments, cwd)
@@ -112,10 +117,10 @@ def _check_new(arguments: list[str], options: list[str]) -> int | str | None:
     is answered without a folder and a daemon being made for that.
     """
     option = data_dir_option(arguments)
-    named = named_data_dir(option, os.environ)
+    named = option or os.environ.get(DATA_DIR_VARIABLE)
     if not named or os.path.lexists(os.path.expanduser(named)):
         return None
-    from memory_sidecar.cli.new_data_dir import check_new_data_dir
+    from memory_sidecar.cli.main import check_new_data_dir
     from memory_sidecar.core.errors import NotFound
 
     try:
@@ -125,14 +130,6 @@ def _check_new(arguments: list[str], options: list[str]) -> int | str | None:
     if option:
         _note(said)
     return None
-
-
-def _data_dir(arguments: list[str], cwd: str, *, may_ask: bool) -> str:
-    option = data_dir_option(arguments)
-    data_dir, passed_over = locate(option, cwd=cwd, environ=os.environ)
-    if passed_over and may_ask and ask_or_tell(passed_over, os.environ):
-        data_dir, _ = locate(option, cwd=cwd, environ=os.environ)
-    return data_dir
 
 
 def _link(data_dir: str, *, may_start: bool) -> Link | None:

@@ -23,8 +23,7 @@ OURS = {
     "memory_sidecar.daemon.plain_json",
     "memory_sidecar.daemon.protocol",
     "memory_sidecar.core",
-    "memory_sidecar.core.locate",
-    "memory_sidecar.core.trust",
+    "memory_sidecar.core.projects",
 }
 DIRECT = {"__future__", "_json", "_socket"}
 

@@ -24,10 +24,10 @@ from memory_sidecar.context.access import accesses_of_paths
 from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.handlers import Context, init, record
 from memory_sidecar.context.layout import Root
-from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.disk.access_log import log_reads
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.disk.frontmatter import new_page

@@ -17,11 +17,11 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core import reasons
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection, damage_of, sqlite_version
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.report import (

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.process_memory import resident_bytes
+from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import Time, about, told_as
-from memory_sidecar.core.times import last_weeks, week_of
+from memory_sidecar.core.times import iso_utc, last_weeks, week_of
 from memory_sidecar.disk.access_log import reads_since
 from memory_sidecar.disk.questions import Asked, AskedQuestion
 from memory_sidecar.index.reporter import Reporter

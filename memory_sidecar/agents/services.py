@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.clock import Clock, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.installation import install_command
 from memory_sidecar.core.paths import (
@@ -26,6 +25,7 @@ from memory_sidecar.core.paths import (
     find_data_dir,
 )
 from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.questions import QuestionLog
 from memory_sidecar.index.indexing import AgentReports, IndexReport
 from memory_sidecar.index.models import Models

@@ -19,11 +19,11 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.store import AgentStore, count_contents
 from memory_sidecar.agents.team_status import TeamStatus, team_status
 from memory_sidecar.code.results import CodebaseStatus, SourceStatus
-from memory_sidecar.core.clock import iso_utc, system_clock
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.process_memory import resident_bytes
+from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import Problem, Time, about
+from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.report import ListedFile, count_pending, count_rows
 from memory_sidecar.index.reporter import Failure, seconds_left
 

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import (
     Conflict,
     DaemonUnreachable,
@@ -25,6 +24,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.opening import make_only_while
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
@@ -251,7 +251,7 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
-    from memory_sidecar.core.process_memory import keep_few_arenas
+    from memory_sidecar.core.process import keep_few_arenas
 
     keep_few_arenas()
     # What numpy multiplies here is too small to share, and its threads would wait for each other.

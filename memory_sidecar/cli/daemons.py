@@ -10,8 +10,8 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import Group, with_call, with_help
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.results import about, told_as
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.daemon.running import running_daemons
 
 MIB = 1 << 20

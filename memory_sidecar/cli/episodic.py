@@ -15,10 +15,10 @@ from memory_sidecar.cli.options import (
     with_call,
     with_top_k,
 )
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
 from memory_sidecar.core.results import told_as
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.questions import Asked
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery

@@ -8,7 +8,7 @@ from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import counted, title
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import system_clock
 
 MAX_WEEKS = 104
 _COLUMNS = ("memories", "sessions", "reads", "questions", "unanswered")

@@ -16,10 +16,10 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.examples import add_examples
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.importing import IMPORTING
-from memory_sidecar.cli.new_data_dir import told_of_absent
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
-from memory_sidecar.core.process_memory import keep_few_arenas
+from memory_sidecar.core.process import keep_few_arenas
+from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate
 
 PROGRAM = "memory-sidecar"
 EXIT_INTERRUPTED = 130
@@ -109,6 +109,21 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 }
 _COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
 
+# What reads finds nothing in a data directory that is not there, and does not make it; what writes
+# makes it. One word, or those of a command and the one below it.
+_MAKING_DATA = frozenset(
+    {
+        *("index", "store", "episodic-put", "episodic-commit", "serve", "mcp", "trust"),
+        *("source add", "category create", "service install", "session save", "session import"),
+    }
+)
+_ASKING_NO_DATA = frozenset(
+    {
+        *("embed", "grep", "context", "model", "setup", "skills", "stop", "daemon", "uninstall"),
+        *("web", "help", "version", "completion"),
+    }
+)
+
 
 class LazyGroup(Group):
     """Imports a command when it is asked for: all of them take most of a second."""
@@ -166,6 +181,19 @@ def every_command() -> click.Group:
     return cli
 
 
+def check_new_data_dir(options: Sequence[str], named: str) -> str:
+    """What to tell of `named`, which is not there. Raises NotFound for a command that only reads.
+
+    `options` is the command line up to `--`.
+    """
+    words = [word for word in options if not word.startswith("-")]
+    if _MAKING_DATA.isdisjoint({words[0], " ".join(words[:2])}):
+        raise NotFound(
+            f"there is no data directory {named}", hint="`index` or `store` makes one that is new"
+        )
+    return f"{named} is a new data directory"
+
+
 def run(call: Call) -> int:
     """Run the command in `call`; returns its exit status. Every error has become one line."""
     try:
@@ -205,7 +233,24 @@ def run(call: Call) -> int:
 
 
 def _absent_data_dir(call: Call) -> str:
-    return told_of_absent(call.arguments, cwd=str(call.cwd), environ=call.environ)
+    """What to tell of the data directory that the environment names, after a command that reads.
+
+    That belongs to a host, which may begin with a question: it is answered all the same. "" where
+    the folder is there, or makes no difference.
+    """
+    named = call.environ.get(DATA_DIR_VARIABLE)
+    if (
+        not named
+        or data_dir_option(call.arguments)
+        or os.path.lexists(locate(None, cwd=str(call.cwd), environ=call.environ)[0])
+    ):
+        return ""
+    try:
+        check_new_data_dir(call.arguments, named)
+    except NotFound as error:
+        command = next(word for word in call.arguments if not word.startswith("-"))
+        return "" if command in _ASKING_NO_DATA else error.message
+    return ""
 
 
 def _goes_on(call: Call) -> str:

@@ -9,8 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import COUNT, FRACTION, with_agent, with_hash
-from memory_sidecar.core.clock import system_clock
-from memory_sidecar.core.times import duration
+from memory_sidecar.core.times import duration, system_clock
 from memory_sidecar.memories.prune import PruneRule
 from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 

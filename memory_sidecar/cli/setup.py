@@ -19,7 +19,7 @@ from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import own_command
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.locate import DATA_DIR_OPTION, data_dir_option, named_data_dir
+from memory_sidecar.core.projects import DATA_DIR_OPTION, DATA_DIR_VARIABLE, data_dir_option
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
@@ -95,7 +95,7 @@ def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> li
 
 def _wish(call: Call, owner: str | None) -> Wish:
     options = ["--agent", check_agent(owner)] if owner else []
-    named = named_data_dir(data_dir_option(call.arguments), call.environ)
+    named = data_dir_option(call.arguments) or call.environ.get(DATA_DIR_VARIABLE)
     if named:
         options += [DATA_DIR_OPTION, str(call.path(named))]
     command = own_command()

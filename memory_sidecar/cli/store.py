@@ -16,8 +16,7 @@ from memory_sidecar.cli.options import (
     with_agent,
     with_hash,
 )
-from memory_sidecar.core.clock import system_clock
-from memory_sidecar.core.times import coming_moment
+from memory_sidecar.core.times import coming_moment, system_clock
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.results import Remembered

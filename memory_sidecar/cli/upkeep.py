@@ -15,9 +15,9 @@ from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, joined, with_call, with_help
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
+from memory_sidecar.core.projects import answer, answers, config_folder
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.core.trust import answer, answers, config_folder
 from memory_sidecar.embedding.embedder import Vectors
 from memory_sidecar.embedding.supply import ModelFiles, fetch_model
 

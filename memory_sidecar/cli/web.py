@@ -18,8 +18,8 @@ from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.children import find_program
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.projects import home
 from memory_sidecar.core.results import about
-from memory_sidecar.core.trust import home
 
 if TYPE_CHECKING:
     from memory_sidecar.web.site import Site

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_sidecar.core.children import child_environment, run_child
-from memory_sidecar.core.priority import EMBEDDING, put_process_behind
+from memory_sidecar.core.process import EMBEDDING, put_process_behind
 from memory_sidecar.disk.repository import Repository
 
 if TYPE_CHECKING:

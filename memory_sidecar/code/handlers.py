@@ -28,12 +28,12 @@ from memory_sidecar.code.sharing import Sharing
 from memory_sidecar.code.snapshot import Snapshot, answering
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
-from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
+from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry, Source, real_place
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending

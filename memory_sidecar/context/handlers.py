@@ -35,7 +35,6 @@ from memory_sidecar.context.results import (
     Regenerated,
 )
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
-from memory_sidecar.core.clock import Clock, iso_utc, system_clock
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import (
     DiskFull,
@@ -47,6 +46,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.results import told_as
 from memory_sidecar.core.settings import load_settings
+from memory_sidecar.core.times import Clock, iso_utc, system_clock
 from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
 from memory_sidecar.index.reporter import Reporter
 

@@ -12,7 +12,7 @@ from datetime import date
 from memory_sidecar.context.atoms import Atom, Shelf
 from memory_sidecar.context.lists import shortened
 from memory_sidecar.context.refs import Refs
-from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import (
     COLD_AFTER,
     HOT_REFS,

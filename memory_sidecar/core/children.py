@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from memory_sidecar.core.trust import home
+from memory_sidecar.core.projects import home
 
 PASSED_ON = frozenset(
     """

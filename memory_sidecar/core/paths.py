@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.locate import locate
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.projects import locate
 
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """Of the files that SQLite, and setting it aside, make of a database."""

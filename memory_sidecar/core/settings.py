@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.locate import CONFIG_NAME, upwards
 from memory_sidecar.core.opening import FileRefused, Tree
-from memory_sidecar.core.trust import answer_of, config_folder
+from memory_sidecar.core.projects import CONFIG_NAME, answer_of, config_folder, upwards
 
 ENV_PREFIX = "MEMORY_SIDECAR_"
 MAX_NUMBER = (1 << 31) - 1

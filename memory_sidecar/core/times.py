@@ -1,4 +1,4 @@
-"""Moments and durations as people, files and programs write them, read alike everywhere.
+"""The time, passed in wherever it decides something, and read alike wherever it is written.
 
 A moment is epoch milliseconds: ISO 8601 in all its forms, also with single digits
 (`2026-3-1 9:05`), in UTC where it names no zone. No words such as `yesterday`, whose meaning hangs
@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import math
 import re
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from memory_sidecar.core.errors import UsageError
+
+Clock = Callable[[], int]
+"""Returns epoch milliseconds."""
+
 
 _LOOSE = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
@@ -31,11 +37,26 @@ _YEAR_2500_S = 16_725_225_600
 _YEAR_1_MS = -62_135_596_800_000
 _YEAR_10000_MS = 253_402_300_800_000
 
-
 _MONDAY_MS, _WEEK_MS = 4 * _UNIT_MS["d"], _UNIT_MS["w"]  # 1970 began on a Thursday
 
 WEEK_SQL = f"created_at - (created_at - {_MONDAY_MS}) % {_WEEK_MS}"
 """What `week_of` says of the column `created_at`."""
+
+
+def system_clock() -> int:
+    """Now, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def iso_utc(epoch_ms: int) -> str:
+    """ISO 8601 in UTC with milliseconds: `2026-03-01T09:12:00.000Z`."""
+    moment = datetime.fromtimestamp(epoch_ms / 1000, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def compact_utc(epoch_ms: int) -> str:
+    """The same as a name of a folder: `20260301T091200.000Z`."""
+    return iso_utc(epoch_ms).replace("-", "").replace(":", "")
 
 
 def week_of(moment: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import psutil
 
 from memory_sidecar.core.errors import DaemonUnreachable
-from memory_sidecar.core.trust import home
+from memory_sidecar.core.projects import home
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.link import find
 from memory_sidecar.daemon.lock import holder

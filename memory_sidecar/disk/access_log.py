@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.times import parse_time
+from memory_sidecar.core.times import iso_utc, parse_time
 
 MOVED = "move"
 PART_BYTES = 64 << 20  # of a log, read at once

@@ -22,10 +22,10 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import QUESTIONS
+from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.access_log import append_lines
 
 ASKED = "asked.jsonl"

@@ -12,8 +12,8 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from memory_sidecar.core.locate import CONFIG_NAME
 from memory_sidecar.core.model import SourceFile, Stamp
+from memory_sidecar.core.projects import CONFIG_NAME
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.rule_files import RULE_FILES
 

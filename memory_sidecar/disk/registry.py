@@ -20,7 +20,6 @@ from typing import Annotated, Any
 import msgspec
 
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.convert import converted
 from memory_sidecar.core.errors import (
     NotFound,
     PathRefused,
@@ -28,6 +27,7 @@ from memory_sidecar.core.errors import (
     StoreNewer,
     UsageError,
 )
+from memory_sidecar.core.json_text import converted
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from memory_sidecar.core.locate import CONFIG_NAME
+from memory_sidecar.core.projects import CONFIG_NAME
 from memory_sidecar.disk.debounce import Settled
 from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.rule_files import RULE_FILES

@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from memory_sidecar.core.clock import Clock, system_clock
 from memory_sidecar.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreForeign
 from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
@@ -31,6 +30,7 @@ from memory_sidecar.core.sqlite import (
     set_aside,
     transaction,
 )
+from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.embedding.embedder import Embedder, Vectors
 
 KEEP_EVERY = 64  # passages embedded between two writes, about 2 s: what a kill can cost

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.priority import EMBEDDING, go_behind
+from memory_sidecar.core.process import EMBEDDING, go_behind
 from memory_sidecar.embedding.on_demand import OnDemand, QueryGate, corrupt
 from memory_sidecar.embedding.supply import ModelFiles
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.process_memory import trim
+from memory_sidecar.core.process import trim
 from memory_sidecar.embedding.supply import ModelFiles
 
 Model = TypeVar("Model")

@@ -22,8 +22,8 @@ from typing import Literal
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.core.installation import install_command
+from memory_sidecar.core.projects import home
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.trust import home
 
 Origin = Literal["configured", "package", "fastembed"]
 

@@ -15,7 +15,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar, cast
 
-from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import (
     DiskFull,
     ModelError,
@@ -27,6 +26,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import damage_of
+from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry, Source
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 
 import apsw
 
-from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.core.sqlite import (
@@ -28,6 +27,7 @@ from memory_sidecar.core.sqlite import (
     may_be_kept,
     snapshot,
 )
+from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.schema import (
     Schema,

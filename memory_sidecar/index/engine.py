@@ -25,7 +25,7 @@ import memory_sidecar.index.nice_cocoindex  # noqa: F401  before cocoindex
 import cocoindex as coco  # isort: skip
 
 from memory_sidecar.core.model import Document, SourceFile
-from memory_sidecar.core.priority import INDEXING, go_behind
+from memory_sidecar.core.process import INDEXING, go_behind
 from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.engine_state import StateBroken, check_state, knows_nothing
 from memory_sidecar.index.requests import BEAT_S

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory_sidecar.core.clock import Clock, iso_utc
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.times import Clock, iso_utc
 from memory_sidecar.disk.debounce import Gathering, Settled
 from memory_sidecar.disk.recheck import folders_above
 from memory_sidecar.disk.registry import Source

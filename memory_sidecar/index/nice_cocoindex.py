@@ -10,7 +10,7 @@ import threading
 from contextlib import suppress
 
 import memory_sidecar.core.cocoindex_env  # noqa: F401  before cocoindex: it logs and reports on import
-from memory_sidecar.core.priority import INDEXING, go_behind
+from memory_sidecar.core.process import INDEXING, go_behind
 
 
 def _load() -> None:

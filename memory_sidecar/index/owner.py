@@ -26,10 +26,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import Builder, Stopped

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.process_memory import return_free, trim
+from memory_sidecar.core.process import return_free, trim
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import Followed
 

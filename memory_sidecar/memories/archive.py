@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, sweep
-from memory_sidecar.core.clock import compact_utc
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.short_names import the_only_one
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path

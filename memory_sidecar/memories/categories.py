@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.results import rounded, told_as
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.access_log import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.reporter import Reporter

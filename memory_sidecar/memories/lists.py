@@ -13,10 +13,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memory_sidecar.core.atomic import move_file
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.files import category_of, content_hash

@@ -9,9 +9,9 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from memory_sidecar.core.clock import Clock
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.access_log import LogPart, log_reads, read_part
 from memory_sidecar.index.schema import read_identity, write_identity
 

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import Conflict, PageBroken, PathRefused, UsageError
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memory_sidecar.core.clock import compact_utc, iso_utc
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import (
     MemvidFailed,
@@ -24,6 +23,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
 from memory_sidecar.core.short_names import may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import compact_utc, iso_utc
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.core.times import WEEK_SQL
+from memory_sidecar.core.times import WEEK_SQL, iso_utc
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed
 from memory_sidecar.index.schema import Corpus

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.children import find_program, run_child
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import made_id
 from memory_sidecar.sessions.entries import KIND
 

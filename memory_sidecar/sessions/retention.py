@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.results import Gone, Head
 
 DAY_MS = 24 * 60 * 60 * 1000

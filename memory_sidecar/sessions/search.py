@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from msgspec import UNSET
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded, told_as
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore

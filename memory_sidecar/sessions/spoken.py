@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memory_sidecar.core.clock import iso_utc
-from memory_sidecar.core.times import parse_time
+from memory_sidecar.core.times import iso_utc, parse_time
 from memory_sidecar.sessions.model import Role
 
 _TEXT_KINDS = frozenset({"text", "input_text", "output_text"})

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from memory_sidecar.core.trust import home
+from memory_sidecar.core.projects import home
 
 Form = Literal["json", "toml"]
 

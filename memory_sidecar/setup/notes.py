@@ -11,8 +11,8 @@ from typing import Any
 from memory_sidecar.core.atomic import delete_file, replace_file
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import Tree, read_named
+from memory_sidecar.core.projects import config_folder
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.core.trust import config_folder
 
 NOTES = "setup.json"
 MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its servers

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from memory_sidecar.core.clock import iso_utc
 from memory_sidecar.core.paths import SHARED
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.team.link import Connected
 
 _OWN: Final = (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.results import about, told_as
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.times import iso_utc, system_clock
 from tests.conftest import write_memory
 
 

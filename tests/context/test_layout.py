@@ -13,8 +13,8 @@ from memory_sidecar.context.layout import (
     root_around,
 )
 from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.projects import answer
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.trust import answer
 
 
 def shape(path):

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.projects import answer
 from memory_sidecar.core.settings import Settings, load_settings, narrowed_by
-from memory_sidecar.core.trust import answer
 
 
 @pytest.fixture

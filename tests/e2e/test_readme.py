@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.clock import iso_utc, system_clock
+from memory_sidecar.core.times import iso_utc, system_clock
 from tests.conftest import PROGRAM
 from tests.e2e.home import Home
 from tests.test_docs import HOST, blocks

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.agents.store import AgentStore
-from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.memories.files import read_memory
 
 STORE_ALL = """
 import os, sys
 from pathlib import Path
-from memory_sidecar.core.clock import system_clock
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.memories.draft import Draft

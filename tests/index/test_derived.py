@@ -12,9 +12,9 @@ from memory_sidecar.chunking.chunk import chunk_text
 from memory_sidecar.code.build import head_of
 from memory_sidecar.code.document import ChunkWords, CodeDocument
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
 from memory_sidecar.index.schema import DIMENSION
 from memory_sidecar.index.writing import AtHand

@@ -19,9 +19,9 @@ import pytest
 
 from memory_sidecar import client
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index import loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.core.clock import iso_utc
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.retention import Retention, expired
 from tests.sessions.conftest import DAY_MS, NOW

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from memory_sidecar.agents.store import AgentStore
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection, connect
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import next_pending
 from memory_sidecar.index.writing import AtHand
 from memory_sidecar.sessions.documents import project_hash, read_session

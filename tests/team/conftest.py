@@ -23,10 +23,10 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.core.clock import system_clock
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.paths import DataDir, StorePaths
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.team.codebase import TeamCode
 from memory_sidecar.team.link import TeamLink, link_of

@@ -1,4 +1,9 @@
-"""How much of the machine this process takes, and giving back what it does not use."""
+"""What this process takes of the machine: memory that it gives back, and its place in the queue.
+
+Where the processor is short, queries go first, then what indexes, then what embeds. Threads are
+told apart on Linux alone: there each has a niceness of its own, and hands it on to those that it
+starts. It never goes down again: that takes rights a user does not have.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,12 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
+
+INDEXING = 5  # of a nice 0 to 19
+EMBEDDING = 10  # and reading files in other processes
 
 MAX_ARENAS = 2
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
@@ -46,3 +55,17 @@ def keep_few_arenas() -> None:
 
 def _libc(name: str) -> Callable[..., int] | None:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+
+
+def go_behind(niceness: int) -> None:
+    """Have this thread, and those that it starts, wait for whatever is less nice."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        given = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, max(given, niceness))
+
+
+def put_process_behind(niceness: int) -> None:
+    """The same for a whole process, where a system has it for those."""
+    if sys.platform != "win32":
+        os.nice(max(niceness - os.nice(0), 0))  # the parent process may be nice already

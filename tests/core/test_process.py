@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory_sidecar.core.priority import go_behind
+from memory_sidecar.core.process import go_behind
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a thread has no niceness")
 

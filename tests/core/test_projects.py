@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.locate import locate
-from memory_sidecar.core.trust import DAY_S, answer, answer_of, answers
+from memory_sidecar.core.projects import DAY_S, answer, answer_of, answers, locate
 
 
 @pytest.fixture
