@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from msgspec import UNSET
 
@@ -12,11 +13,13 @@ from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.names import Place
+from memory_sidecar.code.nearly import MAX_NEAREST, nearest_names
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.index.reporter import Reporter
 
 MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
@@ -59,14 +62,27 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     targets = _targets(graph, asked)
     known = {_key(each) for each in targets}
     found: list[UsePlace] = []
+    unfollowed = 0
     for step in range(1, depth + 1):
         calls = [use for use in uses_of(graph, resolver, targets) if use.is_call]
         found += [replace(use, depth=step) for use in calls]
         sure = sorted((use for use in calls if use.confidence != "by name"), key=UsePlace.order)
         around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
-        targets = [each for each in distinct(around) if _key(each) not in known][:MAX_FOLLOWED]
+        new = [each for each in distinct(around) if _key(each) not in known]
+        targets = new[:MAX_FOLLOWED]
+        unfollowed += len(new) - len(targets) if step < depth else 0
         known |= {_key(each) for each in targets}
-    return best_of(graph, found, asked.filter, asked.top_k)
+    best = best_of(graph, found, asked.filter, asked.top_k)
+    return Cut(best, more=best.more, unfollowed=unfollowed)
+
+
+def tell_unfollowed(found: Cut[Any], reporter: Reporter) -> None:
+    """Say that a step had more callers than are followed."""
+    if found.unfollowed:
+        reporter.notice(
+            f"callers not followed further: {found.unfollowed}, beyond the surest {MAX_FOLLOWED} of"
+            " their step; ask for one of them by its name"
+        )
 
 
 def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
@@ -132,7 +148,11 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         )
     parts = _SEPARATOR.split(asked.what.removesuffix("()"))
     sources = asked.filter.sources
-    named = [d for d in graph.defined(parts[-1]) if not sources or d.at.file.source in sources]
+
+    def defined(name: str) -> list[Defined]:
+        return [d for d in graph.defined(name) if not sources or d.at.file.source in sources]
+
+    named = defined(parts[-1])
     qualified = [d for d in named if d.row.path.split(".")[-len(parts) :] == parts]
     if qualified:
         return qualified
@@ -141,8 +161,9 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         if by_module:
             return by_module
     hint = "`memory-sidecar search` finds what it may be called"
-    if named:
-        hint = f"there is {', '.join(d.row.path for d in named[:3])}"
+    near = nearest_names(graph.connection, sources, parts[-1])
+    if known := named or [each for name in near for each in defined(name)]:
+        hint = f"there is {', '.join([*dict.fromkeys(d.row.path for d in known)][:MAX_NEAREST])}"
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
 
 

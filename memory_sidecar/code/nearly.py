@@ -21,7 +21,9 @@ from memory_sidecar.index.words import plain_words
 MIN_LETTERS = 4  # of a name that is half of one, or has a slip
 MAX_MEANT = 10  # names
 MAX_CHUNKS_READ = 50
-MAX_PATHS = 20_000  # compared with one that no file has: a tenth of a second
+MAX_COMPARED = 20_000  # paths or names, with one that there is not: a tenth of a second
+MIN_LIKENESS = 0.7  # of letters in the same order
+MAX_NEAREST = 3  # of them are told
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _WILD = re.compile(r"[*?\[]")
@@ -76,12 +78,28 @@ def is_one_slip(name: str, other: str) -> bool:
 def nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
     """The file or folder among `paths` that what one of `globs` begins with is most like, or ""."""
     folders = {path[: at + 1] for path in paths for at, letter in enumerate(path) if letter == "/"}
-    known = [*sorted(folders), *paths][:MAX_PATHS]
+    known = [*sorted(folders), *paths][:MAX_COMPARED]
     for glob in globs:
         start = _WILD.split(glob.lstrip("!/"), maxsplit=1)[0]
         if start and (like := get_close_matches(start, known, n=1)):
             return like[0]
     return ""
+
+
+def nearest_names(connection: Connection, sources: Collection[str], name: str) -> list[str]:
+    """The names that `sources`, or all, define and that `name` is most like, the likest first.
+
+    `parseArgs` is like `parse_args` and like `HttpParseArgs`.
+    """
+    known: dict[str, list[str]] = {}
+    for other in _Definitions(connection, sources).all()[:MAX_COMPARED]:
+        known.setdefault(_plain(other), []).append(other)
+    like = get_close_matches(_plain(name), known, n=MAX_NEAREST, cutoff=MIN_LIKENESS)
+    return [other for plain in like for other in known[plain]]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 class _Definitions:
@@ -90,6 +108,9 @@ class _Definitions:
     def __init__(self, connection: Connection, sources: Collection[str]) -> None:
         self._connection = connection
         self._sources = json.dumps(sorted(sources))
+
+    def all(self) -> list[str]:
+        return self._between("", _LAST)
 
     def has(self, name: str) -> bool:
         return bool(self._between(name, name))

@@ -15,7 +15,7 @@ from memory_sidecar.code import navigation
 from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.files import NamedPath, alike, named
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_unfollowed
 from memory_sidecar.code.places import Line
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
@@ -167,7 +167,9 @@ def _ask(
             what = Line(file.source.name, file.path, file.first)
         return ask(graph, NameQuery(what, asked.top_k, within))
 
-    return caller.codebase.navigate(within, answer, reporter=report)
+    found = caller.codebase.navigate(within, answer, reporter=report)
+    tell_unfollowed(found, report)
+    return found
 
 
 def _within(caller: Caller, source: str) -> CodeFilter:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memory_sidecar.code.navigation import MAX_FOLLOWED
 from tests.finished import Finished
 
 SHOP = {
@@ -417,6 +418,34 @@ def test_where_more_was_found_than_is_shown_it_is_told(call):
         some = call(*command, "--json", "-n", "1")
         assert some.json == every.json[:1]
         assert f"{len(every.json) - 1} more: --top-k {len(every.json)} shows all" in some.err
+
+
+def test_callers_beyond_those_that_are_followed_are_told(run, tmp_path):
+    many = MAX_FOLLOWED + 5
+    calls = "".join(f"def caller_{at}():\n    return basis()\n\n\n" for at in range(many))
+    (tmp_path / "many.py").write_text(f"def basis():\n    return 1\n\n\n{calls}")
+    run("index", tmp_path, "--wait", "keyword")
+    once = run("callers", "basis", "--json", "-n", "1000", cwd=tmp_path)
+    assert (len(once.json), once.err) == (many, "")
+    twice = run("callers", "basis", "--depth", "2", "--json", "-n", "1000", cwd=tmp_path)
+    assert twice.json == once.json
+    assert "callers not followed further: 5, beyond the surest 100 of their step" in twice.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("chek_out", "there is check_out"),
+        ("checkOut", "there is check_out"),
+        ("check", "check_out"),
+        ("Cart.totl", "Base.total"),
+    ],
+)
+def test_the_nearest_names_are_told_where_nothing_has_that_name(call, asked, near):
+    done = call("def", asked)
+    assert (done.status, done.out) == (3, "")
+    assert near in done.err
+    assert "`memory-sidecar search`" in call("def", "quicksilver").err
 
 
 @pytest.mark.parametrize(
