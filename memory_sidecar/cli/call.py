@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import click
 
-from memory_sidecar.cli.form import Styled, error_line, linked, wants_json
-from memory_sidecar.cli.progress import Progress
+from memory_sidecar.cli.form import Hints, Progress, Styled, error_line, linked, wants_json
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.core.errors import SidecarError, UsageError
@@ -30,12 +29,12 @@ from memory_sidecar.core.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
-    from memory_sidecar.cli.hints import Hints
     from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.mcp.conversation import McpConversation
 
     OpenServices = Callable[..., Services]
     CloseServices = Callable[[Services], None]
+
 
 MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
 _INPUT_PART_BYTES = 1 << 16
@@ -44,6 +43,14 @@ MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 20  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
 R = TypeVar("R")
+
+IMPORTING = threading.RLock()
+"""To be held around the import of something large at run time.
+
+Python locks each module by itself. Where two threads import a package whose modules import each
+other, like numpy or the MCP SDK, it lets one of them see a module half made rather than have both
+wait for ever.
+"""
 
 
 def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:

@@ -1,24 +1,40 @@
-"""The form in which errors and results leave: for a person, or as one JSON document."""
+"""The form in which results, errors, notices and progress leave: for a person, or as JSON.
+
+A command that a notice or a hint names is completed with what the caller said, so that it can be
+pasted: the code that writes a hint knows neither `--data-dir` nor the other options of the call.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-from collections.abc import Mapping
+import re
+import shlex
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
+
+import click
 
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.visible import visible_json
+from memory_sidecar.core.visible import visible_json, visible_line
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
 
 JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
+_STAGES = {"files": "words", "vectors": "meaning"}
+"""What the steps of an index give: after the first it can be searched by word, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +106,181 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
+class AgentOption(click.Option):
+    """`--agent` of a command that is always about one, named or not."""
+
+
+_CARRIED = ("--agent", "--db", "--data-dir", "--root")
+"""Options that decide what a command is about; a hint is about the same."""
+
+_COMMAND = re.compile(r"`memory-sidecar ([^`]*)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What one call said of the above, by option."""
+
+    tree: click.Command
+    given: Mapping[str, str]
+    is_about_agent: bool
+
+    @classmethod
+    def of(cls, context: click.Context) -> Hints:
+        """For the command that `context` is of."""
+        said = {
+            option: str(context.params[param.name])
+            for param in context.command.params
+            for option in param.opts
+            if param.name
+            and context.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
+        }
+        given = {option: said[option] for option in _CARRIED if option in said}
+        is_about_agent = context.params.get("agent") is not None
+        return cls(context.find_root().command, given, is_about_agent)
+
+    def completed(self, text: str) -> str:
+        """`text` with every command in it as the caller would have to type it."""
+        return _COMMAND.sub(self._complete, text) if self.given else text
+
+    def _complete(self, found: re.Match[str]) -> str:
+        words = found[1].split()
+        command = _command(self.tree, words)
+        params = {option: param for param in command.params for option in param.opts}
+        added = {
+            option: value
+            for option, value in self.given.items()
+            if option in params and option not in words
+        }
+        if "--all" in words:  # of all agents
+            added.pop("--agent", None)
+        names_agent = "--agent" in words or "--agent" in added or _has_agent(params)
+        if names_agent is not self.is_about_agent:  # an agent's database is not that of the code
+            added.pop("--db", None)
+        options = (f" {option} {shlex.quote(value)}" for option, value in added.items())
+        return f"`memory-sidecar {found[1]}{''.join(options)}`"
+
+
+def _command(tree: click.Command, words: Sequence[str]) -> click.Command:
+    """The command that `words` begin with, as far down as they lead."""
+    for word in words:
+        inner = (
+            tree.get_command(click.Context(tree), word) if isinstance(tree, click.Group) else None
+        )
+        if inner is None:
+            break
+        tree = inner
+    return tree
+
+
+def _has_agent(params: Mapping[str, click.Parameter]) -> bool:
+    return isinstance(params.get("--agent"), AgentOption)
+
+
+class Progress:
+    """A `Reporter` for a person: counts, rate and time left, and notices one line each.
+
+    Once `cancelled` is set, the thread that made it gets a KeyboardInterrupt at its next report:
+    that ends a command where its next step would begin.
+    """
+
+    def __init__(
+        self,
+        stderr: TextIO,
+        *,
+        shows_progress: bool,
+        columns: int,
+        environ: Mapping[str, str],
+        cancelled: threading.Event,
+        complete: Callable[[str], str],
+    ) -> None:
+        """`complete` puts what the caller said into the commands that a notice names."""
+        self._stderr = stderr
+        self._shows_progress = shows_progress
+        self._columns = columns
+        self._environ = environ
+        self._cancelled = cancelled
+        self._complete = complete
+        self._thread = threading.get_ident()
+        self._lock = threading.Lock()
+        self._bar: Bar | None = None
+        self._stages: dict[str, TaskID] = {}
+        self._uncounted: list[str] = []  # of these, those without an end
+
+    def notice(self, text: str) -> None:
+        self._stop_if_cancelled()
+        text = visible_line(self._complete(text))
+        with self._lock:
+            if self._bar is not None:
+                self._bar.console.print(f"note: {text}", highlight=False, markup=False)
+            else:
+                self._stderr.write(f"note: {text}\n")
+
+    def begin(self, stage: str) -> None:
+        """Show that `stage` goes on, of which nothing can be counted, until another is reported."""
+        self._stop_if_cancelled()
+        if self._shows_progress:
+            with self._lock:
+                self._show(stage, 0, None)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        self._stop_if_cancelled()
+        if self._shows_progress:
+            with self._lock:
+                self._show(stage, done, total or None)
+
+    def _show(self, stage: str, done: int, total: int | None) -> None:
+        if self._bar is None:
+            self._bar = _bar(self._stderr, self._columns, self._environ)
+            self._bar.start()
+        if stage not in self._stages:
+            for other in self._uncounted:
+                self._bar.remove_task(self._stages.pop(other))
+            self._uncounted.clear()
+            self._stages[stage] = self._bar.add_task(_STAGES.get(stage, stage), total=total)
+            if total is None:
+                self._uncounted.append(stage)
+        self._bar.update(self._stages[stage], completed=done, total=total)
+
+    def close(self) -> None:
+        """Take the bar away, so that the result stands alone."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+                self._stages.clear()
+                self._uncounted.clear()
+
+    def _stop_if_cancelled(self) -> None:
+        if self._cancelled.is_set() and threading.get_ident() == self._thread:
+            raise KeyboardInterrupt
+
+
+def _bar(stderr: TextIO, columns: int, environ: Mapping[str, str]) -> Bar:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    return Progress(
+        TextColumn("{task.description:<8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        # The caller's terminal, which need not be the one of this process.
+        console=Console(file=stderr, force_terminal=True, width=columns, _environ=environ),
+        transient=True,
+    )

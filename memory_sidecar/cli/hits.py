@@ -14,12 +14,15 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
+
+from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_line
 from memory_sidecar.cli.form import Styled, place_in
 from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.visible import visible
 from memory_sidecar.index.reporter import Judged, tell_weak
 
@@ -27,6 +30,7 @@ DIM = {"dim": True}
 GUTTER = "{:>6}  "
 THEME = "ansi_dark"  # the terminal's own colours, so that any background does
 FOUND = "bold underline"
+SUBJECT_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +126,30 @@ def _coloured(
             text.truncate(width, overflow="ellipsis")
         console.print(text, soft_wrap=True, highlight=False)
     return out.getvalue().split("\n")[:-1]
+
+
+def explanation_line(why: Explanation) -> str:
+    """The terms as a sum, with what the arms said themselves."""
+    arms = {"cosine": why.cosine, "keyword": why.keyword}
+    told = []
+    for name, value in why.terms.items():
+        arm = arms.get(name)
+        own = "" if arm is None else f" ({arm:.3f})"
+        if name == "history" and why.commits is not UNSET:
+            own = f" ({_first_of(why.commits)})"
+        told.append(f"{value:+.3f} {name}{own}")
+    return " ".join(told) or "nothing speaks for it"
+
+
+def _first_of(subjects: Sequence[str]) -> str:
+    more = f", {len(subjects) - 1} more" if len(subjects) > 1 else ""
+    return f"'{shorten(subjects[0], SUBJECT_CHARACTERS, placeholder=' …')}'{more}"
+
+
+def note_team(call: Call) -> None:
+    """Say which database of a team stands behind the answer, and how fast it is."""
+    if call.services.settings.database:
+        from memory_sidecar.agents.team_status import team_line, team_status
+
+        if (team := team_status(call.services)) is not None:
+            call.reporter.notice(f"team: {team_line(team)}")

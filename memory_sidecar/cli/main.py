@@ -12,10 +12,9 @@ from pathlib import Path
 import click
 
 from memory_sidecar import __version__
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.examples import add_examples
 from memory_sidecar.cli.form import error_line, wants_json
-from memory_sidecar.cli.importing import IMPORTING
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.process import keep_few_arenas

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.importing import IMPORTING
+from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.options import with_agent
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.memories.names import check_agent

@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hints import AgentOption, Hints
+from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.core.settings import load_settings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_line, note_team
-from memory_sidecar.cli.hits import note_quality
+from memory_sidecar.cli.hits import explanation_line, note_quality, note_team
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,

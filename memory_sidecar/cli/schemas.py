@@ -15,11 +15,12 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import click
 
-from memory_sidecar.cli import words
+from memory_sidecar.cli.completing import PATH, TABLE
 from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
 
 FOLDER = Path(__file__).parents[1] / "schemas"
+WORDS_FILE = Path(TABLE)
 
 WITHOUT_JSON = frozenset(
     {
@@ -28,6 +29,12 @@ WITHOUT_JSON = frozenset(
     }
 )
 """One is a protocol, the others talk to who runs the machine, to a shell or to a reader."""
+
+# Arguments and options, by their metavar or name, whose values are paths on the disk.
+_PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.mv2".split())
+_NO_PATHS = frozenset(
+    "get update remove move share restore".split()  # whose PATH is a memory's
+)
 
 
 class ErrorText(TypedDict):
@@ -80,9 +87,53 @@ def _schema(shape: Any, title: str) -> Schema:  # noqa: ANN401
     return schema_of(shape, **{"$schema": DRAFT, "title": title})
 
 
-def rendered(schema: Schema) -> str:
-    """A schema as its file has it."""
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+def rendered(document: dict[str, Any], *, indent: int = 2) -> str:
+    """A schema, or with `indent` 1 the words, as the file has it."""
+    return json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+
+
+def words_of(tree: click.Group) -> dict[str, Any]:
+    """By the words of a command: what may follow them. "" stands for the program itself."""
+    table: dict[str, Any] = {}
+
+    def add(command: click.Command, words: str) -> None:
+        inner = command.commands if isinstance(command, click.Group) else {}
+        table[words] = {
+            "commands": {name: _told(each) for name, each in inner.items()},
+            "options": {
+                name: {"help": _first_line(option.help or ""), "value": _value(option, words)}
+                for option in command.params
+                if isinstance(option, click.Option) and not option.hidden
+                for name in (*option.opts, *option.secondary_opts)
+            },
+            "arguments": [
+                _value(each, words) for each in command.params if isinstance(each, click.Argument)
+            ],
+        }
+        for name, each in inner.items():
+            add(each, f"{words} {name}".strip())
+
+    add(tree, "")
+    return table
+
+
+def _value(parameter: click.Parameter, words: str) -> str | list[str] | None:
+    """What a value is: one of a list, a path, or "" for any text; `None` for an option without."""
+    if isinstance(parameter, click.Option) and (parameter.is_flag or parameter.count):
+        return None
+    if isinstance(parameter.type, click.Choice):
+        return [str(each) for each in parameter.type.choices]
+    named = {str(parameter.name).lower(), str(parameter.metavar).lower()}
+    is_path = named & _PATHS and not (words in _NO_PATHS and isinstance(parameter, click.Argument))
+    return PATH if is_path else ""
+
+
+def _told(command: click.Command) -> str:
+    return _first_line(command.help or "")
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 if __name__ == "__main__":
@@ -93,4 +144,4 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for name, schema in schemas.items():
         (FOLDER / f"{name}.json").write_text(rendered(schema), encoding="utf-8")
-    words.FILE.write_text(words.rendered(words.words_of(every_command())), encoding="utf-8")
+    WORDS_FILE.write_text(rendered(words_of(every_command()), indent=1), encoding="utf-8")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import note_team
-from memory_sidecar.cli.hits import HitView, hit_lines, note_quality
+from memory_sidecar.cli.hits import HitView, hit_lines, note_quality, note_team
 from memory_sidecar.cli.memory_form import project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.explain import explanation_line
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.hits import note_quality
+from memory_sidecar.cli.hits import explanation_line, note_quality
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,

@@ -9,11 +9,10 @@ import sys
 
 import pytest
 
-from memory_sidecar.cli import words as table
 from memory_sidecar.cli.examples import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
-from memory_sidecar.cli.schemas import commands
+from memory_sidecar.cli.schemas import WORDS_FILE, commands, rendered, words_of
 
 COMMANDS = dict(commands(every_command()))
 
@@ -77,8 +76,8 @@ def test_completion_is_installed_where_its_shell_looks(sidecar, tmp_path, shell)
 
 def test_the_table_that_completes_is_up_to_date():
     """`./task schemas` writes it."""
-    written = table.rendered(table.words_of(every_command()))
-    assert table.FILE.read_text("utf-8") == written
+    written = rendered(words_of(every_command()), indent=1)
+    assert WORDS_FILE.read_text("utf-8") == written
 
 
 def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):

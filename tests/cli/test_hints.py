@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from memory_sidecar.cli.hints import Hints
+from memory_sidecar.cli.form import Hints
 from memory_sidecar.cli.main import cli
 from tests.conftest import run_here, write_memory
 from tests.finished import Finished
