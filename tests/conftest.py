@@ -37,7 +37,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache
-from memory_sidecar.embedding.on_demand import QueryGate
+from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
 from tests.finished import Finished

@@ -12,8 +12,7 @@ from typing import Annotated
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.access_log import reads_since
-from memory_sidecar.disk.questions import Asked
+from memory_sidecar.disk.usage import Asked, reads_since
 from memory_sidecar.memories.lookup import memories_with_evidence
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX

@@ -23,7 +23,7 @@ from memory_sidecar.core.locks import locked
 from memory_sidecar.core.paths import QUESTIONS
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.questions import Asked
+from memory_sidecar.disk.usage import Asked
 from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.lists import find_memory
 

@@ -26,7 +26,7 @@ from memory_sidecar.core.paths import (
 )
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import Clock, system_clock
-from memory_sidecar.disk.questions import QuestionLog
+from memory_sidecar.disk.usage import QuestionLog
 from memory_sidecar.index.indexing import AgentReports, IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reporter import Reporter

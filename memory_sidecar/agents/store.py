@@ -6,7 +6,7 @@ from typing import Any
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.access_log import LogPart
+from memory_sidecar.disk.usage import LogPart
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.schema import Schema
 from memory_sidecar.index.writing import Write

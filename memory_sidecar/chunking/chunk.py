@@ -1,17 +1,20 @@
 """A document's text as chunks, each kind of document cut where it is cut itself.
 
 Whatever the text is, the chunks are whole lines in order that together hold every line that is
-not blank, and none begins or ends with a blank line.
+not blank, and none begins or ends with a blank line. Source code is cut where its definitions begin
+and end, whole ones kept together: a class that fits a chunk is one; a larger one is cut between its
+methods, which are packed with each other and not with what stands around the class. Only a
+definition that is too large and has no others inside goes through the splitter.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from memory_sidecar.chunking.code import chunk_code
-from memory_sidecar.chunking.lines import Lines
-from memory_sidecar.chunking.outline import Outline, has_outline, outline
-from memory_sidecar.chunking.packing import split
+from memory_sidecar.chunking.lines import MAX_BYTES, Lines, Span, pack, split
+from memory_sidecar.chunking.outline import Definition, Outline, has_outline, outline
 from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.chunking.sections import chunk_sections
 from memory_sidecar.core.model import Chunk
@@ -20,6 +23,11 @@ from memory_sidecar.core.model import Chunk
 CHUNKER_VERSION = "6"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
+
+_Part: TypeAlias = tuple[Span, Sequence[Definition]]  # with the definitions inside it
+
+_CLOSING = frozenset("{}()[];,")
+_PLAIN = ""  # a language without a grammar
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +53,107 @@ def parse_text(text: str, language: str, *, with_references: bool = True) -> Par
     lines = Lines(text)
     if has_outline(language):
         found = outline(lines.data, language, with_references=with_references)
-        return Parsed(tuple(chunk_code(lines, language, found)), found, lines.data)
+        return Parsed(tuple(_chunk_code(lines, language, found)), found, lines.data)
     if language == "markdown":
         return Parsed(tuple(chunk_markdown(lines)))
     if language in _SECTIONED:
         return Parsed(tuple(chunk_sections(lines, language)))
     return Parsed(tuple(lines.chunks(split(lines, (0, len(lines.rows)), language))))
+
+
+def _chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
+    """The chunks of a file that has the outline `found`."""
+    # What runs away in one parser or makes no sense to it can run away in the splitter's, for good.
+    cutter = _Cutter(lines, language if found.is_sound else _PLAIN)
+    spans = cutter.cut((0, len(lines.rows)), found.definitions)
+    return _describe(lines, spans, found.definitions)
+
+
+class _Cutter:
+    def __init__(self, lines: Lines, language: str) -> None:
+        self._lines = lines
+        self._language = language
+
+    def cut(self, span: Span, inner: Sequence[Definition]) -> list[Span]:
+        """`span`, which has the definitions `inner` in it, as spans that fit a chunk."""
+        lines = self._lines
+        if lines.size(*span) <= MAX_BYTES:
+            return [span]
+        if not inner:
+            return split(lines, span, self._language)
+        parts = self._parts(span, inner)
+        return pack(lines, (self.cut(part, nested) for part, nested in parts))
+
+    def _parts(self, span: Span, inner: Sequence[Definition]) -> list[_Part]:
+        """The outermost of `inner`, each with those inside it, and the stretches between them.
+
+        Blank rows and closing brackets go with the part that they follow.
+        """
+        parts: list[_Part] = []
+        row, end = span
+        for outer, nested in _outermost(inner):
+            start, stop = max(outer.start, row), min(outer.stop, end)
+            if start < stop:  # else it shares its only row with the one before
+                self._fill(parts, row, start)
+                parts.append(((start, stop), nested if stop - start > 1 else ()))
+                row = stop
+        self._fill(parts, row, end)
+        return parts
+
+    def _fill(self, parts: list[_Part], start: int, stop: int) -> None:
+        if parts and self._closes(start, stop):
+            (begin, _), nested = parts[-1]
+            parts[-1] = (begin, stop), nested
+        elif start < stop:
+            parts.append(((start, stop), ()))
+
+    def _closes(self, start: int, stop: int) -> bool:
+        """Whether the rows hold nothing but brackets that close, or `end`."""
+        rows = self._lines.rows
+        return all(
+            not (text := rows[row].strip()) or text == "end" or _CLOSING.issuperset(text)
+            for row in range(start, stop)
+        )
+
+
+def _outermost(inner: Sequence[Definition]) -> Iterator[tuple[Definition, Sequence[Definition]]]:
+    """Each of `inner` that lies in no other, with those that lie in it."""
+    index = 0
+    while index < len(inner):
+        outer, first = inner[index], index + 1
+        index = first
+        while index < len(inner) and inner[index].start < outer.stop:
+            index += 1
+        yield outer, inner[first:index]
+
+
+def _describe(
+    lines: Lines, spans: Sequence[Span], definitions: Sequence[Definition]
+) -> Iterator[Chunk]:
+    """The spans as chunks, each with what it defines and what it lies in."""
+    named = sorted((d for d in definitions if d.symbol), key=lambda d: d.name_row)
+    next_name = next_start = 0
+    around: list[Definition] = []
+    for span in spans:
+        start, stop = lines.trim(*span)
+        if start == stop:
+            continue
+        while next_start < len(definitions) and definitions[next_start].start <= start:
+            around.append(definitions[next_start])
+            next_start += 1
+        around = [d for d in around if d.stop > start]
+        outer = [d for d in around if d.start < start]
+        begun = next((d for d in around if d.start == start), None)
+        at = begun or (outer[-1] if outer else None)
+        symbols: dict[str, None] = {}
+        while next_name < len(named) and named[next_name].name_row < stop:
+            symbols[named[next_name].symbol] = None
+            next_name += 1
+        yield Chunk(
+            start + 1,
+            stop,
+            lines.text(start, stop),
+            symbols=tuple(symbols),
+            scope=outer[-1].path if outer else "",
+            signature=at.signature(lines.data) if at else "",
+        )

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memory_sidecar.chunking.lines import Lines, Span
-from memory_sidecar.chunking.packing import MAX_BYTES, MIN_BYTES, pack, split
+from memory_sidecar.chunking.lines import MAX_BYTES, MIN_BYTES, Lines, Span, pack, split
 from memory_sidecar.core.model import Chunk
 
 MAX_FENCE_BYTES = 4_000

@@ -5,8 +5,12 @@
 names a file, `@argument` one that may (after `require(`). No references are a variable `@bound`,
 what is `@never` one, like the name of a definition, and what to `@skip` unless another capture
 takes it. Scopes are followed only for a name that the file defines, too: in the definition that
-binds it that is a variable. Any other name a file binds or does not. What an import calls by a
-name of its own (`chunking.aliases`) counts as what that stands for.
+binds it that is a variable. Any other name a file binds or does not.
+
+What an import calls by a name of its own counts as what that stands for: `Basket` of `from
+shop.cart import Cart as Basket`. `queries/aliases/<language>.scm` captures the `@alias`, the
+`@name` that it stands for (a string names a module by its path), and the `@module` that this is
+taken from, where it says so.
 """
 
 from __future__ import annotations
@@ -21,7 +25,6 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
-from memory_sidecar.chunking.aliases import Alias, find_aliases
 from memory_sidecar.chunking.syntax import grammar
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -39,6 +42,12 @@ _QUERIES = {
     "typescript": ("ecmascript", "typescript"),
     "tsx": ("ecmascript", "jsx", "typescript"),
 }
+_ALIAS_QUERIES = {
+    **{name: name for name in ("python", "csharp", "rust", "php", "kotlin")},
+    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
+}
+_MAY_HAVE_ALIAS = re.compile(rb"\bas\b|\brequire\s*\(|\busing\s+\w+\s*=")  # a text without has none
+
 
 # Of several captures of one identifier the first of these counts.
 _RANKS: tuple[tuple[str, How | None], ...] = (
@@ -97,7 +106,7 @@ def find_references(
     reference nor a variable.
     """
     captures = tree_sitter.QueryCursor(_query(language)).captures(root)
-    aliases = find_aliases(root, data, language)
+    aliases = _find_aliases(root, data, language)
     imported = [each.name for each in aliases.values()]
     captures["import"] = captures.get("import", []) + imported
     captures["import"] = captures.get("import", []) + _paths(captures, data)
@@ -123,6 +132,19 @@ def find_references(
     return _in_order(found, data, language, _regions(bound, names, defined), meant)
 
 
+class _Alias(NamedTuple):
+    """A name that an import binds, and what it stands for, both as nodes."""
+
+    alias: tree_sitter.Node
+    name: tree_sitter.Node
+    module: tree_sitter.Node | None
+
+    @property
+    def is_of_module(self) -> bool:
+        """Whether it stands for a whole module, of which `name` is the path."""
+        return self.name.type == "string_fragment"
+
+
 class _Meaning(NamedTuple):
     """What the alias of an import stands for."""
 
@@ -131,7 +153,7 @@ class _Meaning(NamedTuple):
     owner: str  # before a dot
 
 
-def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
+def _meaning(data: bytes, alias: _Alias, language: str) -> _Meaning:
     name = _module(_text(data, alias.name), language)
     if alias.is_of_module:
         return _Meaning("", "", name)
@@ -257,8 +279,40 @@ def _module(path: str, language: str) -> str:
     return part[1] if part else path
 
 
+def _find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, _Alias]:
+    """Those under `root`, by the first byte of the alias."""
+    found: dict[int, _Alias] = {}
+    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
+        return found
+    for _, captures in tree_sitter.QueryCursor(_alias_query(language)).matches(root):
+        (alias, *_), (name, *_) = captures["alias"], captures["name"]
+        module = next(iter(captures.get("module", ())), None)
+        each = _Alias(alias, name, module)
+        if "by" in captures and not _is_required(each, captures["by"][0], data):
+            continue
+        if module or alias.start_byte not in found:
+            found[alias.start_byte] = each
+    return found
+
+
+def _is_required(alias: _Alias, by: tree_sitter.Node, data: bytes) -> bool:
+    """Whether it is CommonJS that binds it: a predicate of the query cannot ask, for want of text.
+
+    What is called as a class is, of a module, is that class: `const Cart = require('./cart')`.
+    """
+    at = alias.alias.start_byte
+    is_class = alias.is_of_module and data[at : at + 1].isupper()
+    return data[by.start_byte : by.end_byte] == b"require" and not is_class
+
+
 @cache
 def _query(language: str) -> tree_sitter.Query:
     folder = files(__package__) / "queries" / "references"
     parts = ((folder / f"{part}.scm").read_text(encoding="utf-8") for part in _QUERIES[language])
     return tree_sitter.Query(grammar(language), "".join(parts))
+
+
+@cache
+def _alias_query(language: str) -> tree_sitter.Query:
+    source = files(__package__) / "queries" / "aliases" / f"{_ALIAS_QUERIES[language]}.scm"
+    return tree_sitter.Query(grammar(language), source.read_text(encoding="utf-8"))

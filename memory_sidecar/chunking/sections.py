@@ -11,8 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from memory_sidecar.chunking.lines import Lines
-from memory_sidecar.chunking.packing import pack, split
+from memory_sidecar.chunking.lines import Lines, pack, split
 from memory_sidecar.core.model import Chunk
 
 _HEADER = re.compile(r"\[{1,2}([^\[\]].*?)\]{1,2}[ \t]*(?:[#;].*)?")

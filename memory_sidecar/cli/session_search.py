@@ -23,7 +23,7 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.times import past_moment, system_clock
-from memory_sidecar.disk.questions import Asked
+from memory_sidecar.disk.usage import Asked
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,

@@ -23,8 +23,7 @@ from memory_sidecar.code.results import (
 )
 from memory_sidecar.code.search import forget, search_code
 from memory_sidecar.code.searched import LocalRows
-from memory_sidecar.code.shared import Team
-from memory_sidecar.code.sharing import Sharing
+from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot, answering
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside

@@ -1,4 +1,4 @@
-"""What code asks of a team: which files it has in common, and to take what is new.
+"""What a team has in common: what code asks of it, and what a codebase does with it.
 
 A local database holds what differs from the team's: a file that the team has, with the same
 content, keeps its names here and leaves its chunks out. So what is tracked of a file is the
@@ -10,19 +10,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from memory_sidecar.code.document import CodeDocument
+from memory_sidecar.code.results import Published
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter, Document
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.index.reporter import Reporter, Silent
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.source import Look
 from memory_sidecar.index.writing import AtHand
 
 
@@ -136,3 +144,105 @@ def out_of_step(
         for path, entry in manifest.items()
         if entry.fingerprint and halves(entry.fingerprint)[1] != theirs.get(path, "")
     ]
+
+
+class Sharing:
+    """Of the code in `data`, whose sources are in `registry`; without a `team` it does nothing."""
+
+    def __init__(self, registry: Registry, data: Database[CodeStore], team: Team | None) -> None:
+        self.team = team
+        self._registry = registry
+        self._data = data
+
+    def source(self, source: Source) -> SharedSource | None:
+        """`source` as the team has it."""
+        return self.team.source(source) if self.team is not None else None
+
+    def begun(self, source: Source, reporter: Reporter) -> Source:
+        """`source`, which this machine indexes for the team from now on if nobody does."""
+        if self.team is None or not self.team.begin(source, reporter):
+            return source
+        return self._registry.publish(source.name, publishes=True)
+
+    def publish(self, source: Source, *, by_force: bool, reporter: Reporter) -> Published:
+        """Give the team what is indexed of `source`, and have this machine go on doing so.
+
+        The files are looked at first, and what the team has otherwise is indexed: rows that left
+        this machine cannot be given. Raises UsageError without a team, or a repository; Conflict
+        where another machine does it, which goes on then.
+        """
+        if self.source(source) is None:
+            raise UsageError(
+                f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
+                hint="docs/team.md tells how a team shares an index",
+            )
+        self._data.update([source], reporter, embed=not self._data.is_tended)
+        shared = self.source(replace(source, publishes=True))
+        assert shared
+        try:
+            given = self._data.ask(
+                lambda _: shared.give(self._data.open(), by_force=by_force),
+                reporter,
+                patience_s=INDEX_PATIENCE_S,
+            )
+            source = self._registry.publish(source.name, publishes=True)
+        finally:
+            self.source(source)  # from now on as it is registered
+        self._data.owner.follow(source)
+        return Published(source.name, given.files, given.chunks, given.deleted)
+
+    def counted(self, report: IndexReport, reporter: Reporter) -> IndexReport:
+        """`report`, the team's chunks counted, too."""
+        if self.team is None:
+            return report
+        wanted = CodeFilter(sources=report.sources)
+        with self._data.open().reading() as connection:
+            local = LocalRows(connection, self._data.open(), wanted)
+            with self.searched(local, wanted, reporter) as rows:
+                counts = rows.vector_counts()
+        return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
+
+    def counts(self, connection: Connection) -> Mapping[str, VectorCounts]:
+        """What the team has of each source beside what `connection` has of it."""
+        sources = self._registry.all()
+        found = dict.fromkeys((source.name for source in sources), VectorCounts(0, 0))
+        for source in sources if self.team is not None else ():
+            wanted = CodeFilter(sources=(source.name,))
+            local = LocalRows(connection, self._data.open(), wanted)
+            with self.searched(local, wanted, Silent()) as rows:
+                both, own = rows.vector_counts(), local.vector_counts()
+            found[source.name] = VectorCounts(both.rows - own.rows, both.pending - own.pending)
+        return found
+
+    @contextmanager
+    def searched(
+        self, local: LocalRows, wanted: CodeFilter, reporter: Reporter
+    ) -> Iterator[Searched]:
+        """`local`, over what the team has of the same sources, if it has any."""
+        if self.team is None:
+            yield local
+            return
+        with self.team.searching(local, self._registry.all(), wanted, reporter) as both:
+            yield both or local
+        if self._data.is_tended:
+            self._keep_up_soon()
+
+    def keep_up(self, source: Source) -> None:
+        """Look again at the files of `source` of which the team has another version by now.
+
+        In the thread of the owner. What is checked out here is then laid over it.
+        """
+        shared = self.source(source)
+        theirs = shared.fingerprints(anew=True) if shared else None
+        if theirs is not None:
+            paths = out_of_step(self._data.open().manifest(source.name), theirs)
+            if paths:
+                self._data.owner.refresh(source, Silent(), Look(under=paths))
+
+    def _keep_up_soon(self) -> None:
+        for source in self._registry.all():
+            shared = self.source(source)
+            if shared is not None and shared.has_moved_on:
+                self._data.owner.loop.ask_soon(
+                    partial(self.keep_up, source), urgency=Urgency.ITSELF, key=f"team {source.name}"
+                )

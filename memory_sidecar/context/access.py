@@ -17,8 +17,8 @@ from typing import Annotated
 from memory_sidecar.context.layout import PROJECTS, Project, Root, is_root
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.access_log import append_lines
 from memory_sidecar.disk.atoms import is_atom_path
+from memory_sidecar.disk.usage import append_lines
 
 DIRECTORY_SEARCH = "_directory_search"
 MAX_DEPTH = 20  # of a response

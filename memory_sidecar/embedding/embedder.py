@@ -1,31 +1,182 @@
-"""Runs the model: texts → unit vectors. One session, one text a call, several threads at once.
+"""Models in memory, and the one that makes vectors: texts → unit vectors.
 
-A batch of one is the fastest on a CPU, because nothing is padded, and the same text gives the same
-bits whatever it is embedded beside. All threads share one single-threaded session, hence one copy
-of the weights. Queries go first: passages pause between two texts while a query is being embedded.
+A model is loaded when it is first used and given back when idle. All threads share one
+single-threaded session, hence one copy of the weights, and give it one text a call: a batch of one
+is the fastest on a CPU, because nothing is padded, and the same text gives the same bits whatever
+it is embedded beside. Queries go first: passages pause between two texts while a query is embedded.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.process import EMBEDDING, go_behind
-from memory_sidecar.embedding.on_demand import OnDemand, QueryGate, corrupt
+from memory_sidecar.core.process import EMBEDDING, go_behind, trim
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:
-    from memory_sidecar.embedding.onnx import OnnxModel  # imports ONNX Runtime, with a model only
+    from tokenizers import Tokenizer  # as ONNX Runtime, with a model only
 
+Model = TypeVar("Model")
+Output = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
+
+
+class OnDemand(ABC, Generic[Model]):
+    """A model. Thread-safe: one that is given back serves the calls under way."""
+
+    def __init__(self) -> None:
+        self.used_at = time.monotonic()
+        self._loading = threading.Lock()
+        self._model: Model | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._model is not None
+
+    def load(self) -> None:
+        """Load the model now. Raises ModelCorrupt where its files do not make a model."""
+        self._loaded()
+
+    def unload(self) -> None:
+        """Give the model's memory back; calls under way finish, the next one loads it again."""
+        with self._loading:
+            self._model = None
+
+    def _loaded(self) -> Model:
+        self.used_at = time.monotonic()
+        with self._loading:
+            if self._model is None:
+                self._model = self._load()
+                trim()  # of 20 MB that reading the model took
+            return self._model
+
+    @abstractmethod
+    def _load(self) -> Model:
+        """Raises ModelCorrupt."""
+
+
+def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:
+    """What to raise for an error of ONNX Runtime's, which have no base class of their own."""
+    return ModelCorrupt(
+        f"{files.folder / files.model_file} and its tokenizer do not load: {error}", hint=hint
+    )
+
+
+PATIENCE_S = 0.1  # of what waits for a query: several times what one takes
+
+
+class QueryGate:
+    """Closed while at least one query is under way. Queries never wait for each other."""
+
+    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._changed = threading.Condition()
+        self._queries = 0
+
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        """Holds the gate closed for the length of the block."""
+        with self._changed:
+            self._queries += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._queries -= 1
+                self._changed.notify_all()
+
+    def pass_through(self) -> None:
+        """Return once no query is under way, or after a while: there may always be another one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queries == 0, self._patience_s)
+
+
+class OnnxModel:
+    """A transformer from its ONNX file and its tokenizer: one text, or one pair, a call.
+
+    On one thread; any number of threads may run it at once. Own code, because FastEmbed, which
+    downloads the model and by whose rules this reads its files, takes 0.3 s and 30 MB to import:
+    for models of images and sparse vectors. A test holds that both give the same bits.
+    """
+
+    def __init__(self, folder: Path, model_file: str) -> None:
+        """Raises whatever ONNX Runtime or the tokenizer make of files that are none."""
+        import onnxruntime
+
+        self._tokenizer = _tokenizer_in(folder)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(
+            str(folder / model_file), options, providers=["CPUExecutionProvider"]
+        )
+        self._inputs = [each.name for each in self._session.get_inputs()]
+
+    def run(self, text: str, beside: str | None = None) -> Output:
+        """The first output for `text`, or for a pair of texts: (1, …)."""
+        encoded = self._tokenizer.encode(_readable(text), beside and _readable(beside))
+        fields = {
+            "input_ids": encoded.ids,
+            "attention_mask": encoded.attention_mask,
+            "token_type_ids": encoded.type_ids,
+        }
+        inputs = {name: np.array([fields[name]], np.int64) for name in self._inputs}
+        output: Output = self._session.run(None, inputs)[0]
+        return output
+
+    def give_back_arena(self) -> None:
+        """Free what the longest text has taken: it is kept for the next one that long."""
+        from onnxruntime import RunOptions
+
+        options = RunOptions()
+        # https://onnxruntime.ai/docs/get-started/with-c.html#features: done at the end of a run.
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        shortest = np.ones((1, 2), np.int64)
+        self._session.run(None, dict.fromkeys(self._inputs, shortest), options)
+
+
+def _tokenizer_in(folder: Path) -> Tokenizer:
+    """As FastEmbed reads it (`fastembed.common.preprocessor_utils`), without padding."""
+    from tokenizers import AddedToken, Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    limits = [config.get("model_max_length"), config.get("max_length")]
+    # Some write 1e30 where they know no limit.
+    known = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 1 << 31]
+    if not known:
+        raise ValueError(f"{folder / 'tokenizer_config.json'} names no model_max_length")
+    serialized = tokenizer.truncation or {}
+    side = config.get("truncation_side") or serialized.get("direction", "right")
+    tokenizer.enable_truncation(min(known), direction=side)
+    tokenizer.no_padding()
+    special = folder / "special_tokens_map.json"
+    if special.is_file():
+        for named in json.loads(special.read_text("utf-8")).values():
+            for token in named if isinstance(named, list) else [named]:
+                tokenizer.add_special_tokens(
+                    [AddedToken(**token) if isinstance(token, dict) else token]
+                )
+    return tokenizer
+
+
+def _readable(text: str) -> str:
+    """Without lone surrogates, from a name or text that was not UTF-8, which no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
 
 # What the authors of the model put before a question; passages stand as they are.
 # https://huggingface.co/BAAI/bge-small-en-v1.5#model-list
@@ -43,7 +194,7 @@ class EmbeddingStopped(Exception):
     """The caller wants no more."""
 
 
-class Embedder(OnDemand["OnnxModel"]):
+class Embedder(OnDemand[OnnxModel]):
     """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(
@@ -111,8 +262,6 @@ class Embedder(OnDemand["OnnxModel"]):
                 model.give_back_arena()
 
     def _load(self) -> OnnxModel:
-        from memory_sidecar.embedding.onnx import OnnxModel
-
         files = self.files
         try:
             model = OnnxModel(files.folder, files.model_file)

@@ -1,7 +1,7 @@
 """Reads a question and a text together, and says how well the text answers it.
 
 A cross-encoder is slower than comparing vectors by orders of magnitude: it is for a handful of
-candidates. One text a call, several threads at once, as in `embedder`; the same pair gives the
+candidates. One text a call, several threads at once, as of the embedder; the same pair gives the
 same bits whatever else is judged.
 """
 
@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
-from memory_sidecar.embedding.on_demand import OnDemand, QueryGate, corrupt
+from memory_sidecar.embedding.embedder import OnDemand, OnnxModel, QueryGate, corrupt
 from memory_sidecar.embedding.supply import ModelFiles
-
-if TYPE_CHECKING:
-    from memory_sidecar.embedding.onnx import OnnxModel
 
 THREADS = 4
 
 
-class Reranker(OnDemand["OnnxModel"]):
+class Reranker(OnDemand[OnnxModel]):
     """Judges with the model in `files`, which is loaded by the first call. Thread-safe."""
 
     def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
@@ -40,8 +36,6 @@ class Reranker(OnDemand["OnnxModel"]):
             return list(self._pool.map(lambda text: _judge(model, question, text), texts))
 
     def _load(self) -> OnnxModel:
-        from memory_sidecar.embedding.onnx import OnnxModel
-
         try:
             model = OnnxModel(self.files.folder, self.files.model_file)
             _judge(model, "question", "answer")

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.core.installation import install_command
-from memory_sidecar.embedding.on_demand import OnDemand
+from memory_sidecar.embedding.embedder import OnDemand
 from memory_sidecar.embedding.supply import package_files
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Time, about, told_as
 from memory_sidecar.core.times import iso_utc, past_moment, system_clock
-from memory_sidecar.disk.questions import Asked
+from memory_sidecar.disk.usage import Asked
 from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.access_log import LogPart, log_reads, read_part
+from memory_sidecar.disk.usage import LogPart, log_reads, read_part
 from memory_sidecar.index.schema import read_identity, write_identity
 
 if TYPE_CHECKING:

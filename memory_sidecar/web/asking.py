@@ -11,7 +11,7 @@ from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.times import past_moment, system_clock
-from memory_sidecar.disk.questions import Asked
+from memory_sidecar.disk.usage import Asked
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.sessions.handlers import Sessions

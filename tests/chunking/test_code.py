@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.chunking.packing import MAX_BYTES, MIN_BYTES
+from memory_sidecar.chunking.lines import MAX_BYTES, MIN_BYTES
 from memory_sidecar.core.model import Chunk
 
 

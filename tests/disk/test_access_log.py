@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from memory_sidecar.core.opening import FileRefused, Tree
-from memory_sidecar.disk import access_log
-from memory_sidecar.disk.access_log import Uses, log_move, log_reads, read_part
+from memory_sidecar.disk import usage
+from memory_sidecar.disk.usage import Uses, log_move, log_reads, read_part
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_log_that_leads_elsewhere_is_neither_read_nor_written(tree, log, tmp_p
 
 
 def test_a_long_log_is_read_part_by_part(tree, log, monkeypatch):
-    monkeypatch.setattr(access_log, "PART_BYTES", 200)
+    monkeypatch.setattr(usage, "PART_BYTES", 200)
     log_reads(tree, log, [f"{n}.md" for n in range(9)], tool="get", at_ms=1000)
     with log.open("ab") as file:
         file.write(b"x" * 1000 + b"\n")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.disk import questions
-from memory_sidecar.disk.questions import Asked, QuestionLog
+from memory_sidecar.disk import usage
+from memory_sidecar.disk.usage import Asked, QuestionLog
 
 NOW = 1_772_356_320_000
 TOKEN = "ghp_" + "a1B2" * 9
@@ -34,7 +34,7 @@ def open_log(tmp_path: Path) -> Opened:
 
 
 def asked_file(root: Path) -> Path:
-    return root / "questions" / questions.ASKED
+    return root / "questions" / usage.ASKED
 
 
 def test_what_is_kept_of_a_question(open_log: Opened, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_is_kept_of_a_question(open_log: Opened, tmp_path: Path) -> None:
     assert hits == [Hit(False), Hit(True)]
     assert (first.kind, first.agent, first.hits, first.weak) == (Asked.CODE, "a", 2, False)
     assert (first.at, first.text) == (NOW, "how are prices rounded")
-    assert (second.hits, second.weak, len(second.text)) == (0, True, questions.MAX_CHARACTERS)
+    assert (second.hits, second.weak, len(second.text)) == (0, True, usage.MAX_CHARACTERS)
     kept = asked_file(tmp_path).read_text("utf-8")
     assert TOKEN not in kept
     assert {key for line in kept.splitlines() for key in json.loads(line)} == {
@@ -58,7 +58,7 @@ def test_what_is_kept_of_a_question(open_log: Opened, tmp_path: Path) -> None:
 def test_the_oldest_go_where_there_are_too_many(
     open_log: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "PART_BYTES", 2000)
+    monkeypatch.setattr(usage, "HALF_BYTES", 2000)
     log = open_log()
     for number in range(200):
         log.asking(Asked.CODE, "a", f"question {number}", lambda: [Hit(False)])
@@ -94,7 +94,7 @@ def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(
     assert log.asking(Asked.CODE, "a", "total", lambda: [Hit(False)]) == [Hit(False)]
     assert log.since(0) == []
     assert not (tmp_path / "none").exists()
-    assert not (tmp_path.parent / questions.ASKED).exists()
+    assert not (tmp_path.parent / usage.ASKED).exists()
 
 
 def test_broken_lines_count_for_nothing(open_log: Opened, tmp_path: Path) -> None:

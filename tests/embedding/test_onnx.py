@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from memory_sidecar.embedding.onnx import OnnxModel
+from memory_sidecar.embedding.embedder import OnnxModel
 from memory_sidecar.embedding.supply import find_reranker
 
 TEXTS = [

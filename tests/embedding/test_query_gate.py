@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memory_sidecar.embedding.on_demand import QueryGate
+from memory_sidecar.embedding.embedder import QueryGate
 
 
 def test_passage_waits_for_every_query_under_way() -> None:

@@ -13,7 +13,7 @@ import pytest
 from memory_sidecar.agents.growth import growth_of
 from memory_sidecar.core.results import plain
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.disk.questions import Asked
+from memory_sidecar.disk.usage import Asked
 from memory_sidecar.index.reporter import Silent
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces

@@ -1,0 +1,263 @@
+"""What was read and what was asked: append-only files of JSON lines, which never leave the machine.
+
+Memories that were read, or moved, one line each; reading one never rewrites its file:
+
+    {"ts": "2026-04-16T03:12:21.074Z", "file": "pitfall/cycle.md", "tool": "query"}
+    {"ts": "2026-04-17T08:00:00.000Z", "file": "decisions/cycle.md", "tool": "move",
+     "from": "pitfall/cycle.md"}
+
+Questions, and how well they were answered; the oldest are forgotten:
+
+    {"at": 1772356320000, "kind": "code", "text": "how are prices rounded", "hits": 10,
+     "weak": false, "ms": 8.21, "agent": "architect"}
+
+A line that is broken counts for nothing and harms no other; any number of processes may append at
+once. A question holds no answer and no secret, and is written behind the answer: it is neither
+slower for it, nor fails where it cannot be kept.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.paths import QUESTIONS
+from memory_sidecar.core.times import Clock, iso_utc, parse_time
+
+MOVED = "move"
+PART_BYTES = 64 << 20  # of a log, read at once
+
+ASKED = "asked.jsonl"
+ASKED_BEFORE = "asked.before.jsonl"
+HALF_BYTES = 2 << 20  # of the questions: some 15,000
+MAX_CHARACTERS = 300  # of a question
+_LOOKED_AT = 4 * MAX_CHARACTERS  # for secrets, of which no half shall be kept
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How often one memory was read, and when last, in epoch milliseconds."""
+
+    count: int
+    last_at: int
+
+
+def log_reads(tree: Tree, log: Path, paths: Sequence[str], *, tool: str, at_ms: int) -> None:
+    """Count a read of each of `paths` by the command or tool called `tool`."""
+    ts = iso_utc(at_ms)
+    append_lines(tree, log, [{"ts": ts, "file": path, "tool": tool} for path in paths])
+
+
+def log_move(tree: Tree, log: Path, old: str, new: str, *, at_ms: int) -> None:
+    """Let the reads of `old` so far count for `new`."""
+    append_lines(tree, log, [{"ts": iso_utc(at_ms), "file": new, "tool": MOVED, "from": old}])
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """What a part of a log says, to be added to what the part before it said."""
+
+    uses: Mapping[str, Uses]
+    moves: Sequence[tuple[str, str]]  # old and new path: what was counted before goes along
+    end: int  # byte after the last whole line
+
+
+def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
+    """From the byte `start` on, which begins a line. A missing log holds nothing."""
+    try:
+        with os.fdopen(tree.open(log), "rb") as file:
+            file.seek(start)
+            data = file.read(PART_BYTES)
+    except FileNotFoundError:
+        return LogPart({}, (), 0)
+    if len(data) == PART_BYTES and b"\n" not in data:
+        data = b"\n".rjust(PART_BYTES)  # no line is that long
+    uses: dict[str, Uses] = {}
+    moves: list[tuple[str, str]] = []
+    whole = data[: data.rfind(b"\n") + 1]
+    for raw in whole.split(b"\n"):
+        line = _line(raw)
+        path, at = line.get("file"), parse_time(line.get("ts"))
+        if not isinstance(path, str) or at is None:
+            continue
+        if line.get("tool") != MOVED:
+            uses[path] = _sum(uses.get(path), Uses(1, at))
+            continue
+        old_path = str(line.get("from"))
+        moves.append((old_path, path))
+        if old := uses.pop(old_path, None):
+            uses[path] = _sum(uses.get(path), old)
+    return LogPart(uses, moves, start + len(whole))
+
+
+def reads_since(tree: Tree, log: Path, since: int) -> list[tuple[str, int]]:
+    """Paths that were read from `since` on, and when, in epoch ms; of a long log, of its end."""
+    try:
+        with os.fdopen(tree.open(log), "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - PART_BYTES, 0))
+            lines = [_line(raw) for raw in file.read(PART_BYTES).split(b"\n")]
+    except OSError:  # what may not be opened counts for nothing, as when reads are counted
+        return []
+    reads = [
+        (path, parse_time(line.get("ts")))
+        for line in lines
+        if isinstance(path := line.get("file"), str) and line.get("tool") != MOVED
+    ]
+    return [(path, at) for path, at in reads if at is not None and at >= since]
+
+
+def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:
+    """Each as one line of JSON, all in one write, which no other writer can come between."""
+    data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    if not data:
+        return
+    descriptor = tree.open(log, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        if os.fstat(descriptor).st_size:
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":
+                data = "\n" + data  # a crash left the last line without an end
+        os.write(descriptor, data.encode("utf-8", "replace"))
+    finally:
+        os.close(descriptor)
+
+
+def _line(raw: bytes) -> dict[str, Any]:
+    if not raw.strip():
+        return {}
+    try:
+        line = read_json(raw)
+    except BrokenJson:
+        return {}
+    return line if isinstance(line, dict) else {}
+
+
+def _sum(one: Uses | None, other: Uses) -> Uses:
+    if one is None:
+        return other
+    return Uses(one.count + other.count, max(one.last_at, other.last_at))
+
+
+class Asked(StrEnum):
+    """What a question is about."""
+
+    CODE = "code"
+    MEMORIES = "memories"
+    SESSIONS = "sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """One question, as it is kept."""
+
+    at: int  # epoch ms
+    kind: Asked
+    text: str
+    hits: int
+    weak: bool  # no hit, or a weak one as the best
+    ms: float
+    agent: str
+
+
+class Graded(Protocol):
+    """A hit, as far as this is concerned."""
+
+    @property
+    def is_weak(self) -> bool: ...
+
+
+H = TypeVar("H", bound=Graded)
+
+
+class QuestionLog:
+    """The questions of the data directory `tree`; with `is_kept` false no new ones.
+
+    Thread-safe. Several processes may write at once.
+    """
+
+    def __init__(self, tree: Tree, *, clock: Clock, is_kept: bool) -> None:
+        self._tree = tree
+        self._clock = clock
+        self._is_kept = is_kept
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="questions")
+
+    def asking(self, kind: Asked, agent: str, text: str, ask: Callable[[], list[H]]) -> list[H]:
+        """What `ask` answers, the best hit first; `text` is noted with how that went.
+
+        Nothing is noted where `ask` raises.
+        """
+        began = time.perf_counter()
+        hits = ask()
+        if self._is_kept:
+            ms = round(1000 * (time.perf_counter() - began), 2)
+            is_weak = not hits or hits[0].is_weak
+            asked = AskedQuestion(self._clock(), kind, text, len(hits), is_weak, ms, agent)
+            with suppress(RuntimeError):  # it was closed while this was asked
+                self._writer.submit(self._write, asked)
+        return hits
+
+    def since(self, at: int) -> list[AskedQuestion]:
+        """Those asked at `at`, in epoch ms, or later, in order; broken lines count for nothing."""
+        with suppress(RuntimeError):
+            self._writer.submit(lambda: None).result()  # what was asked before is written
+        lines = (line for name in (ASKED_BEFORE, ASKED) for line in self._lines(name))
+        return [asked for line in lines if (asked := _read(line)) is not None and asked.at >= at]
+
+    def close(self) -> None:
+        """Write what is left; what is asked from now on is not kept."""
+        self._writer.shutdown()
+
+    def _write(self, asked: AskedQuestion) -> None:
+        masked = mask_credentials(asked.text[:_LOOKED_AT])[0][:MAX_CHARACTERS]
+        try:
+            if os.path.isdir(self._tree.path):  # noqa: PTH112  an answer makes no data directory
+                self._make_room()
+                line = asdict(asked) | {"text": masked}
+                append_lines(self._tree, Path(QUESTIONS, ASKED), [line])
+        except OSError as error:
+            _log.debug("a question is not kept: %s", error)
+
+    def _make_room(self) -> None:
+        """Let the older half go where the newer one is full.
+
+        Two processes that do so in the same moment lose both halves, which are statistics.
+        """
+        with self._tree.enter(QUESTIONS, make=True) as folder:
+            status = folder.status(ASKED)
+            if status is not None and status.st_size >= HALF_BYTES:
+                os.replace(
+                    folder.at(ASKED),
+                    folder.at(ASKED_BEFORE),
+                    src_dir_fd=folder.fd,
+                    dst_dir_fd=folder.fd,
+                )
+
+    def _lines(self, name: str) -> Iterator[bytes]:
+        with suppress(OSError):
+            yield from self._tree.read(f"{QUESTIONS}/{name}", 2 * HALF_BYTES).splitlines()
+
+
+_decoder = msgspec.json.Decoder(AskedQuestion)
+
+
+def _read(line: bytes) -> AskedQuestion | None:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
