@@ -13,6 +13,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -29,6 +30,9 @@ from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.process import EMBEDDING, put_process_behind
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import BuildCrashed, BuildError
+
+if sys.platform != "win32":
+    import fcntl
 
 WORTH_PROCESSES = 200  # files for each; a process takes as long to start as 150 to build
 MAX_PROCESSES = 4  # 80 MB each; the one that writes keeps no more than these busy
@@ -186,11 +190,23 @@ def _begin_worker() -> None:
     """Leave interrupts to the parent, end when it ends, however it ends, and hold no exit up."""
     put_process_behind(EMBEDDING)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    assert parent is not None
+    if sys.platform == "linux":
+        _kill_at_end_of(parent.sentinel)
+    threading.Thread(target=_end_at_end_of, args=(parent.sentinel,), daemon=True).start()
+
+
+def _kill_at_end_of(pipe: int) -> None:
+    """Have the system kill this process once no other holds an end of `pipe` to write to.
+
+    A thread that waits for that ends nothing while another one holds Python's lock.
+    """
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _end_at_end_of(pipe: int) -> None:
+    wait([pipe])
+    os._exit(1)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from memory_sidecar.code import workers as module
@@ -16,6 +22,14 @@ from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.document import BuildCrashed, FileVanished
 
 MAX_FILE_BYTES = 1 << 20
+DEADLINE_S = 30.0
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -107,3 +121,31 @@ def test_without_processes_documents_are_built_here(source, monkeypatch, caplog)
     assert [record.message for record in caplog.records] == [
         "processes end as soon as they are started: building in this one"
     ]
+
+
+PARENT_OF_ONE_AT_WORK = """
+import os, time
+from memory_sidecar.code.workers import _executor
+executor = _executor(1)
+print(executor.submit(os.getpid).result(), flush=True)
+executor.submit(sum, range(10**15))  # without end, in C: no other thread gets Python's lock
+time.sleep(3600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread sees to it")
+def test_a_process_ends_with_its_killed_parent_whatever_it_does():
+    command = [sys.executable, "-c", PARENT_OF_ONE_AT_WORK]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        try:
+            assert parent.stdout
+            worker = psutil.Process(int(parent.stdout.readline()))
+            started_s = worker.cpu_times().user
+            eventually(lambda: worker.cpu_times().user > started_s + 0.2)
+        finally:
+            parent.kill()
+    try:
+        worker.wait(DEADLINE_S)  # raises where it goes on
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
