@@ -112,6 +112,7 @@ class JudgedSet:
                 )
             return [each for each in left if each.relevant]
 
+        change(self.all())  # before a lock makes the folder
         return self._changed(change)
 
     def _changed(

@@ -43,12 +43,14 @@ def describe(
     Raises NotFound where it has neither folder nor page.
     """
     category = check_category(category)
+    if category and not directory.has_folder(
+        category
+    ):  # before a lock makes the folders of an agent
+        raise NotFound(
+            f"there is no category {category}",
+            hint=f"`memory-sidecar category create {category}` makes it",
+        )
     with directory.changing():
-        if category and not directory.has_folder(category):
-            raise NotFound(
-                f"there is no category {category}",
-                hint=f"`memory-sidecar category create {category}` makes it",
-            )
         page = directory.find(_page_path(category))
         return _write(directory, category, page, description, now_ms)
 
@@ -70,12 +72,10 @@ def delete(
     category = check_category(category)
     if not category:
         raise UsageError("the root cannot be deleted", hint="name a category")
+    folder = directory.root / category
+    if not directory.has_folder(category):
+        raise NotFound(f"there is no category {category}", hint="`memory-sidecar category list`")
     with directory.changing():
-        folder = directory.root / category
-        if not directory.has_folder(category):
-            raise NotFound(
-                f"there is no category {category}", hint="`memory-sidecar category list`"
-            )
         paths = [
             path
             for file in sorted(folder.rglob(f"*{MEMORY_SUFFIX}"))

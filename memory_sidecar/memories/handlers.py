@@ -273,13 +273,14 @@ class Memories(Recall):
     def _parsed(self, path: str) -> tuple[KnowledgeDirectory, str]:
         """The directory and the file of the memory that `path` names, in full or in short.
 
-        Raises NotFound for a directory that is not there; a file need not be.
+        Raises NotFound before a lock is taken, which would make the folders of an agent.
         """
         try:
             name, file = parse_address(path)
             self._directory(name).read(check_path(file))
         except NotFound:
             name, file = parse_address(self._whole(path))
+            self._directory(name).read(check_path(file))
         return self._directory(name), file
 
     def _directory(self, name: str) -> KnowledgeDirectory:

@@ -117,6 +117,7 @@ class Sessions:
         whole = self._whole(session_id)
         if may_be_another(session_id, whole):
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} is there: name all")
+        self._stored(whole)  # before a lock makes the folders of an agent
         with self._files.changing(self._lock):
             path = self._files.delete(whole)
         self._take_up([path])
