@@ -33,10 +33,10 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.paths import DataDir, StorePaths
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories import hit
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery

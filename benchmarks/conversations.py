@@ -23,10 +23,10 @@ from metrics import Judged, mean_metrics
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionQuery
 

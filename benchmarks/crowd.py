@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.files import read_memory
 from memory_sidecar.memories.handlers import Memories

@@ -25,10 +25,10 @@ from figures import Results
 from machine import describe_machine
 from trees import add_tree_options, chosen_tree
 
+from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.handlers import GrepQuery, grep
-from memory_sidecar.index.reporter import Silent
 
 ROUNDS = 3
 MAX_FILE_BYTES = 1 << 20

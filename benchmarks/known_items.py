@@ -29,10 +29,10 @@ from trees import cache_folder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Silent
 
 SETS = Path(__file__).parent / "sets"
 CUTS = (1, 5)

@@ -15,9 +15,9 @@ import numpy as np
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
-from memory_sidecar.index.reporter import Silent
 
 _DIMENSION = 384
 _ROUNDS = 3

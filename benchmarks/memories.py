@@ -27,9 +27,9 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.files import memory_slug
 from memory_sidecar.memories.handlers import Memories

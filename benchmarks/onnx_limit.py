@@ -21,9 +21,9 @@ from tokenizers import Tokenizer
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import embed_pending, next_pending
-from memory_sidecar.index.reporter import Silent
 
 _TURN_CHUNKS = 128  # about four seconds
 _MAX_TOKENS = 512

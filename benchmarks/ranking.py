@@ -30,10 +30,10 @@ from trees import cache_folder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Silent
 
 GOLDEN = Path(__file__).parent / "golden.json"
 # How far a figure may fall: a question more or less of a small set, other vectors on other chips.

@@ -35,10 +35,10 @@ from turns_as_memories import measure_memories, print_memories
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Reporter, Silent
 
 TOP_CHUNKS = 50  # of which the first ten files are judged
 _ENDINGS = {"python": ".py"}

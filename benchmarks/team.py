@@ -28,8 +28,8 @@ from trees import add_tree_options, chosen_tree
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.team.link import SCHEMA_NAME
 
 READERS, WRITERS = 32, 4

@@ -32,8 +32,8 @@ from memory_sidecar.code.search import search_code
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.team.code_write import copy_vectors, copy_words
 from memory_sidecar.team.link import SCHEMA_NAME
 from memory_sidecar.team.postings import ENTRY

@@ -23,9 +23,9 @@ from repositories import checkout, is_same_file, read_options, relevant
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import SearchCode, search_code
 

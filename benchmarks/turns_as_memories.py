@@ -19,11 +19,11 @@ from metrics import Judged, mean_metrics
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 

@@ -27,8 +27,8 @@ from sessions import Language, write_sessions
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 
 FILES = 20  # of a source
 MEMORIES_OF_A_SESSION = 20

@@ -18,6 +18,7 @@ from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.paths import AgentPaths
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry, Source
@@ -25,7 +26,6 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.reads import ReadCounter

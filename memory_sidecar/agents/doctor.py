@@ -19,7 +19,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import Connection, damage_of, sqlite_version
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
@@ -31,7 +31,6 @@ from memory_sidecar.index.report import (
     count_sources,
     list_files,
 )
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.health import (
     broken_files,
     challenged,

@@ -17,9 +17,9 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import NotFound, SecretRefused
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import embed_texts
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE
 from memory_sidecar.memories.draft import Draft

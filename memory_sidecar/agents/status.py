@@ -24,8 +24,7 @@ from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import Problem, Time, about
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.index.report import ListedFile, count_pending, count_rows
-from memory_sidecar.index.reporter import Failure, seconds_left
+from memory_sidecar.index.report import Failure, ListedFile, count_pending, count_rows, seconds_left
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.process import return_free
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.index.tending import Tending
 
 WATCHED_FROM_START = 32

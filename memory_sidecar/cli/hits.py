@@ -23,8 +23,8 @@ from memory_sidecar.cli.form import Styled, place_in
 from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.results import Judged, tell_weak
 from memory_sidecar.core.visible import visible
-from memory_sidecar.index.reporter import Judged, tell_weak
 
 DIM = {"dim": True}
 GUTTER = "{:>6}  "

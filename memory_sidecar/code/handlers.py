@@ -30,6 +30,7 @@ from memory_sidecar.code.why import why_inside, why_outside
 from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
@@ -44,8 +45,8 @@ from memory_sidecar.index.report import (
     count_rows,
     count_sources,
     list_files,
+    seconds_left,
 )
-from memory_sidecar.index.reporter import Reporter, seconds_left
 
 T = TypeVar("T")
 

@@ -16,8 +16,7 @@ from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.disk.walk import problem_of
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.report import SourceCounts
-from memory_sidecar.index.reporter import Failure
+from memory_sidecar.index.report import Failure, SourceCounts
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from memory_sidecar.context.handlers import Context
 from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_FOLDERS, is_root
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.debounce import Gathering, Settled
 from memory_sidecar.disk.watch import Watch
-from memory_sidecar.index.reporter import Silent
 
 LOOK_S = 600.0
 WATCH_S = 2.0  # between two looks at what no event tells

@@ -14,14 +14,17 @@ scores `rounded`, moments by `iso_utc`; a path gets its `/` when printed. A comm
 `Call.show`, which prints it, and its annotation is what `./task schemas` makes the committed schema
 of; a tool of MCP has it in its answer. A new property is a line there, its value in the handler,
 and the schema.
+
+What a handler tells beside its result, the caller hears from a `Reporter`.
 """
 
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import PurePath
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
@@ -53,6 +56,37 @@ class Problem:
     code: Annotated[str, about("stable, such as no_index")]
     message: str
     hint: Annotated[str, about("a next step, or empty")]
+
+
+class Reporter(Protocol):
+    """Notices and progress. Neither is part of a result."""
+
+    def notice(self, text: str) -> None:
+        """One line that the caller should see: what is missing, and what to do."""
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """`done` of `total` in `stage`, from any thread; of 0 where that is not known."""
+
+
+class Silent:
+    """Drops everything."""
+
+    def notice(self, text: str) -> None: ...
+
+    def progress(self, stage: str, done: int, total: int) -> None: ...
+
+
+class Judged(Protocol):
+    """A hit that says whether it is weak."""
+
+    @property
+    def is_weak(self) -> bool: ...
+
+
+def tell_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
+    """Say to who reads `hits`, best first, that not even the first is a good one."""
+    if hits and hits[0].is_weak:
+        reporter.notice(WEAK_ALONE)
 
 
 def plain(result: object) -> Any:  # noqa: ANN401  whatever JSON has

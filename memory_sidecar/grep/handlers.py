@@ -11,11 +11,11 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.files import GrepHit, guess_language, search_file
 from memory_sidecar.grep.finder import Finder, languages
-from memory_sidecar.index.reporter import Reporter
 
 
 @dataclass(frozen=True, slots=True)

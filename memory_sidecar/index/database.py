@@ -25,6 +25,7 @@ from memory_sidecar.core.errors import (
     StoreReadOnly,
 )
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry, Source
@@ -37,7 +38,6 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import Readings, S, StoreFile
 from memory_sidecar.index.report import source_names
-from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Look
 

@@ -21,7 +21,7 @@ from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.loop import BackOff
-from memory_sidecar.index.reporter import FilesUnderWay
+from memory_sidecar.index.report import FilesUnderWay
 from memory_sidecar.index.source import Refreshed
 
 DEBOUNCE_MS, MAX_WAIT_MS = 50, 2_000

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore
@@ -21,7 +21,6 @@ from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import ListedFile, count_pending_of, count_rows, list_files
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.source import Look, Refreshed
 
 Embed = bool | Sequence[Path]

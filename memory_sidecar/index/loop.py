@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.reporter import Relay, Reporter, Silent
-from memory_sidecar.index.requests import BEAT_S, Request, Requests, Urgency
+from memory_sidecar.index.requests import BEAT_S, Relay, Request, Requests, Urgency
 
 LOCK_POLL_S = 0.05
 LOCK_RETRY_S = 1.0  # where no caller waits

@@ -29,6 +29,7 @@ from typing import Generic, TypeVar
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
@@ -38,11 +39,10 @@ from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import S, StoreFile
-from memory_sidecar.index.reporter import DATABASE, VECTORS, Activity, Failure, Reporter, Silent
+from memory_sidecar.index.report import DATABASE, VECTORS, Activity, Failure
 from memory_sidecar.index.source import Look, Refreshed, SourceFlow
 
 WHOLE = Look()
-
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)

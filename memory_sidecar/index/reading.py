@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreCorrupt
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Source
@@ -25,7 +26,6 @@ from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts, source_names, source_standings
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.schema import found_version, read_identity
 from memory_sidecar.index.vectors import EmbedQuery
 

@@ -1,16 +1,24 @@
-"""What a database holds, for `status`, `doctor` and the result of `index`. Only reads."""
+"""What a database holds, which is only read, and how its index gets on, for who asks both."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.schema import Corpus
+
+WINDOW_S = 10.0  # a pace is taken over so long
+VECTORS = "vectors of all sources"  # with blanks, as no source is called
+DATABASE = "the database as a whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +147,109 @@ def rows_in(connection: Connection, table: str) -> int:
         counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
         counts[table] = int(counted)
     return counts[table]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesUnderWay:
+    """A pass over a source."""
+
+    files_done: int
+    files_total: int
+    files_per_second: float
+    seconds_left: float | None
+
+    @classmethod
+    def of(cls, done: int, total: int, per_second: float) -> FilesUnderWay:
+        return cls(done, total, round(per_second, 1), seconds_left(total - done, per_second))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong, and when."""
+
+    at: Time
+    message: str
+
+
+class Pace:
+    """How much is done in a second, lately. Thread-safe."""
+
+    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._began_s = now_s()
+        self._steps: deque[tuple[float, int]] = deque()
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            now_s = self._now_s()
+            if not self._recent(now_s):
+                self._began_s = now_s  # after a pause it begins anew
+            self._steps.append((now_s, count))
+
+    @property
+    def per_second(self) -> float:
+        """0 when nothing was done lately."""
+        with self._lock:
+            now_s = self._now_s()
+            done = sum(count for _, count in self._recent(now_s))
+            return done / max(min(now_s - self._began_s, WINDOW_S), 1.0)
+
+    def _recent(self, now_s: float) -> deque[tuple[float, int]]:
+        while self._steps and self._steps[0][0] < now_s - WINDOW_S:
+            self._steps.popleft()
+        return self._steps
+
+
+class Activity:
+    """Kept by an index, asked by `status`. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.vectors = Pace()
+        self._failures: dict[str, Failure] = {}
+        self._passes: dict[str, _Pass] = {}
+
+    def failed(self, what: str, failure: Failure) -> None:
+        """Keep what went wrong with `what`, a source or VECTORS, until that goes well."""
+        self._failures[what] = failure
+
+    def went_well(self, what: str) -> None:
+        """Nothing is wrong with `what` any more, or no caller wants it."""
+        self._failures.pop(what, None)
+
+    @property
+    def last_failure(self) -> Failure | None:
+        """The latest of those that are not over."""
+        return max(list(self._failures.values()), key=lambda each: each.at, default=None)
+
+    @contextmanager
+    def indexing(self, source: str) -> Iterator[Callable[[int, int], None]]:
+        """Around a pass over `source`, which reports to what it is given: files done, and to do."""
+        each = self._passes[source] = _Pass()
+        try:
+            yield each.report
+        finally:
+            self._passes.pop(source, None)
+
+    def files(self, source: str) -> FilesUnderWay | None:
+        """`None` when no pass over `source` has found anything to do."""
+        each = self._passes.get(source)
+        if each is None or not each.total:
+            return None
+        return FilesUnderWay.of(each.done, each.total, each.pace.per_second)
+
+
+class _Pass:
+    def __init__(self) -> None:
+        self.done = self.total = 0
+        self.pace = Pace()
+
+    def report(self, done: int, total: int) -> None:
+        if done > self.done:
+            self.pace.add(done - self.done)
+        self.done, self.total = done, total
+
+
+def seconds_left(count: int, per_second: float) -> float | None:
+    """`None` where nothing moves."""
+    return round(count / per_second, 1) if per_second else None

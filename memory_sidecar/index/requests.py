@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
+
+from memory_sidecar.core.results import Reporter
 
 BEAT_S = 0.1  # between two looks at whether the caller still waits
 
@@ -98,3 +101,24 @@ class Requests:
         with self._lock:
             waiting, self._waiting = self._waiting, []
         return waiting
+
+
+class Relay:
+    """Keeps what a request says in the owner's thread until the thread of its caller asks."""
+
+    def __init__(self) -> None:
+        self._notices: deque[str] = deque()
+        self._progress: tuple[str, int, int] | None = None
+
+    def notice(self, text: str) -> None:
+        self._notices.append(text)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        self._progress = (stage, done, total)
+
+    def tell(self, reporter: Reporter) -> None:
+        """Pass on what was heard. What `reporter` raises ends the waiting."""
+        while self._notices:
+            reporter.notice(self._notices.popleft())
+        if self._progress is not None:
+            reporter.progress(*self._progress)

@@ -12,9 +12,9 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.paths import SHARED
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.usage import Asked, H
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.handlers import Memories
 
 

@@ -17,10 +17,9 @@ from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
-from memory_sidecar.core.results import Score, Time, about, told_as
+from memory_sidecar.core.results import Reporter, Score, Time, about, tell_weak, told_as
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.usage import Asked
-from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     MAX_LINE,

@@ -11,10 +11,9 @@ from pydantic import Field
 
 from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import Score, about, told_as
+from memory_sidecar.core.results import Reporter, Score, about, tell_weak, told_as
 from memory_sidecar.core.times import past_moment, system_clock
 from memory_sidecar.disk.usage import Asked
-from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     budget,

@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import about, told_as
+from memory_sidecar.core.results import Reporter, about, told_as
 from memory_sidecar.core.times import coming_moment, duration, system_clock
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted

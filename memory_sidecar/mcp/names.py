@@ -21,8 +21,7 @@ from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceH
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import CodeFilter
-from memory_sidecar.core.results import about
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import chosen_sources, globs, language_of, meant_file
 from memory_sidecar.mcp.tool import Answer, Arguments

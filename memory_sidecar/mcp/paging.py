@@ -11,7 +11,7 @@ from memory_sidecar.code.excerpt import excerpt_within
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter
 
 T = TypeVar("T")
 

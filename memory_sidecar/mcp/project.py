@@ -11,7 +11,7 @@ from pydantic import Field
 
 from memory_sidecar.core.errors import NoIndex, PathRefused
 from memory_sidecar.core.projects import home
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.tool import Answer, Arguments
 

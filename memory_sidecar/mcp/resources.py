@@ -12,7 +12,7 @@ from memory_sidecar.code.files import read_file
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import NotFound, one_line
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.memories import marked
 from memory_sidecar.mcp.paging import cursor_at, offset_of

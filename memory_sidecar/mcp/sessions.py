@@ -10,10 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import Time, about, told_as
+from memory_sidecar.core.results import Reporter, Time, about, tell_weak, told_as
 from memory_sidecar.core.times import iso_utc, past_moment, system_clock
 from memory_sidecar.disk.usage import Asked
-from memory_sidecar.index.reporter import Reporter, tell_weak
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     budget,

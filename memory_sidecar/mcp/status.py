@@ -8,8 +8,7 @@ from typing import Annotated
 from memory_sidecar import __version__
 from memory_sidecar.agents.team_status import TeamStatus, team_line, team_status
 from memory_sidecar.core.errors import NoIndex, SidecarError
-from memory_sidecar.core.results import about
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, nothing_here

@@ -18,8 +18,7 @@ import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import about, object_schema_of
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter, about, object_schema_of
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.quoting import DATA
 

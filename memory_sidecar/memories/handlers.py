@@ -14,11 +14,10 @@ from pathlib import Path
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.results import rounded, told_as
+from memory_sidecar.core.results import Reporter, rounded, told_as
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.around import near_duplicates

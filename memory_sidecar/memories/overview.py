@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.facets import Facets, count_by_facet, count_memories
 from memory_sidecar.memories.lists import order_of, placed, read_memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery

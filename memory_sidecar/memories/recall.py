@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
 from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (

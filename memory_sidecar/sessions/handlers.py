@@ -21,6 +21,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_named
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
@@ -28,7 +29,6 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.sessions.documents import (
     Completed,
     completed,

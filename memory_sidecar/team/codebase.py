@@ -16,13 +16,13 @@ from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.shared import is_left_out
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.repository import origin_of
 from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Reporter
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.asking import Asking, AskingBeside
 from memory_sidecar.team.code_read import SharedRows

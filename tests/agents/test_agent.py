@@ -21,8 +21,8 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import AgentPaths
+from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.usage import log_reads
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort

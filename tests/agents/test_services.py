@@ -11,8 +11,8 @@ import pytest
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.paths import OWN_FOLDERS, DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs links and rights")
 

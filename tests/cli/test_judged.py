@@ -6,7 +6,7 @@ import json
 
 from own_questions import is_own, measure_own
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 
 SESSION = json.dumps(
     {"session_id": "s-1", "messages": [{"role": "user", "content": "Why are carts empty?"}]}

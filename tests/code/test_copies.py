@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.code.search import COPIES_READ
 from memory_sidecar.core.model import CodeQuery
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 
 DRAIN = """def drain_retry_queue(queue):
     \"\"\"Sends again what waits.\"\"\"

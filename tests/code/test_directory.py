@@ -11,8 +11,8 @@ from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.results import Silent
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.reporter import Silent
 
 NAMES = ("src", "a", "b.py", "v1.2")
 PATHS = ["/".join(parts) for depth in (1, 2, 3) for parts in product(NAMES, repeat=depth)]

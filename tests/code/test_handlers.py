@@ -20,11 +20,11 @@ from memory_sidecar.code.search import search_code
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.report import list_files
-from memory_sidecar.index.reporter import Silent
 from tests.conftest import STATIC
 
 

@@ -12,7 +12,7 @@ import pytest
 from memory_sidecar.code.commits import read_commits
 from memory_sidecar.code.history import lent_by_history
 from memory_sidecar.core.model import CodeQuery
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from tests.code.test_commits import Repository
 
 ASKED = "double charges of a card"

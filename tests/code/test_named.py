@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.code.lookup import names_in
 from memory_sidecar.core.model import CodeQuery
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.code.nearly import MAX_MEANT, is_one_slip
 from memory_sidecar.core.model import CodeFilter, CodeQuery
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 
 
 @pytest.mark.parametrize("other", ["parse_agrs", "parse_arg", "parse_argss", "parse_orgs"])

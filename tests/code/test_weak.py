@@ -8,8 +8,7 @@ import pytest
 
 from memory_sidecar.code.ranking import WEAK_BELOW
 from memory_sidecar.core.model import CodeQuery, SearchMode
-from memory_sidecar.core.results import WEAK_ALONE
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import WEAK_ALONE, Silent
 
 FOREIGN = "zymurgy of harpsichords"
 ASKED = "what a customer is about to buy"

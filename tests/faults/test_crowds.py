@@ -18,7 +18,7 @@ STORE_ALL = """
 import os, sys
 from pathlib import Path
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories

@@ -16,10 +16,10 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import ModelMissing
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.supply import ModelFiles
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 from tests.conftest import STATIC

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.results import Silent
 from memory_sidecar.index.engine_state import (
     MAX_UNCLEAN_ENDS,
     EngineState,
@@ -14,7 +15,6 @@ from memory_sidecar.index.engine_state import (
     check_state,
     knows_nothing,
 )
-from memory_sidecar.index.reporter import Silent
 from tests.conftest import write_memory
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from memory_sidecar.core.errors import StoreBusy, StoreError
 from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.results import Silent
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.loop import RETRY_FIRST_S, Loop
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.requests import Urgency
 from tests.conftest import Notices
 

@@ -12,6 +12,7 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.registry import Source
@@ -20,7 +21,6 @@ from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.followed import RESCAN_S
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
-from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Look
 from tests.conftest import HashModels, Notices

@@ -12,7 +12,7 @@ import pytest
 
 from memory_sidecar.code import builder as code_flow
 from memory_sidecar.core.model import CodeQuery, SearchMode
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery

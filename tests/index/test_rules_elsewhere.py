@@ -13,8 +13,8 @@ import pytest
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.source import Look
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import integers
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.schema import write_identity
 from tests.conftest import STATIC
 

@@ -20,10 +20,10 @@ import pytest
 from memory_sidecar import client
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.index.tending import Tending
 
 ROOT = Path(__file__).resolve().parents[2]

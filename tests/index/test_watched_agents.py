@@ -10,8 +10,8 @@ import pytest
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from tests.conftest import HashModels, write_memory

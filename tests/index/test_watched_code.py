@@ -18,6 +18,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk import watch
@@ -25,7 +26,6 @@ from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import SLICE_FILES
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.reporter import Reporter, Silent
 from memory_sidecar.index.tending import Tending
 
 DEADLINE_S = 60.0

@@ -14,8 +14,8 @@ import pytest
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 from memory_sidecar.mcp.caller import Caller
 from tests.conftest import HashModels
 from tests.e2e.home import Home

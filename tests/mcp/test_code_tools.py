@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller
 from tests.mcp.talk import call, given, refused, text_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from tests.mcp.talk import given, refused
 from tests.mcp.test_server import NAMES, listed

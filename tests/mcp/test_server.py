@@ -14,7 +14,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.resources import PAGE
 from memory_sidecar.mcp.tool import Answer, Arguments, Effect, Tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from tests.conftest import write_memory

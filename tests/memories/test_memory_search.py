@@ -8,8 +8,7 @@ import pytest
 
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import told_as
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent, told_as
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.hit import RankedMemory, Shown
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery

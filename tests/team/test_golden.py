@@ -9,8 +9,8 @@ import pytest
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.reporter import Silent
 from tests.golden.test_golden_ranking import HERE, HITS, questions
 
 

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from tests.web.conftest import Answer, Reader, Served

@@ -10,8 +10,7 @@ import pytest
 
 from memory_sidecar.agents.status import status_of
 from memory_sidecar.agents.watching import Watching
-from memory_sidecar.core.results import plain
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent, plain
 from memory_sidecar.web.index import tree_of
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces

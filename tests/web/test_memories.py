@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from memory_sidecar.index.reporter import Silent
+from memory_sidecar.core.results import Silent
 from memory_sidecar.web.colours import coloured_lines
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces
