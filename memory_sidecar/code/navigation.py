@@ -19,7 +19,7 @@ from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
-from memory_sidecar.index.reporter import Reporter
+from memory_sidecar.core.results import Reporter
 
 MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
