@@ -1,6 +1,6 @@
 """How what is remembered grows, what of it is used, and how well questions are answered.
 
-Databases are read as they are; none is made. What was asked comes from `disk.questions`.
+Databases are read as they are; none is made. What was asked comes from `disk.usage`.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.code import navigation
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_unfollowed
-from memory_sidecar.code.places import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.code.searched import LocalRows

@@ -43,6 +43,15 @@ class ChunkFile(NamedTuple):
     language: str
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file of a source, from 1."""
+
+    source: str
+    path: str
+    line: int
+
+
 class ChunkFiles(list[ChunkFile]):
     """Files, to which more are only ever added, and which of them satisfy the last few filters."""
 

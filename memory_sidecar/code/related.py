@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memory_sidecar.code.places import Line
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.search import hit_of
 from memory_sidecar.code.searched import Searched

@@ -23,10 +23,11 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar.code import fusion
 from memory_sidecar.code.fusion import Question, is_data
 from memory_sidecar.code.history import File, Lent
-from memory_sidecar.code.lookup import StoredChunk, names_in
+from memory_sidecar.code.named import names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.searched import Judging, Nearest, Searched
+from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded

@@ -6,36 +6,46 @@ same questions in another way.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkDirectory, ChunkFile, FileNumbers, allowed_chunks
-from memory_sidecar.code.history import File, Lent, lent_by_history
-from memory_sidecar.code.lookup import (
-    Names,
-    StoredChunk,
-    chunks_saying,
-    chunks_with_words,
-    count_chunk_vectors,
-    named_chunks,
-    read_around,
-    read_chunks,
-    read_symbols,
+from memory_sidecar.code.directory import (
+    ChunkDirectory,
+    ChunkFile,
+    FileNumbers,
+    Line,
+    allowed_chunks,
 )
-from memory_sidecar.code.nearly import FindWords, ReadChunks, meant_by
-from memory_sidecar.code.places import Line
-from memory_sidecar.code.store import CHUNKS, CodeStore
+from memory_sidecar.code.history import File, Lent, lent_by_history
+from memory_sidecar.code.named import (
+    MAX_CHUNKS_SAYING,
+    FindWords,
+    Names,
+    ReadChunks,
+    meant_by,
+    named_chunks,
+)
+from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.model import CodeFilter
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, among
 from memory_sidecar.index.codes import Floats, Ids
-from memory_sidecar.index.keyword import Keywords, keyword_scores, keyword_share, keywords_of
-from memory_sidecar.index.report import VectorCounts
+from memory_sidecar.index.keyword import (
+    Keywords,
+    keyword_scores,
+    keyword_share,
+    keywords_of,
+    match_expression,
+)
+from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
+from memory_sidecar.index.words import plain_words
 
 KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
+MIN_SAID, MAX_SAID = 3, 40  # words in a row that tell where they stand
 
 
 class Judging(Protocol):
@@ -80,22 +90,25 @@ class Searched(Protocol):
         """`names` with what those may mean that nothing defines, and chunks: see `meant_by`."""
 
     def saying(self, text: str) -> Sequence[int]:
-        """Those that hold the words of `text` in a row: see `chunks_saying`."""
+        """Those that hold the words of `text` in a row, as of an error message.
+
+        None for a text of few words, or where so many hold it that it tells none of them.
+        """
 
     def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         """Files, more than are needed, and the number of the file of each of `ids`."""
 
     def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        """As `read_symbols`."""
+        """What the chunks with these ids define, and their scope; without those that are gone."""
 
     def lent(self, text: str) -> Mapping[File, Lent]:
         """What commits that say the like of `text` lend to files."""
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        """The chunks with these ids."""
+        """The chunks with these ids; those that are gone are left out."""
 
     def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        """As `read_around`."""
+        """The text of the same file before and behind a chunk: so many lines, or a few more."""
 
     def vector_counts(self) -> VectorCounts:
         """How far the vectors of the sources asked for are, whatever else is filtered."""
@@ -112,7 +125,24 @@ class LocalRows:
         self.allowed = allowed_chunks(connection, self._directory, wanted)
 
     def vector_counts(self) -> VectorCounts:
-        return count_chunk_vectors(self.connection, self._directory, self._wanted.sources)
+        counts = count_vectors(self.connection, [CHUNKS])
+        sources = self._wanted.sources
+        if not sources or set(sources) >= set(source_names(self.connection)):
+            return counts
+        rows: Any = self.connection.execute(
+            "SELECT coalesce(sum(chunks), 0) FROM files"
+            " WHERE source IN (SELECT value FROM json_each(?))",
+            (json.dumps(sources),),
+        ).get
+        pending: Any = 0
+        if counts.pending:
+            # To ask for the source of each takes a quarter of a query while 40,000 wait.
+            pending = self.connection.execute(
+                "SELECT coalesce(sum((SELECT count(*) FROM chunk_pending"
+                " WHERE id BETWEEN value ->> 0 AND value ->> 1)), 0) FROM json_each(?)",
+                (json.dumps(self._directory.runs_of(CodeFilter(sources=sources))),),
+            ).get
+        return VectorCounts(rows, pending)
 
     def keywords(self, text: str) -> Keywords:
         return keywords_of(self.connection, CHUNKS, text)
@@ -158,10 +188,23 @@ class LocalRows:
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
         """Those whose text holds `words` in a row, `limit` at most."""
-        return self._allowed(chunks_with_words(self.connection, words, limit=limit))
+        return self._allowed(self._with_words(words, limit))
 
     def saying(self, text: str) -> Sequence[int]:
-        return self._allowed(chunks_saying(self.connection, text))
+        words = [word for word in plain_words(text) if word.isascii()]
+        if not MIN_SAID <= len(words) <= MAX_SAID:
+            return []
+        ids = self._with_words(" ".join(words), MAX_CHUNKS_SAYING + 1)
+        return self._allowed(ids) if len(ids) <= MAX_CHUNKS_SAYING else []
+
+    def _with_words(self, words: str, limit: int) -> Sequence[int]:
+        """As `with_words`, of all chunks."""
+        return integers(
+            self.connection.execute(
+                "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
+                (f"body : ({match_expression([words])})", limit),
+            )
+        )
 
     def _allowed(self, ids: Sequence[int]) -> Sequence[int]:
         found = np.array(ids, np.int64)
@@ -177,13 +220,36 @@ class LocalRows:
         return self._directory.files, numbers
 
     def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        return read_symbols(self.connection, ids)
+        # As one text: hundreds of rows would let go of Python's lock, and wait for it, as often.
+        rows: Any = self.connection.execute(
+            "SELECT json_group_array(json_array(id, symbols, scope)) FROM code_chunks"
+            " WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(ids),),
+        ).get
+        return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in json.loads(rows)}
 
     def lent(self, text: str) -> Mapping[File, Lent]:
         return lent_by_history(self.connection, text, self._wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        return read_chunks(self.connection, ids)
+        rows: list[Any] = self.connection.execute(
+            "SELECT id, source, filename, language, start_line, end_line, code, symbols, scope,"
+            " signature FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(ids),),
+        ).fetchall()
+        return [
+            StoredChunk(chunk_id, source, filename, language, chunk_from_row(rest))
+            for chunk_id, source, filename, language, *rest in rows
+        ]
 
     def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        return read_around(self.connection, stored, lines=lines)
+        first, last = stored.chunk.start_line, stored.chunk.end_line
+        rows: list[Any] = self.connection.execute(
+            "SELECT start_line, code FROM code_chunks"
+            " WHERE source = ? AND filename = ? AND end_line >= ? AND start_line <= ?"
+            " ORDER BY start_line",
+            (stored.source, stored.filename, first - lines, last + lines),
+        ).fetchall()
+        before = "".join(f"{code}\n" for start, code in rows if start < first)
+        after = "".join(f"\n{code}" for start, code in rows if start > last)
+        return before, after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,14 @@ def chunk_from_row(row: Sequence[Any]) -> Chunk:
         scope=scope,
         signature=signature,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with where it comes from."""
+
+    chunk_id: int
+    source: str
+    filename: str
+    language: str
+    chunk: Chunk

@@ -7,18 +7,20 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from memory_sidecar.code.builder import CodeBuilder
-from memory_sidecar.code.lookup import count_at_path
 from memory_sidecar.code.results import Why
 from memory_sidecar.code.shared import SharedSource, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
+from memory_sidecar.index.report import VectorCounts
 
 
 def why_outside(path: Path) -> Why:
@@ -77,7 +79,7 @@ def why_inside(
     if builder.shared and is_left_out(known[inside].fingerprint):
         return _why_shared(absolute, name, inside, builder.shared)
     with store.reading() as connection:
-        counts = count_at_path(connection, name, inside)
+        counts = _counts_at(connection, name, inside)
     return Why(absolute, "indexed", "", "", name, counts.rows, counts.rows - counts.pending)
 
 
@@ -129,3 +131,13 @@ def _hint_of(reason: str, root: Path, path: str) -> str:
     if reason.startswith("larger"):
         return "the setting max_file_bytes allows more"
     return ""
+
+
+def _counts_at(connection: Connection, source: str, path: str) -> VectorCounts:
+    """How many chunks the file at `path` has, and how many of them wait for a vector."""
+    counted: Any = connection.execute(
+        "SELECT count(*), count(p.id) FROM code_chunks c LEFT JOIN chunk_pending p ON p.id = c.id"
+        " WHERE c.source = ? AND c.filename = ?",
+        (source, path),
+    ).fetchone()
+    return VectorCounts(*counted)

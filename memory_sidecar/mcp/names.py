@@ -13,10 +13,10 @@ from pydantic import Field
 
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import draw_map
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.files import NamedPath, alike, named
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_unfollowed
-from memory_sidecar.code.places import Line
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused

@@ -11,19 +11,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers
-from memory_sidecar.code.lookup import (
+from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
+from memory_sidecar.code.named import (
     MAX_CHUNKS_PER_NAME,
     MAX_CHUNKS_SAYING,
-    MAX_SAID,
-    MIN_SAID,
     Names,
-    StoredChunk,
     indexed_name,
 )
-from memory_sidecar.code.places import Line
-from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
-from memory_sidecar.code.store import CHUNKS, chunk_from_row
+from memory_sidecar.code.searched import KEYWORD_DEPTH, MAX_SAID, MIN_SAID, Judging, Nearest
+from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids

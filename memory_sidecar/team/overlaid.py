@@ -14,12 +14,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers
+from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, Lent
-from memory_sidecar.code.lookup import Names, StoredChunk
-from memory_sidecar.code.places import Line
+from memory_sidecar.code.named import Names
 from memory_sidecar.code.searched import Judging, LocalRows, Nearest
-from memory_sidecar.code.store import CHUNKS
+from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids

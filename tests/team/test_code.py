@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.cli.schemas import all_schemas
-from memory_sidecar.code.places import Line
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import NotFound, UsageError

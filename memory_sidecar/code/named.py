@@ -1,22 +1,41 @@
-"""What a question means by a name that nothing defines.
+"""What a question names, which chunks may define that, and what names mean that nothing defines.
 
-Where it stands as it is written: the key of a setting, a flag, what another package defines. Else
-names that begin with it, else names that it is or begins in other letters of case, else names that
-one slip of a finger makes of it: a letter too many, too few, wrong, or two swapped. What fits many
-places tells none of them.
+In a question a word counts as a name when it is written like one (`parse_args`, `HttpClient`,
+`Cart.add`, `main()`, `src/app.py`) or when it is all of it. Plain words inside a sentence do not: a
+question about how to `set` a `name` is not about functions of these names.
+
+A name that nothing defines is looked for where it stands as it is written: the key of a setting, a
+flag, what another package defines. Else names are meant that begin with it, else names that it is
+or begins in other letters of case, else names that one slip of a finger makes of it: a letter too
+many, too few, wrong, or two swapped. What fits many places tells none of them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from memory_sidecar.code.lookup import BETWEEN_NAMES, MAX_CHUNKS_SAYING, Names, StoredChunk
-from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.words import plain_words
+from memory_sidecar.code.directory import ChunkFile, Directory
+from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.index.keyword import match_expression
+from memory_sidecar.index.words import index_words, plain_words
+
+MAX_CHUNKS_PER_NAME = 50
+MAX_LOOKED_AT = 5000  # of chunks that define names with the words of a name: some 5 ms
+MAX_CHUNKS_SAYING = 10
+MAX_NAMES = 32
+MAX_PARTS = 16  # of a name
+
+BETWEEN_NAMES = re.compile(r"\.|::|->|#")
+_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\))?")
+_BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
+_PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
+_MAX_PATH = 256
+_LOOKS_WRITTEN = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 
 MIN_LETTERS = 4  # of a name that is half of one, or has a slip
 MAX_MEANT = 10  # names
@@ -29,11 +48,74 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _WILD = re.compile(r"[*?\[]")
 _LAST = "\U0010ffff"
 
-
 FindWords = Callable[[str, int], Sequence[int]]
 """Ids of chunks whose text holds some words in a row, so many at most."""
 
 ReadChunks = Callable[[Sequence[int]], Sequence[StoredChunk]]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a query names."""
+
+    symbols: tuple[tuple[str, ...], ...]  # each with its qualifiers: ("Cart", "add")
+    tokens: tuple[str, ...]  # as they are written; and the query itself, where it
+    is_alone: bool  # is one word
+    paths: tuple[str, ...]  # with /, as written
+
+    def defined_by(self, symbols: Collection[str], scope: str) -> bool:
+        """Whether a chunk that defines `symbols` inside of `scope` defines one of the names."""
+        if not any(name[-1] in symbols for name in self.symbols):
+            return False
+        around = {*symbols, *scope.split(".")}
+        return any(
+            name[-1] in symbols and all(qualifier in around for qualifier in name[:-1])
+            for name in self.symbols
+        )
+
+    def locate(self, filename: str) -> bool:
+        """Whether `filename` is one of the paths, or ends in one."""
+        return any(filename == path or filename.endswith("/" + path) for path in self.paths)
+
+
+def names_in(text: str) -> Names:
+    """The names that stand in a query."""
+    alone = text.strip()
+    is_alone = len(alone.split()) == 1
+    symbols, tokens = [], [alone.removesuffix("()")] if is_alone else []
+    for match in _NAME.finditer(alone):
+        word = match.group()
+        if word == alone or _LOOKS_WRITTEN.search(word):
+            tokens.append(word.removesuffix("()"))
+            symbols.append(tuple(BETWEEN_NAMES.split(tokens[-1])))
+    words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(alone))
+    paths = [w.removeprefix("./") for w in words if len(w) <= _MAX_PATH and _PATH.search(w)]
+    return Names(
+        symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
+        tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],
+        is_alone=is_alone,
+        paths=tuple(dict.fromkeys(paths))[:MAX_NAMES],
+    )
+
+
+def named_chunks(connection: Connection, names: Names, directory: Directory) -> list[int]:
+    """Ids of chunks that may define or hold one of `names`; the caller looks closer."""
+    ids: list[int] = []
+    for name in names.symbols:
+        ids += _with_symbol(connection, name[-1], limit=MAX_CHUNKS_PER_NAME)
+    for path in names.paths:
+        ids += _in_files(connection, directory.files_at(path), limit=MAX_CHUNKS_PER_NAME)
+    return ids
+
+
+def indexed_name(name: str) -> str:
+    """The words that stand in a row in the index of what defines `name`.
+
+    In camelCase it stands there as one word, too, which longer names do not hold.
+    """
+    parts, _, whole = index_words(name).partition("\n")
+    words = [whole] if whole == name.lower() else parts.replace("_", " ").split()
+    return " ".join(words[:MAX_PARTS])
 
 
 def meant_by(
@@ -173,3 +255,30 @@ def _chunks_with(token: str, find: FindWords, read: ReadChunks) -> Sequence[int]
         return ids
     stands = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
     return [each.chunk_id for each in read(ids) if stands.search(each.chunk.code)]
+
+
+def _with_symbol(connection: Connection, name: str, *, limit: int) -> list[int]:
+    """Ids of chunks that define `name`, as it is written."""
+    return integers(
+        connection.execute(
+            "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
+            " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
+            " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
+            (f"symbols : ({match_expression([indexed_name(name)])})", MAX_LOOKED_AT, name, limit),
+        )
+    )
+
+
+def _in_files(connection: Connection, files: Iterable[ChunkFile], *, limit: int) -> list[int]:
+    """Ids of chunks of `files`."""
+    ids: list[int] = []
+    for file in files:
+        if len(ids) >= limit:
+            break
+        ids += integers(
+            connection.execute(
+                "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
+                (file.source, file.path, limit - len(ids)),
+            )
+        )
+    return ids
