@@ -20,7 +20,7 @@ from memory_sidecar.chunking.sections import chunk_sections
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "6"
+CHUNKER_VERSION = "7"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 

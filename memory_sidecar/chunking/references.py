@@ -10,7 +10,7 @@ binds it that is a variable. Any other name a file binds or does not.
 What an import calls by a name of its own counts as what that stands for: `Basket` of `from
 shop.cart import Cart as Basket`. `queries/aliases/<language>.scm` captures the `@alias`, the
 `@name` that it stands for (a string names a module by its path), and the `@module` that this is
-taken from, where it says so.
+taken from, where it says so, or the `@class`, which with a small letter is a package.
 """
 
 from __future__ import annotations
@@ -43,11 +43,15 @@ _QUERIES = {
     "tsx": ("ecmascript", "jsx", "typescript"),
 }
 _ALIAS_QUERIES = {
-    **{name: name for name in ("python", "csharp", "rust", "php", "kotlin")},
+    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin")},
     **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
 }
-_MAY_HAVE_ALIAS = re.compile(rb"\bas\b|\brequire\s*\(|\busing\s+\w+\s*=")  # a text without has none
-
+_MAY_HAVE_ALIAS = re.compile(  # a text without has none
+    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
+)
+_PATHS_OF_MODULES = frozenset(
+    {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
+)
 
 # Of several captures of one identifier the first of these counts.
 _RANKS: tuple[tuple[str, How | None], ...] = (
@@ -76,7 +80,8 @@ _NO_NAMES = _SELVES | frozenset(
 _WORD = re.compile(rb"\w+\Z")
 
 _IMPORTER = re.compile(rb"(?:\b(?:require\w*|load|preload|source)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z")
-_MODULE = re.compile(r"([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v\d+)?/*\Z")
+# Of Go, whose versions begin with a second one: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
+_MODULE = re.compile(r"([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
 
 class Reference(NamedTuple):  # made in a third of the time that a frozen dataclass takes
@@ -142,7 +147,7 @@ class _Alias(NamedTuple):
     @property
     def is_of_module(self) -> bool:
         """Whether it stands for a whole module, of which `name` is the path."""
-        return self.name.type == "string_fragment"
+        return self.name.type in _PATHS_OF_MODULES
 
 
 class _Meaning(NamedTuple):
@@ -198,11 +203,7 @@ def _paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tre
 
 def _components(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
     """The JSX elements that are functions: HTML's own begin with a small letter."""
-    return [
-        node
-        for node in captures.get("tag", ())
-        if data[node.start_byte : node.start_byte + 1].isupper()
-    ]
+    return [node for node in captures.get("tag", ()) if _is_capital(node, data)]
 
 
 def _in_order(
@@ -286,7 +287,10 @@ def _find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[in
         return found
     for _, captures in tree_sitter.QueryCursor(_alias_query(language)).matches(root):
         (alias, *_), (name, *_) = captures["alias"], captures["name"]
-        module = next(iter(captures.get("module", ())), None)
+        classes = captures.get("class", ())
+        if not all(_is_capital(each, data) for each in classes):
+            continue
+        module = next(iter(captures.get("module", classes)), None)
         each = _Alias(alias, name, module)
         if "by" in captures and not _is_required(each, captures["by"][0], data):
             continue
@@ -300,9 +304,12 @@ def _is_required(alias: _Alias, by: tree_sitter.Node, data: bytes) -> bool:
 
     What is called as a class is, of a module, is that class: `const Cart = require('./cart')`.
     """
-    at = alias.alias.start_byte
-    is_class = alias.is_of_module and data[at : at + 1].isupper()
+    is_class = alias.is_of_module and _is_capital(alias.alias, data)
     return data[by.start_byte : by.end_byte] == b"require" and not is_class
+
+
+def _is_capital(name: tree_sitter.Node, data: bytes) -> bool:
+    return data[name.start_byte : name.start_byte + 1].isupper()
 
 
 @cache

@@ -150,3 +150,23 @@ def test_long_chains_have_one_receiver_each() -> None:
 )
 def test_paths_are_named_by_their_last_part(path: str, name: str) -> None:
     assert shown(references(f"import '{path}';", "javascript")) == [f"import {name}"]
+
+
+@pytest.mark.parametrize(
+    ("path", "package"),
+    [
+        ("example.com/rates/v2", "rates"),  # a major version
+        ("gopkg.in/yaml.v3", "yaml"),
+        ("k8s.io/api/meta/v1", "v1"),  # no module says that it is the first
+        ("k8s.io/api/meta/v1beta1", "v1beta1"),
+    ],
+)
+def test_a_package_of_go_is_called_by_its_path_without_a_major_version(path, package) -> None:
+    for quote in ('"', "`"):
+        source = f"package a\nimport (\n  b {quote}{path}{quote}\n)\nvar c = b.Make(b.Item{{}})\n"
+        assert shown(references(source, "go")) == [
+            *(f"import {package}", f"call {package}.Make", f"type {package}.Item"),
+        ]
+    assert shown(references('package a\nimport _ "x/y"\nimport . "x/z"\n', "go")) == [
+        *("import y", "import z"),
+    ]

@@ -386,6 +386,17 @@ ALIASES = {
         "using Basket = App.Cart;\n"
         "class Use { void Go() { Basket.Make(); var it = new Basket(); } }\n"
     ),
+    "go/money/v1/round.go": "package v1\n\nfunc Round(x int) int { return x }\n",
+    "go/rates/round.go": "package rates\n\nfunc Round(x int) int { return x }\n",
+    "go/till.go": (
+        'package till\n\nimport (\n\tmoney "shop/go/money/v1"\n\trates2 "shop/go/rates/v2"\n)\n\n'
+        "func Close() { money.Round(1) }\n\nfunc Open() { rates2.Round(1) }\n"
+    ),
+    "kt/Shop.kt": (
+        "package kt\n\nclass Cart {\n  class Item(val n: Int)\n}\n\n"
+        "class Order {\n  class Item(val n: Int)\n}\n"
+    ),
+    "kt/Till.kt": "package kt.till\nimport kt.Order.Item as Line\nfun all() { Line(1) }\n",
 }
 
 
@@ -401,11 +412,15 @@ ALIASES = {
         (("callers", "web/area.ts:1"), ["web/area.ts:1 Zone.of exact", "web/map.ts:2 draw exact"]),
         (("callers", "App.Cart"), ["app/Use.cs:2 Use.Go exact"]),
         (("callers", "App.Cart.Make"), ["app/Use.cs:2 Use.Go exact"]),
+        (("callers", "go/money/v1/round.go:3"), ["go/till.go:8 Close exact"]),
+        (("callers", "go/rates/round.go:3"), ["go/till.go:10 Open exact"]),
+        (("callers", "Order.Item"), ["kt/Till.kt:3 all exact"]),
+        (("callers", "Cart.Item"), []),
     ],
 )
 def test_what_an_import_calls_by_another_name_is_followed(run, tmp_path, asked, found):
     for name, text in ALIASES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     run("index", tmp_path, "--wait", "keyword")
     assert places(run(*asked, "--json", cwd=tmp_path).json) == found

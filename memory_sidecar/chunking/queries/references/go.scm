@@ -6,9 +6,10 @@
   (selector_expression field: (field_identifier) @call)
   (index_expression operand: (identifier) @call)
   (parenthesized_expression (identifier) @call)])
-(import_spec path: (interpreted_string_literal (interpreted_string_literal_content) @path))
+(import_spec path: (_ [(interpreted_string_literal_content) (raw_string_literal_content)] @path))
 (selector_expression field: (field_identifier) @attribute)
 (package_identifier) @skip
+(import_spec name: (package_identifier) @bound)
 (keyed_element key: (literal_element (identifier) @skip))
 (function_declaration name: (identifier) @never)
 (type_spec name: (type_identifier) @never)
