@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from memory_sidecar.core.errors import Conflict, NotFound
+from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.core.results import told_as
 from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.web.guard import Told
+from memory_sidecar.web.rendering import MAX_MARKDOWN_CHARACTERS
 from memory_sidecar.web.visit import Done, View, Visit
 
 
@@ -53,6 +54,7 @@ def show(visit: Visit) -> View:
         template="memory.html",
         title=memory.title,
         data=MemoryShown(memory, memories.around(memory)),
+        more={"most": MAX_MARKDOWN_CHARACTERS},
     )
 
 
@@ -62,6 +64,11 @@ def edit(visit: Visit) -> View:
     content = memory.content
     if other := visit.text("with"):
         content = f"{content.rstrip()}\n\n{memories.look(other).content}"
+    if len(content) > MAX_MARKDOWN_CHARACTERS:
+        raise UsageError(
+            f"{memory.path} is too long to be edited in a browser: {len(content):,} characters",
+            hint="change its file in an editor: it is followed",
+        )
     form = told_as(
         Unsaved, memory, problem="", content=content, tags=", ".join(memory.tag_list),
         supersedes=other,
@@ -102,7 +109,11 @@ def save(visit: Visit) -> Done | View:
     except Conflict:
         overtaken = Overtaken(memory, visit.text("content"), visit.text("summary"))
         return View(
-            template="overtaken.html", title="Changed meanwhile", data=overtaken, status=409
+            template="overtaken.html",
+            title="Changed meanwhile",
+            data=overtaken,
+            more={"most": MAX_MARKDOWN_CHARACTERS},
+            status=409,
         )
     return Done(_one(visit), Told("Saved" if changed.changed else "Nothing was to be changed"))
 

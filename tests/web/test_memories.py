@@ -220,6 +220,21 @@ def test_pages_stay_small_however_long_and_many_memories_are(
     assert len(reader.get("/memories/duplicates").text) < 500_000
 
 
+def test_of_a_very_long_memory_the_page_has_a_part(served: Served, reader: Reader) -> None:
+    text = "A line of **it**.\n\n" * 50_000
+    kept = served.store(f"# Endless\n\n{text}", category="endless")
+    shown = reader.get(one(kept))
+    assert "A line of <strong>it</strong>" in shown.text
+    assert "The first 100,000 of 950,0" in shown.text
+    assert f"memory-sidecar get {kept.path} --agent {kept.agent}" in shown.text
+    assert len(shown.text) < 400_000
+    assert "/memories/edit" not in shown.text
+    assert text.strip() in reader.get(f"{one(kept)}&json=1").json["memory"]["content"]
+    refused = reader.get(one(kept, "edit"))
+    assert (refused.status, len(refused.text) < 20_000) == (400, True)
+    assert "too long to be edited in a browser" in refused.text
+
+
 def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) -> None:
     one_way = served.store("Cats sleep in the afternoon sun", category="cats")
     other = served.store("cats sleep in the afternoon Sun", category="cats")
