@@ -6,10 +6,10 @@ Kept apart from the flow so that other processes can do it: see `code.workers`.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, parse_text
 from memory_sidecar.chunking.language import detect_language
-from memory_sidecar.code.document import ChunkWords, CodeDocument
 from memory_sidecar.code.names import FileNames
 from memory_sidecar.core.model import Chunk, Document, FileStatus, SourceFile
 from memory_sidecar.disk.read import FileGone, ReadFailed, ReadSkipped, read_text
@@ -20,6 +20,33 @@ from memory_sidecar.index.document import (
     fingerprint,
     skipped_document,
 )
+from memory_sidecar.index.words import index_words
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """What the keyword arm finds a chunk by, beside its path, as FTS5 is given it."""
+
+    body: str
+    symbols: str
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> ChunkWords:
+        return cls(body=index_words(chunk.code), symbols=index_words(" ".join(chunk.symbols)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeDocument(Document):
+    """A file as chunks, each with its words and its head, and as names; its builder draws them."""
+
+    chunks: tuple[Chunk, ...] = ()
+    words: tuple[ChunkWords, ...] = ()
+    heads: tuple[str, ...] = ()
+    names: FileNames = field(default_factory=FileNames)
+
+    @property
+    def embedded_texts(self) -> tuple[str, ...]:
+        return self.heads
 
 
 def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Document:

@@ -52,6 +52,7 @@ FindWords = Callable[[str, int], Sequence[int]]
 """Ids of chunks whose text holds some words in a row, so many at most."""
 
 ReadChunks = Callable[[Sequence[int]], Sequence[StoredChunk]]
+"""The chunks with these ids."""
 
 
 @dataclass(frozen=True, slots=True)

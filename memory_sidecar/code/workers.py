@@ -24,8 +24,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from memory_sidecar.code.build import build_document
-from memory_sidecar.code.document import CodeDocument
+from memory_sidecar.code.build import CodeDocument, build_document
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.process import EMBEDDING, put_process_behind
 from memory_sidecar.disk.registry import Source

@@ -17,8 +17,7 @@ from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Silent
-from memory_sidecar.disk.debounce import Gathering, Settled
-from memory_sidecar.disk.watch import Watch
+from memory_sidecar.disk.watch import Gathering, Settled, Watch
 
 LOOK_S = 600.0
 WATCH_S = 2.0  # between two looks at what no event tells

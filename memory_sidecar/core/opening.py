@@ -51,6 +51,14 @@ def real_path(path: StrPath) -> str:
         return str(error.filename)
 
 
+def is_folder(path: str) -> bool:
+    """Whether a folder is there and not a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
 def read_named(path: StrPath, limit_bytes: int) -> bytes:
     """The whole of a regular file that the user named, links followed.
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from memory_sidecar.core.model import SourceFile, Stamp
-from memory_sidecar.core.projects import CONFIG_NAME
+from memory_sidecar.core.opening import is_folder
 from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.disk.rule_files import RULE_FILES
-
-_RULE_NAMES = RULE_FILES | {CONFIG_NAME}
+from memory_sidecar.disk.rule_files import RULE_NAMES, folders_above, folders_of, rules_above
 
 _OF_LINK: Stamp = (-1, -1, -1)
 _CLOCK_NS = 10_000_000  # the one that stamps files ticks this slowly
@@ -38,7 +36,7 @@ class Recheck:
         self._rules = rules
         self._known = known
         self._known_folders = folders_of(known)
-        self._rule_files = {path for path in known if path.rpartition("/")[2] in _RULE_NAMES}
+        self._rule_files = {path for path in known if path.rpartition("/")[2] in RULE_NAMES}
         self._are_rules_new = False
         self._look(at_most)
 
@@ -81,7 +79,7 @@ class Recheck:
             if path in self._rule_files and not is_link and self._known[path] == _stamp(status):
                 self._rule_files.remove(path)
             self.files.append((path, status))
-        elif entry.name in _RULE_NAMES:
+        elif entry.name in RULE_NAMES:
             self._are_rules_new = True
         elif not self._rules.is_built_in(entry.name, is_folder=is_folder):
             self.unknown.append(path)
@@ -95,7 +93,7 @@ def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bo
     """
     return (
         path in known
-        and path.rpartition("/")[2] not in _RULE_NAMES
+        and path.rpartition("/")[2] not in RULE_NAMES
         and not Path(_absolute(rules, path)).is_dir()
         and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
         and not any(_is_repository(rules, folder) for folder in folders_above(path) if folder)
@@ -106,41 +104,9 @@ def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bo
 def were_rules_written(files: Iterable[SourceFile], since_ns: int) -> bool:
     """Whether one of `files` is of rules, and a scan that began then may have read it before."""
     return any(
-        file.ctime_ns >= since_ns - _CLOCK_NS and file.path.rpartition("/")[2] in _RULE_NAMES
+        file.ctime_ns >= since_ns - _CLOCK_NS and file.path.rpartition("/")[2] in RULE_NAMES
         for file in files
     )
-
-
-def rules_above(paths: Iterable[str]) -> set[str]:
-    """Where rules may be that say whether `paths` are ignored."""
-    folders = folders_of(paths)
-    return {f"{folder}/{name}".lstrip("/") for folder in folders for name in _RULE_NAMES}
-
-
-def folders_of(paths: Iterable[str]) -> set[str]:
-    """Every folder that one of the relative `paths` lies in, the root, "", too."""
-    found: set[str] = set()
-    for path in paths:
-        for folder in folders_above(path):
-            if folder in found:
-                break  # and so are those above it
-            found.add(folder)
-    return found
-
-
-def folders_above(path: str) -> Iterator[str]:
-    """Every folder that the relative `path` lies in, the innermost first, up to the root, ""."""
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
-
-
-def is_folder(path: str) -> bool:
-    """Whether a folder is there and not a link to one."""
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _is_repository(rules: IgnoreRules, folder: str) -> bool:

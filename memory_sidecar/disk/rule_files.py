@@ -17,11 +17,15 @@ from pathlib import Path
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
+from memory_sidecar.core.projects import CONFIG_NAME
 
 OWN_FILE = ".sidecarignore"
 
 RULE_FILES = frozenset({".gitignore", OWN_FILE})
 """Names of the files that say what is ignored in their folder, and below."""
+
+RULE_NAMES = RULE_FILES | {CONFIG_NAME}
+"""The same, and of the settings of a source, which may exclude more."""
 
 MAX_RULES_BYTES = 1 << 20
 MAX_RULES = 10_000  # of the costliest kind they take 120 MB
@@ -58,6 +62,30 @@ def check_rules_above(root: str) -> None:
     """The same for every folder above `root`."""
     for folder in Path(root).parents:
         check_rules(os.fspath(folder), os.fspath(folder))
+
+
+def rules_above(paths: Iterable[str]) -> set[str]:
+    """Where rules may be that say whether `paths` are ignored."""
+    folders = folders_of(paths)
+    return {f"{folder}/{name}".lstrip("/") for folder in folders for name in RULE_NAMES}
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """Every folder that one of the relative `paths` lies in, the root, "", too."""
+    found: set[str] = set()
+    for path in paths:
+        for folder in folders_above(path):
+            if folder in found:
+                break  # and so are those above it
+            found.add(folder)
+    return found
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Every folder that the relative `path` lies in, the innermost first, up to the root, ""."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) -> str:

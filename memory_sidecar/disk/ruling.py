@@ -16,8 +16,7 @@ from pathspec import GitIgnoreSpec
 
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.disk.recheck import folders_above
-from memory_sidecar.disk.rule_files import OWN_FILE, rule_text, user_excludes
+from memory_sidecar.disk.rule_files import OWN_FILE, folders_above, rule_text, user_excludes
 
 BUILT_IN, EXCLUDE = "built in", "--exclude"
 

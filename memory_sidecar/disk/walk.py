@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import SourceFile, Stamp
-from memory_sidecar.core.opening import real_path
+from memory_sidecar.core.opening import is_folder, real_path
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
-from memory_sidecar.disk.recheck import Recheck, folders_above, is_as_ruled, is_folder
+from memory_sidecar.disk.recheck import Recheck, is_as_ruled
 from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.rule_files import check_rules
+from memory_sidecar.disk.rule_files import check_rules, folders_above
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 

@@ -1,32 +1,35 @@
-"""Watches the folders of one source and says what to scan again.
+"""Watches the folders of one source and says what to scan again, once changes have settled.
 
 Events are hints: a lost one waits for the next scan of everything. Opens no file and knows no
-ignore rules: the scans say which folders are worth it.
+ignore rules: the scans say which folders are worth it. Folders that the system does not watch are
+polled. That sees what `lstat` shows, so no change that leaves size and times as they were, and
+takes at most a twentieth of one processor, however many folders there are.
 
-Folders that the system does not watch are polled. That sees what `lstat` shows, so no change that
-leaves size and times as they were, and takes at most a twentieth of one processor, however many
-folders there are.
+Gathered changes are due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms`
+after the first, so that a file that is written without a pause does not hold up the others.
 """
 
 from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.core.projects import CONFIG_NAME
-from memory_sidecar.disk.debounce import Settled
 from memory_sidecar.disk.observe import Observer, Report, open_observer
-from memory_sidecar.disk.rule_files import RULE_FILES
+from memory_sidecar.disk.rule_files import RULE_NAMES
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
-_RULE_NAMES = RULE_FILES | {CONFIG_NAME, ".git"}
+_RULE_NAMES = RULE_NAMES | {".git"}
 GIT_INFO = ".git/info"  # holds the exclude file
+
+MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking up every path
 
 _log = logging.getLogger(__name__)
 
@@ -282,3 +285,62 @@ def _state(entry: os.DirEntry[str]) -> _State:
         return status.st_mode, status.st_ino
     times = status.st_mtime_ns, status.st_ctime_ns
     return status.st_mode, status.st_ino, status.st_size, *times
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What to compare with the disk again, now that it has settled.
+
+    `paths` are files and folders relative to the source, with `/`, some of which may be gone. The
+    root is never among them: with `everything` the whole source is meant, and `paths` are empty.
+    """
+
+    paths: frozenset[str]
+    everything: bool
+
+
+class Gathering:
+    """Changes that have not settled yet. Pure: the caller says how late it is, in seconds."""
+
+    def __init__(self, *, debounce_ms: int, max_wait_ms: int) -> None:
+        self._debounce_s = debounce_ms / 1000
+        self._max_wait_s = max_wait_ms / 1000
+        self._paths: set[str] = set()
+        self._is_everything = False
+        self._first_s = 0.0
+        self._last_s = 0.0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._paths and not self._is_everything
+
+    @property
+    def count(self) -> int:
+        """How many paths wait; 1 where everything does."""
+        return len(self._paths) or int(self._is_everything)
+
+    @property
+    def due_s(self) -> float:
+        """When what is gathered so far has settled, if nothing more comes; infinite for nothing."""
+        if self.is_empty:
+            return math.inf
+        return min(self._last_s + self._debounce_s, self._first_s + self._max_wait_s)
+
+    def add(self, path: str, now_s: float) -> None:
+        """Note that `path` changed; "" stands for everything."""
+        if self.is_empty:
+            self._first_s = now_s
+        self._last_s = now_s
+        if self._is_everything:
+            return
+        self._paths.add(path)
+        if not path or len(self._paths) > MAX_PATHS:
+            self._is_everything = True
+            self._paths.clear()
+
+    def take(self) -> Settled:
+        """What was gathered; nothing is left."""
+        settled = Settled(paths=frozenset(self._paths), everything=self._is_everything)
+        self._paths.clear()
+        self._is_everything = False
+        return settled

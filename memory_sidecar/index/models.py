@@ -26,7 +26,8 @@ class Models:
 
     def __init__(self, settings: Settings, *, cache: Path) -> None:
         self._settings = settings
-        self.cache = VectorCache(cache)
+        self._cache_path = cache
+        self._cache: VectorCache | None = None
         self._lock = threading.Lock()  # a second embedder would be a second model in memory
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
@@ -35,6 +36,13 @@ class Models:
         self._static: StaticEmbedder | None = None
         self._static_problem: ModelError | None = None
         self._has_sought_static = False
+
+    @property
+    def cache(self) -> VectorCache:
+        with self._lock:
+            if self._cache is None:
+                self._cache = VectorCache(self._cache_path)
+            return self._cache
 
     @property
     def files(self) -> ModelFiles:
@@ -108,7 +116,8 @@ class Models:
         return True
 
     def close(self) -> None:
-        self.cache.close()
+        if self._cache is not None:
+            self._cache.close()
 
 
 def judge_with(models: Models, reporter: Reporter) -> Judge | None:

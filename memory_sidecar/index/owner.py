@@ -31,8 +31,8 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.recheck import folders_of
 from memory_sidecar.disk.registry import Source
+from memory_sidecar.disk.rule_files import folders_of
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static, vectors_at_hand
 from memory_sidecar.index.followed import Followed, LiveState

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.disk.debounce import Gathering, Settled
 from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.disk.watch import Watch
+from memory_sidecar.disk.watch import Gathering, Settled, Watch
 
 DEADLINE_S = 60.0
 

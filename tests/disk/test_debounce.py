@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memory_sidecar.disk.debounce import MAX_PATHS, Gathering, Settled
+from memory_sidecar.disk.watch import MAX_PATHS, Gathering, Settled
 
 
 @pytest.fixture

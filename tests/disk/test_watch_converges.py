@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.disk.debounce import Settled
 from memory_sidecar.disk.walk import walk
+from memory_sidecar.disk.watch import Settled
 from tests.disk.conftest import Watching
 
 LIMIT = 1 << 20
