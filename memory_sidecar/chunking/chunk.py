@@ -1,22 +1,28 @@
 """A document's text as chunks, each kind of document cut where it is cut itself.
 
 Whatever the text is, the chunks are whole lines in order that together hold every line that is
-not blank, and none begins or ends with a blank line. Source code is cut where its definitions begin
-and end, whole ones kept together: a class that fits a chunk is one; a larger one is cut between its
-methods, which are packed with each other and not with what stands around the class. Only a
-definition that is too large and has no others inside goes through the splitter.
+not blank, and none begins or ends with a blank line.
+
+Source code is cut where its definitions begin and end, whole ones kept together: a class that fits
+a chunk is one; a larger one is cut between its methods, which are packed with each other and not
+with what stands around the class. Only a definition that is too large and has no others inside goes
+through the splitter. What consists of `[sections]` (Godot scenes and resources, TOML, INI) is cut
+at their headers, which count at the beginning of a line; small sections share a chunk, whose scope
+is the header of the first. Markdown: see `prose`.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 from memory_sidecar.chunking.lines import MAX_BYTES, Lines, Span, pack, split
 from memory_sidecar.chunking.outline import Definition, Outline, has_outline, outline
 from memory_sidecar.chunking.prose import chunk_markdown
-from memory_sidecar.chunking.sections import chunk_sections
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
@@ -28,6 +34,8 @@ _Part: TypeAlias = tuple[Span, Sequence[Definition]]  # with the definitions ins
 
 _CLOSING = frozenset("{}()[];,")
 _PLAIN = ""  # a language without a grammar
+_HEADER = re.compile(r"\[{1,2}([^\[\]].*?)\]{1,2}[ \t]*(?:[#;].*)?")
+_COMMENT = ("#", ";")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ def parse_text(text: str, language: str, *, with_references: bool = True) -> Par
     if language == "markdown":
         return Parsed(tuple(chunk_markdown(lines)))
     if language in _SECTIONED:
-        return Parsed(tuple(chunk_sections(lines, language)))
+        return Parsed(tuple(_chunk_sections(lines, language)))
     return Parsed(tuple(lines.chunks(split(lines, (0, len(lines.rows)), language))))
 
 
@@ -157,3 +165,31 @@ def _describe(
             scope=outer[-1].path if outer else "",
             signature=at.signature(lines.data) if at else "",
         )
+
+
+def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
+    """The chunks of a file that is cut at its headers; what precedes the first has no scope."""
+    starts, scopes = [0], [""]
+    for row, text in enumerate(lines.rows):
+        if header := _header(text):
+            start = _with_comments_above(lines, row, starts[-1])
+            if start == starts[-1]:
+                scopes[-1] = header
+            else:
+                starts.append(start)
+                scopes.append(header)
+    sections = pairwise([*starts, len(lines.rows)])
+    for span in pack(lines, (split(lines, section, language) for section in sections)):
+        yield from lines.chunks([span], scopes[bisect_right(starts, lines.trim(*span)[0]) - 1])
+
+
+def _header(text: str) -> str:
+    """What stands in the brackets of a header; "" in any other line."""
+    found = _HEADER.fullmatch(text) if text.startswith("[") else None
+    return found[1].strip() if found else ""
+
+
+def _with_comments_above(lines: Lines, row: int, floor: int) -> int:
+    while row > floor and lines.rows[row - 1].startswith(_COMMENT):
+        row -= 1
+    return row

@@ -1,4 +1,4 @@
-"""`memory-sidecar list`"""
+"""`memory-sidecar list`, `recent` and `get`: memories by what they are, not by a question."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_sidecar.cli.memory_form import memories_of, print_memories, with_fil
 from memory_sidecar.cli.options import COUNT, with_agent
 from memory_sidecar.core.results import told_as
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
-from memory_sidecar.memories.results import Listed
+from memory_sidecar.memories.results import Listed, Memory
 
 # Lists go by the names that the columns have, too.
 _SORTS = {sort.value: sort for sort in Sort} | {
@@ -18,6 +18,7 @@ _SORTS = {sort.value: sort for sort in Sort} | {
     "created_at": Sort.CREATED,
     "token_estimate": Sort.TOKENS,
 }
+RECENT_LIMIT = 10
 
 
 @click.command(name="list")
@@ -61,3 +62,40 @@ def list_memories(
     content = {} if with_content else {"content": UNSET}
     shown = [told_as(Listed, memory, **content) for memory in found]
     return call.show(call.masked(shown), print_memories)
+
+
+@click.command()
+@click.option("--limit", type=COUNT, default=RECENT_LIMIT, show_default=True)
+@click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
+@with_agent
+@with_filters
+def recent(
+    call: Call, *, agent: str, wanted: MemoryFilter, limit: int, no_shared: bool
+) -> list[Memory]:
+    """Show what was remembered or changed last, with what it says.
+
+    Pages around the atoms of a dense-context root are left out: `list` has them.
+    """
+    asked = MemoryList(filter=wanted, limit=limit, without_pages=True)
+    found = memories_of(call, agent).list(asked, with_shared=not no_shared)
+    return call.show(call.masked(found), print_memories)
+
+
+@click.command()
+@click.argument("path")
+@click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
+@with_agent
+def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
+    """Print the memory at PATH, as `query` and `list` name it. Its `.md` may be left out.
+
+    The first letters suffice where they are of one memory alone. An atom of a dense-context root
+    is also found by its id: EXP-042, or shop/EXP-042.
+
+    The read is counted: what is used fades more slowly.
+    """
+    memory = memories_of(call, agent).get(path, with_shared=not no_shared)
+    return call.show(call.masked(memory), _print_memory)
+
+
+def _print_memory(call: Call, memory: Memory) -> None:
+    call.print(memory.content)

@@ -5,19 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-import msgspec
-
-T = TypeVar("T")
+from typing import Any
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-_prepared: set[object] = set()
-_preparing = threading.Lock()
 
 
 class BrokenJson(ValueError):
@@ -59,18 +50,3 @@ def _finite(digits: str) -> float:
     if math.isinf(number):
         raise BrokenJson(f"{digits[:20]} is too large a number")
     return number
-
-
-def converted(
-    value: object, shape: type[T], *, dec_hook: Callable[[type, Any], object] | None = None
-) -> T:
-    """As `msgspec.convert`, whose errors it raises.
-
-    What msgspec (0.22.0) knows of a dataclass is made at its first use, and a thread that comes
-    while another makes it reads a part of it: that ends the process.
-    """
-    if shape not in _prepared:
-        with _preparing:
-            msgspec.json.Decoder(shape, dec_hook=dec_hook)
-            _prepared.add(shape)
-    return msgspec.convert(value, shape, dec_hook=dec_hook)

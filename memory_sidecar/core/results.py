@@ -20,8 +20,9 @@ What a handler tells beside its result, the caller hears from a `Reporter`.
 
 from __future__ import annotations
 
+import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import PurePath
 from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
@@ -34,6 +35,9 @@ T = TypeVar("T")
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REF = "#/$defs/{name}"
+
+_prepared: set[object] = set()
+_preparing = threading.Lock()
 
 
 def about(text: str) -> Meta:
@@ -92,6 +96,21 @@ def tell_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
 def plain(result: object) -> Any:  # noqa: ANN401  whatever JSON has
     """`result` as mappings, lists and values, without the properties that are unset."""
     return msgspec.to_builtins(result, enc_hook=_told)
+
+
+def converted(
+    value: object, shape: type[T], *, dec_hook: Callable[[type, Any], object] | None = None
+) -> T:
+    """As `msgspec.convert`, whose errors it raises.
+
+    What msgspec (0.22.0) knows of a dataclass is made at its first use, and a thread that comes
+    while another makes it reads a part of it: that ends the process.
+    """
+    if shape not in _prepared:
+        with _preparing:
+            msgspec.json.Decoder(shape, dec_hook=dec_hook)
+            _prepared.add(shape)
+    return msgspec.convert(value, shape, dec_hook=dec_hook)
 
 
 def told_as(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field

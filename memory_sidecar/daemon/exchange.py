@@ -48,7 +48,7 @@ class Invocation:
         """Raises ProtocolError where something has the wrong type."""
         import msgspec  # after the client was greeted
 
-        from memory_sidecar.core.json_text import converted
+        from memory_sidecar.core.results import converted
 
         try:
             return converted(frame, cls)

@@ -27,11 +27,10 @@ from memory_sidecar.core.errors import (
     StoreNewer,
     UsageError,
 )
-from memory_sidecar.core.json_text import converted
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, converted
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes
 

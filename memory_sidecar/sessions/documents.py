@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.core.json_text import BrokenJson, converted, read_json
+from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.results import converted
 from memory_sidecar.core.times import iso_utc, parse_time
 from memory_sidecar.sessions.model import UNSAID, Moment, Outcome, Role, Session, Summary
 

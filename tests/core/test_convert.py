@@ -8,7 +8,7 @@ import sys
 FIRST_USES = """
 import sys, threading
 from dataclasses import make_dataclass
-from memory_sidecar.core.json_text import converted
+from memory_sidecar.core.results import converted
 
 sys.setswitchinterval(1e-6)
 value = {f"part{n}": {f"count{m}": m for m in range(30)} for n in range(5)}
