@@ -17,6 +17,7 @@ from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, HitKind, Outcome, SessionFilter, SessionQuery
 from memory_sidecar.sessions.results import SessionHit
+from memory_sidecar.web.coming import is_there
 from memory_sidecar.web.memories import filter_of, overview_of
 from memory_sidecar.web.visit import Visit
 
@@ -128,7 +129,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
         if visit.text("agent") in ("", name):
             try:
                 sessions = visit.services.sessions(name, reporter=visit)
-                if sessions.are_there:
+                if sessions.are_there and is_there(visit.services.agent(name), visit):
                     found.append(sessions)
             except SidecarError as error:
                 visit.notice(f"without {name}: {error.message}; {error.hint}")

@@ -14,6 +14,7 @@ from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery,
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, MemoryHit
+from memory_sidecar.web.coming import is_there
 from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
@@ -104,7 +105,9 @@ def overview_of(visit: Visit) -> Overview:
     agents = []
     for name in names:
         try:
-            agents.append(visit.services.agent(name))
+            agent = visit.services.agent(name)
+            if agent.exists and is_there(agent, visit):
+                agents.append(agent)
         except SidecarError as error:
             visit.notice(f"without {name}: {error.message}; {error.hint}")
     return Overview(agents, visit)

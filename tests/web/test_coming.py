@@ -1,0 +1,78 @@
+"""What is still being indexed keeps no view waiting."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.sessions.builder import SessionBuilder
+from memory_sidecar.web.site import Site
+from tests.conftest import HashModels
+from tests.web.conftest import Served
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Served]:
+    """A page as the daemon serves it."""
+    services = Services(DataDir(tmp_path / "data"), Settings())
+    models: Any = HashModels(tmp_path / "embeddings.sqlite")
+    services.models.close()
+    services.models = models
+    site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+    watching = Watching(services)
+    watching.start()
+    site.start()
+    yield Served(site, services, tmp_path)
+    site.close()
+    watching.close()
+    services.close()
+
+
+def write_sessions(folder: Path, count: int) -> None:
+    folder.mkdir(parents=True)
+    for number in range(count):
+        said = {"role": "user", "content": "hello", "created_at": "2026-03-01T09:00:00Z"}
+        session = {
+            "session_id": f"s-{number}",
+            "created_at": "2026-03-01T09:00:00Z",
+            "messages": [said],
+        }
+        (folder / f"s-{number}.json").write_text(json.dumps(session))
+
+
+def test_a_first_index_is_not_waited_for(
+    watched: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    build = SessionBuilder.build
+
+    def held(builder: SessionBuilder, file: Any) -> Any:
+        assert go_on.wait(60)
+        return build(builder, file)
+
+    monkeypatch.setattr(SessionBuilder, "build", held)
+    watched.store("Known already", agent="architect")
+    write_sessions(tmp_path / "data" / "episodic" / "later" / "2026-03", 3)
+    reader = watched.reader()
+    try:
+        first = reader.get("/sessions")
+        assert (first.status, "later is " in first.text) == (200, True)
+        assert "No session" not in first.text
+        memories = reader.get("/memories")
+        assert "Known already" in memories.text
+    finally:
+        go_on.set()
+    data = watched.services.agent("later").data
+    assert data.wait_fresh(timeout_ms=60_000)
+    last = reader.get("/sessions")
+    assert last.text.count("data-row") == 3
+    assert "later is " not in last.text
