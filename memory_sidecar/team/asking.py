@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from memory_sidecar.core.errors import DatabaseError
-from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.link import LOOK_AT_MORE, Connected, TeamLink
 
 Values = Sequence[Any] | Mapping[str, Any]
-Question = tuple[str, Values]
 
 
 class Asking:
@@ -29,15 +28,9 @@ class Asking:
         with self._lock:
             return self._connection.execute(query, values, binary=True).fetchall()
 
-    def ask_all(self, questions: Sequence[Question]) -> list[list[Any]]:
-        """The rows of each answer, in one round trip."""
-        with self._lock, self._connection.pipeline():
-            answers = [self._connection.execute(*each, binary=True) for each in questions]
-            return [each.fetchall() for each in answers]
-
 
 class AskingBeside(AbstractContextManager[None]):
-    """Another transaction that sees what `first` sees, begun with the first question, if any.
+    """Another transaction that sees what `first` sees, if anything is asked of it.
 
     Where there is no second connection to be had, `first` answers.
     """
@@ -54,13 +47,21 @@ class AskingBeside(AbstractContextManager[None]):
             self._begun = self._first
             self._stack.__exit__(*error)
 
-    def ask_all(self, questions: Sequence[Question]) -> list[list[Any]]:
-        """As `Asking.ask_all`."""
+    def begin(self) -> Asking:
+        """Begin it, if it has not: what is asked then is all that its thread has to wait for."""
         with self._lock:
             if self._begun is None:
                 self._begun = self._first
                 ((snapshot,),) = self._first.ask("SELECT pg_export_snapshot()")
-                with suppress(DatabaseError):  # such as for too many connections
+                try:
                     beside = self._stack.enter_context(self._link.reading_beside(snapshot))
                     self._begun = Asking(beside)
-            return self._begun.ask_all(questions)
+                except DatabaseError:  # such as for too many connections
+                    self._first.ask(LOOK_AT_MORE)
+            return self._begun
+
+    def ask(self, query: str, values: Values = ()) -> list[Any]:
+        """As `Asking.ask`."""
+        asking = self.begin()
+        with self._lock:
+            return asking.ask(query, values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +27,13 @@ from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.words import plain_words
-from memory_sidecar.team.asking import Asking, AskingBeside, Question
-from memory_sidecar.team.link import integers
+from memory_sidecar.team.asking import Asking, AskingBeside, Values
+from memory_sidecar.team.link import HalfVector, integers
 from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import Reach, SourceRow
 from memory_sidecar.team.words_read import WordsRead
 
 FEW_CHUNKS = 20_000  # of so few that a filter leaves, every vector is compared
-
-LOOKED_AT = {"chunk_vectors": "300", "chunk_static": "100"}
-"""At how many rows a graph is looked: the fewest that find 99 of a hundred that are nearest."""
 
 
 class SharedRows:
@@ -98,6 +96,7 @@ class SharedRows:
         return Arm(ids, keyword_share(scores))
 
     def by_vectors(self) -> Nearest:
+        self._beside.begin()
         return self._nearest("chunk_vectors", self._beside)
 
     def by_static(self) -> Nearest:
@@ -170,18 +169,22 @@ class SharedRows:
         new = [row for row in ids if row not in self._described]
         if not new:
             return
-        cosines = [
-            f", (SELECT 1 - ({arm.distance}) FROM {arm.table} WHERE id = c.id)"
-            for arm in self._arms
-        ]
+        values: dict[str, Any] = {"ids": integers(new)}
+        cosines = ""
+        for arm in self._arms:
+            values[arm.table] = arm.query
+            values[f"{arm.table}_ids"] = integers(row for row in new if row not in arm.known)
+            cosines += (
+                f", (SELECT 1 - ({arm.distance}) FROM {arm.table}"
+                f" WHERE id = c.id AND c.id = ANY(%({arm.table}_ids)s))"
+            )
         rows = self._asking.ask(
-            f"SELECT id, symbols, scope{''.join(cosines)} FROM chunks c WHERE id = ANY(%(ids)s)",
-            {"ids": integers(new), **{arm.table: arm.query for arm in self._arms}},
+            f"SELECT id, symbols, scope{cosines} FROM chunks c WHERE id = ANY(%(ids)s)", values
         )
         for row, names, scope, *said in rows:
             self._described[row] = names.split(), scope
             for arm, cosine in zip(self._arms, said, strict=True):
-                arm.known[row] = math.nan if cosine is None else cosine
+                arm.known.setdefault(row, math.nan if cosine is None else cosine)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self._asking.ask(
@@ -211,20 +214,20 @@ class SharedRows:
     def _nearest(self, table: str, asking: Asking | AskingBeside) -> Nearest:
         def nearest(query: Floats, depth: int) -> Judging:
             arm = _SharedVectors(self, table, query)
-            looks = "SELECT set_config('hnsw.ef_search', %s, true)", (LOOKED_AT[table],)
-            _, found = asking.ask_all([looks, self._query_of(arm, depth)])
-            found.sort(key=lambda row: -row[2])  # an index gives them nearly in order
+            found = asking.ask(*self._query_of(arm, depth))
+            found.sort(key=lambda row: row[2])  # an index gives them nearly in order
             self._noted([row for row, _, _ in found], [file for _, file, _ in found])
-            arm.found = np.array([row for row, _, _ in found], np.int64)
+            arm.known = {row: 1 - distance for row, _, distance in found}
+            arm.found = np.array(list(arm.known), np.int64)
             self._arms.append(arm)
             self._described.clear()  # it has not said what it says of them
             return arm
 
         return nearest
 
-    def _query_of(self, arm: _SharedVectors, depth: int) -> Question:
-        """For ids, files and cosines of the nearest."""
-        values = {"sources": self._sources, arm.table: arm.query, "depth": depth}
+    def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Values]:
+        """For ids, files and distances of the nearest."""
+        values: dict[str, Any] = {"sources": self._sources, arm.table: arm.query, "depth": depth}
         chosen = "source = ANY(%(sources)s)"
         if self._reach.narrows:
             chosen = "file = ANY(%(files)s)"
@@ -232,14 +235,11 @@ class SharedRows:
         elif self._reach.masked:
             chosen += " AND file <> ALL(%(files)s)"
             values["files"] = integers(self._reach.masked)
-        rows = f"SELECT id, file, 1 - ({arm.distance}) FROM {arm.table} WHERE {chosen}"
+        rows = f"SELECT id, file, {arm.distance} AS distance FROM {arm.table} WHERE {chosen}"
         if self._reach.narrows and self._reach.chunks <= FEW_CHUNKS:
             # Of few rows an index over all of them would find some late, and some not.
-            rows = (
-                f"WITH few AS MATERIALIZED (SELECT * FROM {arm.table} WHERE {chosen})"
-                f" SELECT id, file, 1 - ({arm.distance}) FROM few"
-            )
-        return f"{rows} ORDER BY {arm.distance} LIMIT %(depth)s", values
+            rows = f"WITH few AS MATERIALIZED ({rows}) SELECT * FROM few"
+        return f"{rows} ORDER BY distance LIMIT %(depth)s", values
 
     def _noted(self, ids: Sequence[int], files: Sequence[int]) -> list[int]:
         """Those of `ids` whose files may be hits; in which they lie is remembered."""
@@ -255,9 +255,9 @@ class _SharedVectors:
 
     def __init__(self, rows: SharedRows, table: str, query: Floats) -> None:
         self.table = table
-        self.query = f"[{','.join(f'{each:.6g}' for each in query.tolist())}]"
-        self.distance = f"embedding <=> %({table})s::halfvec({len(query)})"
-        self.known: dict[int, float] = {}  # of what is described; NaN where there is no vector
+        self.query = HalfVector.of(query)
+        self.distance = f"embedding <=> %({table})s::halfvec"
+        self.known: dict[int, float] = {}  # of what is found or described; NaN without a vector
         self.found: Ids = np.empty(0, np.int64)
         self._rows = rows
 

@@ -22,7 +22,7 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
-from memory_sidecar.team.link import Connected
+from memory_sidecar.team.link import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, packed, unpacked
 
 LEASE_S = 900  # an indexer that has nothing to write renews it when it rescans, each ten minutes
@@ -279,7 +279,7 @@ def copy_vectors(
         cursor,
         table,
         (
-            [_integer(row), _integer(source), _integer(file), _half(vector)]
+            [_integer(row), _integer(source), _integer(file), HalfVector.of(vector)]
             for row, source, file, vector in vectors
         ),
     )
@@ -299,11 +299,6 @@ def _copy_binary(
 
 def _integer(value: int) -> bytes:
     return struct.pack(">i", value)
-
-
-def _half(vector: Floats) -> bytes:
-    """As pgvector receives a halfvec."""
-    return struct.pack(">hh", len(vector), 0) + vector.astype(">f2").tobytes()
 
 
 def _row(connection: Connected, query: str, values: Sequence[object]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.shared import is_left_out
-from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
+from memory_sidecar.core.errors import DatabaseError, ModelError, NoIndex, StoreNewer
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
@@ -29,7 +29,7 @@ from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.link import Connected, TeamLink
 from memory_sidecar.team.overlaid import Overlaid
 from memory_sidecar.team.schema import declare_nearest, require_schema
-from memory_sidecar.team.shared_files import Reach, SourceRow
+from memory_sidecar.team.shared_files import Reach, SourceRow, read_sources
 from memory_sidecar.team.source import FAILS, MadeWith, SourceOfTeam
 
 _log = logging.getLogger(__name__)
@@ -89,8 +89,10 @@ class TeamCode:
                 if shared and not self.link.is_away:
                     connection = stack.enter_context(self.link.reading())
                     require_schema(connection, self.link)
-                    for each in shared:
-                        if row := each.row(connection):
+                    found = read_sources(connection, [each.sought for each in shared])
+                    for each, row in zip(shared, found, strict=True):
+                        each.saw(row)
+                        if row is not None:
                             rows[each.source.name] = row, each
                 elif shared:
                     reporter.notice(f"{self.link.shown} does not answer: searching what is here")
@@ -103,16 +105,16 @@ class TeamCode:
                 yield None
                 return
             reach = self._reach(connection, local.connection, rows, wanted)
-            found = {name: row for name, (row, _) in rows.items()}
+            known = {name: row for name, (row, _) in rows.items()}
             made = self._made_with()
             asking = Asking(connection)
             beside = AskingBeside(self.link, asking)
             stack.enter_context(beside)
             yield Overlaid(
-                SharedRows(asking, beside, local.connection, found, reach),
+                SharedRows(asking, beside, local.connection, known, reach),
                 local,
-                has_vectors=all(row.model == made.model for row in found.values()),
-                has_static=all(row.static == made.static for row in found.values()),
+                has_vectors=all(row.model == made.model for row in known.values()),
+                has_static=all(row.static == made.static for row in known.values()),
             )
 
     def embed(
@@ -146,7 +148,10 @@ class TeamCode:
         self.link.close()
 
     def _made_with(self) -> MadeWith:
-        model = self.models.files.sha256 if self.models.problem is None else ""
+        try:
+            model = self.models.files.sha256
+        except ModelError:
+            model = ""
         return MadeWith(model, self.models.static.version if self.models.static else "")
 
     def _reach(

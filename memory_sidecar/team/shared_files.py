@@ -40,25 +40,36 @@ class SourceRow:
     static: str
     statistics: Statistics
 
-    @classmethod
-    def of(cls, connection: Connected, origin: Origin, *, is_exact: bool) -> SourceRow | None:
-        """What the team has of `origin`: its branch, or unless `is_exact` the main one."""
-        row = connection.execute(
-            "SELECT id, generation, model, static, chunks, tokens FROM sources"
-            " WHERE repository = %(address)s AND folder = %(inside)s"
-            " AND (branch = %(branch)s OR NOT %(exact)s)"
-            " ORDER BY branch = %(branch)s DESC, branch IN ('main', 'master') DESC, id LIMIT 1",
-            {
-                "address": origin.address,
-                "inside": origin.inside,
-                "branch": origin.branch,
-                "exact": is_exact,
-            },
-        ).fetchone()
-        if row is None:
-            return None
-        id_, generation, model, static, chunks, tokens = row
-        return cls(id_, generation, model, static, Statistics(chunks, tokens))
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A source to be found: its branch, or unless `is_exact` the main one."""
+
+    origin: Origin
+    is_exact: bool
+
+
+def read_sources(connection: Connected, sought: Sequence[Sought]) -> list[SourceRow | None]:
+    """What the team has of each of them, in their order."""
+    rows = connection.execute(
+        "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[], %s::bool[]) WITH ORDINALITY"
+        " AS s (repository, folder, branch, exact, place) LEFT JOIN LATERAL"
+        " (SELECT id, generation, model, static, chunks, tokens FROM sources"
+        " WHERE repository = s.repository AND folder = s.folder"
+        " AND (branch = s.branch OR NOT s.exact)"
+        " ORDER BY branch = s.branch DESC, branch IN ('main', 'master') DESC, id LIMIT 1"
+        ") AS f ON true ORDER BY place",
+        (
+            [each.origin.address for each in sought],
+            [each.origin.inside for each in sought],
+            [each.origin.branch for each in sought],
+            [each.is_exact for each in sought],
+        ),
+    )
+    return [
+        None if id_ is None else SourceRow(id_, generation, model, static, Statistics(*counts))
+        for id_, generation, model, static, *counts in rows
+    ]
 
 
 @dataclass

@@ -38,7 +38,13 @@ from memory_sidecar.team.code_write import (
 from memory_sidecar.team.link import Connected, TeamLink
 from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import has_schema, make_schema, require_schema
-from memory_sidecar.team.shared_files import SharedFile, SharedFiles, SourceRow
+from memory_sidecar.team.shared_files import (
+    SharedFile,
+    SharedFiles,
+    Sought,
+    SourceRow,
+    read_sources,
+)
 
 REFRESH_S = 1.0  # for so long it is taken that the team has what it had
 FOLD_EVERY = 64  # transactions of a source
@@ -86,11 +92,19 @@ class SourceOfTeam:
     def has_moved_on(self) -> bool:
         return self._seen > self.generation
 
+    @property
+    def sought(self) -> Sought:
+        return Sought(self.origin, is_exact=self.source.publishes)
+
     def row(self, connection: Connected) -> SourceRow | None:
         """What one commit knows of it."""
-        row = SourceRow.of(connection, self.origin, is_exact=self.source.publishes)
-        self._seen = row.generation if row else 0
+        (row,) = read_sources(connection, [self.sought])
+        self.saw(row)
         return row
+
+    def saw(self, row: SourceRow | None) -> None:
+        """Take note of what a commit knows of it."""
+        self._seen = row.generation if row else 0
 
     def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
         """Its files in that commit."""
@@ -153,11 +167,13 @@ class SourceOfTeam:
         Raises DatabaseError, DatabaseRefused where this role may only read.
         """
         with self._link.reading() as connection:
-            known = has_schema(connection) and SourceRow.of(connection, self.origin, is_exact=False)
-        if not known:
+            is_new = not has_schema(connection) or read_sources(
+                connection, [Sought(self.origin, is_exact=False)]
+            ) == [None]
+        if is_new:
             make_schema(self._link)
             self._link.retrying(self._begin)
-        return not known
+        return is_new
 
     def give(self, store: CodeStore, *, by_force: bool) -> Given:
         make_schema(self._link)

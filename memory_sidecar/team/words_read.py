@@ -29,6 +29,8 @@ from memory_sidecar.team.shared_files import Reach
 MAX_COMMON = 200  # chunks that hold all words of a text, of which it is looked whether in a row
 ROWS_PER_TEXT = 1000  # of a list: to read so many takes about as long as to look into a chunk
 
+SHORT_BYTES = 24_000  # of a list that comes along when it is asked how long it is
+
 Ask = Callable[[str, Any], list[Any]]
 """The rows of a query with these values."""
 
@@ -58,12 +60,20 @@ class WordsRead:
         missing = [stem for stem in stems if stem not in self._holding]
         if missing:
             self._holding.update(dict.fromkeys(missing, 0))
+            self._lists.update(dict.fromkeys(missing, np.empty(0, ENTRY)))
             rows = self._ask(
-                "SELECT term, sum(octet_length(entries)) FROM words"
-                " WHERE source = ANY(%s) AND term = ANY(%s) GROUP BY term",
-                (integers(self._sources), missing),
+                "SELECT term, size, CASE WHEN size <= %s THEN (SELECT string_agg(entries, '')"
+                " FROM words WHERE source = ANY(%s) AND term = sizes.term) END FROM"
+                " (SELECT term, sum(octet_length(entries)) AS size FROM words"
+                " WHERE source = ANY(%s) AND term = ANY(%s) GROUP BY term) AS sizes",
+                (SHORT_BYTES, *[integers(self._sources)] * 2, missing),
             )
-            self._holding.update((term, int(size) // ENTRY.itemsize) for term, size in rows)
+            for term, size, entries in rows:
+                self._holding[term] = int(size) // ENTRY.itemsize
+                if entries is None:
+                    del self._lists[term]
+                else:
+                    self._lists[term] = unpacked([entries])
         count = self.statistics.rows
         return count, {stem: min(self._holding[stem], count) for stem in stems}
 

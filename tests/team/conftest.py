@@ -52,7 +52,9 @@ def server() -> str:
     with psycopg.connect(address, autocommit=True) as connection:
         rules = folder / "pg_hba.conf"
         if GUARDED not in rules.read_text("utf-8"):
-            rules.write_text(f"local all {GUARDED} scram-sha-256\n{rules.read_text('utf-8')}")
+            whole = rules.with_suffix(".whole")  # another worker may have the server read it now
+            whole.write_text(f"local all {GUARDED} scram-sha-256\n{rules.read_text('utf-8')}")
+            whole.replace(rules)
             connection.execute("ALTER SYSTEM SET fsync = off")  # this need not survive the power
             _reload(connection)
     return address

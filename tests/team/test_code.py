@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from functools import partial
 
 import psycopg
@@ -89,6 +91,48 @@ def test_graphs_of_many_vectors_are_made_beside_those_and_not_by_a_pass_over_fil
     assert graphs() == []
     giver.index()
     assert graphs() == ["chunk_static_nearest", "chunk_vectors_nearest"]
+
+
+def test_a_search_asks_once_for_all_of_its_sources(make_member, monkeypatch):
+    giver = make_member("a")
+    giver.index()
+    asked: list[str] = []
+    execute = psycopg.Connection.execute
+
+    def counted(self, query, *values, **options):
+        asked.append(query)
+        return execute(self, query, *values, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", counted)
+    for number in range(3):
+        root = giver.root.parent / f"other-{number}"
+        shutil.copytree(giver.root, root)
+        config = root / ".git" / "config"
+        config.write_text(config.read_text().replace("shop.git", f"other-{number}.git"))
+        giver.codebase.index([root], reporter=giver.notices)
+    asked.clear()
+    best = giver.find("total price of the cart")[0]
+    copies = {best.source, *(copy.source for copy in best.copies)}
+    assert copies == {"project", "other-0", "other-1", "other-2"}
+    assert sum("FROM sources" in query for query in asked) == 1
+
+
+def test_a_role_with_one_connection_finds_what_others_find(make_member, login, database):
+    giver = make_member("a")
+    giver.index()
+    found = [giver.find(question) for question in QUESTIONS]
+    team = giver.codebase.sharing.team
+    team.close()
+    giver.notices.said.clear()
+    with psycopg.connect(database, autocommit=True) as owner:
+        schema.grant_roles(team.link)
+        address = login("alice", "reader")
+        alice = conninfo_to_dict(address)["user"]
+        owner.execute(f"ALTER ROLE {alice} CONNECTION LIMIT 1")
+    as_alice = dict(team.link.address.parameters) | {"user": alice}
+    team.link.address = replace(team.link.address, parameters=as_alice)
+    assert [giver.find(question) for question in QUESTIONS] == found
+    assert not giver.notices.said
 
 
 def test_own_changes_lie_over_what_the_team_has(make_member):
