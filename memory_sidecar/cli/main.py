@@ -13,8 +13,8 @@ import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import IMPORTING, Call
-from memory_sidecar.cli.examples import add_examples
 from memory_sidecar.cli.form import error_line, wants_json
+from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.process import keep_few_arenas
@@ -40,7 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "search": ("Find code by what it does or what it is called", ""),
         "grep": ("Find code by its structure, without an index", ""),
         "judged": ("Questions with their right answers: add, list, remove", ""),
-        "why": ("Say whether a path is indexed, and if not, why", ""),
+        "why": ("Say whether a path is indexed, and if not, why", "status:why"),
     },
     "Code": {
         "def": ("Show where a name is defined", "names:definition"),
@@ -59,8 +59,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "recent": ("Show what was stored last", "list:recent"),
         "get": ("Show a memory whole", "list:get"),
         "update": ("Change a memory's text or properties", "store:update"),
-        "move": ("Move a memory to another category", ""),
-        "share": ("Give a memory to all agents", "move:share"),
+        "move": ("Move a memory to another category", "store:move"),
+        "share": ("Give a memory to all agents", "store:share"),
         "remove": ("Take memories away, into the archive", ""),
         "prune": ("Archive what is expired or long unused", "remove:prune"),
         "restore": ("Bring back what remove or prune took away", "remove:restore"),
@@ -79,7 +79,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Sources": {
         "source": ("Indexed folders: add, list, move, remove, prune", "index:source"),
         "status": ("Show what is indexed, how fresh, and what is missing", ""),
-        "growth": ("Show what comes in, what is read, and how questions fare", ""),
+        "growth": ("Show what comes in, what is read, and how questions fare", "status:growth"),
         "reindex": ("Derive the index again from the files", "index:reindex"),
         "trust": ("Have a folder's own data and settings count", "upkeep:trust"),
     },

@@ -1,4 +1,4 @@
-"""`memory-sidecar status`"""
+"""`memory-sidecar status`, `growth` and `why`: how far everything is, and what became of a path."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from typing import NoReturn
 
 import click
 
+from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, duration, path_from
+from memory_sidecar.cli.form import counted, duration, path_from, title
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.code.results import SourceStatus
+from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.times import system_clock
 
 EXIT_INTERRUPTED = 130
 REDRAW_S = 1.0
 REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands below
+MAX_WEEKS = 104
+_COLUMNS = ("memories", "sessions", "reads", "questions", "unanswered")
 
 
 @click.command()
@@ -143,3 +147,68 @@ def _freshness(source: SourceStatus) -> str:
 
 def _pace(per_second: float, left_s: float | None) -> str:
     return f" ({per_second:.0f}/s, {duration(left_s)} left)" if left_s else ""
+
+
+@click.command()
+@click.option("--agent", metavar="A", help="Of this agent alone, not of all.")
+@click.option(
+    "--weeks", type=click.IntRange(1, MAX_WEEKS), default=12, show_default=True, metavar="N"
+)
+@with_call
+def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
+    """Show what comes in by week, what is read and what never, and how questions fare.
+
+    Questions are noted in the data directory alone, unless the setting `keep_questions` says no.
+    """
+    found = growth_of(
+        call.services, agent or "", weeks=weeks, now=system_clock(), reporter=call.reporter
+    )
+    return call.show(call.masked(found), _print_growth)
+
+
+def _print_growth(call: Call, found: Growth) -> None:
+    call.print("week of     ", *(f"{name:>11}" for name in _COLUMNS))
+    for week in found.weeks:
+        call.print(week.begins[:10], "  ", *(f"{getattr(week, name):11,}" for name in _COLUMNS))
+    told = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
+    call.print(f"{counted(found.memories, 'memory', 'memories')}: {told}")
+    for memory in found.most_read:
+        call.print(f"{memory.uses + memory.refs:5,} reads  ", title(memory.path))
+    for each in found.latency:
+        half, most = f"{each.p50_ms:.1f} ms", f"{each.p95_ms:.1f} ms"
+        call.print(f"{each.kind}: {counted(each.questions, 'question')}, p50 {half}, p95 {most}")
+    for asked in found.unanswered:
+        call.print(f"no good hit: {asked.text}  ({asked.kind}, {asked.times:,} times)")
+    if not found.keeps_questions:
+        call.reporter.notice("questions are not noted: the setting keep_questions says so")
+
+
+@click.command()
+@click.argument("path")
+@with_call
+def why(call: Call, path: str) -> Why:
+    """Say whether PATH is indexed, and if not, why: by which rule of which file it is ignored.
+
+    PATH is a file or a folder, from where you are.
+    """
+    return call.show(call.codebase.why(call.path(path)), _print_why)
+
+
+def _print_why(call: Call, told: Why) -> None:
+    where = title(path_from(Path(told.path), call.cwd))
+    of = f" (source {told.source})" if told.source else ""
+    call.print(where, f": {_fate(told)}{of}")
+    if told.hint:
+        call.print(call.hint(f"  {told.hint}"))
+
+
+def _fate(told: Why) -> str:
+    if told.fate == "indexed" and told.hint:
+        return f"indexed {told.reason}"
+    if told.fate == "indexed":
+        vectors = f"{told.vectors:,} with a vector" if told.chunks else "nothing to search in it"
+        where = f" {told.reason}" if told.reason else ""
+        return f"indexed{where}, {counted(told.chunks, 'chunk')}, {vectors}"
+    if told.fate in ("skipped", "failed"):
+        return f"{told.fate}: {told.reason}"
+    return told.reason

@@ -21,14 +21,16 @@ from watchdog.events import (
 from watchdog.observers import Observer as SystemTree
 from watchdog.observers.api import BaseObserver
 
-from memory_sidecar.disk.observe import Report
-
 
 class TreeObserver(FileSystemEventHandler):
     """Implements `observe.Observer`; hears of the whole tree once its root is added."""
 
     def __init__(
-        self, root: Path, report: Report, *, open_tree: Callable[[], BaseObserver] = SystemTree
+        self,
+        root: Path,
+        report: Callable[[str], None],
+        *,
+        open_tree: Callable[[], BaseObserver] = SystemTree,
     ) -> None:
         self._root = os.path.realpath(root)  # as macOS names it in its events
         self._report = report

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from memory_sidecar.cli.examples import EXAMPLES
+from memory_sidecar.cli.help import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
 from memory_sidecar.cli.schemas import WORDS_FILE, commands, rendered, words_of
