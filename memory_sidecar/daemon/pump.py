@@ -12,9 +12,18 @@ import os
 import threading
 from contextlib import suppress
 
+from memory_sidecar.daemon.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Line,
+    error_line,
+    id_in,
+    id_of,
+)
 from memory_sidecar.daemon.link import Link, OutputClosed, write_whole
 from memory_sidecar.daemon.plain_json import from_json
-from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, ProtocolError, encode
+from memory_sidecar.daemon.protocol import ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +36,12 @@ LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two second
 ATTEMPTS = 200  # a daemon may just be stopping
 ATTEMPT_PAUSE_S = 0.1
 INPUT_BYTES = 1 << 16
-KEPT_BYTES = 8 * MAX_FRAME_BYTES  # of a line, to answer what is too long by its id
 REOPENING = "memory-sidecar reopens"  # the id under which `initialize` is said again
 
 LOST = (
     "the daemon ended while it ran this, which may be done or not: if it changes anything, look "
     "before you call it again"
 )
-PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 
 class Refused(Exception):
@@ -84,23 +91,21 @@ class Pump:
 
     # From the host
 
-    def _hear(self, line: bytes) -> None:
-        if len(line) > KEPT_BYTES:
-            self._fail(None, INVALID_REQUEST, f"longer than {MAX_FRAME_BYTES >> 20} MiB")
+    def _hear(self, heard: Line) -> None:
+        if heard.is_too_long:
+            self._print(heard.refusal)
             return
+        line = heard.kept + b"\n"
         try:
             message = from_json(line)
         except ValueError:
-            self._fail(None, PARSE_ERROR, "that line is not JSON")
+            self._fail(id_in(line), PARSE_ERROR, "that line is not JSON that can be read")
             return
         if not isinstance(message, dict):
             self._fail(None, INVALID_REQUEST, "a message is a JSON object, one a line")
             return
-        asked = _id_of(message.get("id")) if "method" in message else None
-        if len(line) > MAX_FRAME_BYTES:
-            self._fail(asked, INVALID_REQUEST, f"longer than {MAX_FRAME_BYTES >> 20} MiB")
-            return
-        if asked is None and "method" in message and message.get("id") is not None:
+        asked = id_of(message.get("id")) if "method" in message else None
+        if asked is None and "method" in message and "id" in message:
             self._fail(None, INVALID_REQUEST, "an id is a string or an integer")
             return
         with self._sending:
@@ -136,7 +141,7 @@ class Pump:
         elif method == "notifications/initialized":
             self._opening[1:] = [line]
         elif method == "notifications/cancelled" and isinstance(params, dict):
-            self._settle(_id_of(params.get("requestId")))  # it is never answered
+            self._settle(id_of(params.get("requestId")))  # it is never answered
 
     # From the daemon
 
@@ -163,7 +168,7 @@ class Pump:
 
     def _pass_on(self, line: bytes) -> None:
         message = from_json(line)
-        answered = None if "method" in message else _id_of(message.get("id"))
+        answered = None if "method" in message else id_of(message.get("id"))
         if answered == REOPENING:
             return
         self._print(line + b"\n")
@@ -222,8 +227,7 @@ class Pump:
 
     def _fail(self, asked: str | int | None, code: int, message: str) -> None:
         """Answer the request `asked` with an error."""
-        error = {"code": code, "message": f"memory-sidecar: {message}"}
-        self._print(encode({"jsonrpc": "2.0", "id": asked, "error": error}))
+        self._print(error_line(asked, code, message))
         self._settle(asked)
 
     def _print(self, data: bytes) -> None:
@@ -232,25 +236,19 @@ class Pump:
             write_whole(1, data)
 
 
-def _id_of(value: object) -> str | int | None:
-    """`value`, if it can be the id of a request."""
-    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
-
-
-def _lines(fd: int) -> Iterator[bytes]:
-    """The lines of `fd` that hold anything, each with its end, and cut after `KEPT_BYTES`."""
-    rest = bytearray()
+def _lines(fd: int) -> Iterator[Line]:
+    """The lines of `fd` that hold anything, without their ends."""
+    line = Line()
     while data := _read(fd):
         *ends, last = data.split(b"\n")
         for end in ends:
-            line = bytes(rest + end)
-            rest.clear()
-            if line.strip():
-                yield line + b"\n"
-        if len(rest) <= KEPT_BYTES:
-            rest += last
-    if rest.strip():
-        yield bytes(rest) + b"\n"
+            line.add(end)
+            if line.kept.strip():
+                yield line
+            line = Line()
+        line.add(last)
+    if line.kept.strip():
+        yield line
 
 
 def _read(fd: int) -> bytes:

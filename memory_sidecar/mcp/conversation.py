@@ -11,12 +11,11 @@ from functools import partial
 
 from mcp.server.runner import serve_dual_era_loop
 
+from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.server import SERVER
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.wire import Wire, read_line
-
-MAX_LINE_BYTES = 8 << 20
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class McpConversation:
         loop = asyncio.get_running_loop()
         heard = _kept(0, instead=os.open(os.devnull, os.O_RDONLY))
         said = _kept(1, instead=2)  # whatever a library prints must not reach the client
-        reader = asyncio.StreamReader(MAX_LINE_BYTES)
+        reader = asyncio.StreamReader(MAX_FRAME_BYTES)
         # Not one of the loop's own threads: those would be waited for, and it waits for the client.
         threading.Thread(target=_feed, args=(heard, reader, loop), daemon=True).start()
         writing = asyncio.Lock()

@@ -6,7 +6,6 @@ Knows which requests wait for an answer, so that a conversation can end between 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +14,17 @@ import anyio
 import mcp_types as types
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.daemon.jsonrpc import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Line,
+    error_line,
+    id_in,
+    id_of,
+)
 
 LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
 
@@ -31,22 +41,25 @@ _log = logging.getLogger(__name__)
 class LineTooLong(Exception):
     """More than the reader keeps; the line was read to its end."""
 
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self.line = line
+
 
 async def read_line(reader: asyncio.StreamReader) -> bytes:
     """The next line with its end; what is left without one, or nothing. Raises LineTooLong."""
-    is_too_long = False
+    line = Line()
     while True:
         try:
-            line = await reader.readuntil()
+            line.add(await reader.readuntil())
         except asyncio.IncompleteReadError as ended:
-            line = ended.partial
+            line.add(ended.partial)
         except asyncio.LimitOverrunError as error:
-            is_too_long = True
-            await reader.readexactly(error.consumed)
+            line.add(await reader.readexactly(error.consumed))
             continue
-        if is_too_long:
-            raise LineTooLong
-        return line
+        if line.is_too_long:
+            raise LineTooLong(line)
+        return line.kept
 
 
 class Wire:
@@ -91,9 +104,8 @@ class Wire:
         while True:
             try:
                 return await self._read_line()
-            except LineTooLong:
-                answer = _error(None, types.INVALID_REQUEST, "a line that is too long")
-                await self._write_line(answer)
+            except LineTooLong as error:
+                await self._write_line(error.line.refusal)
 
     async def _write(self, said: ObjectReceiveStream[SessionMessage]) -> None:
         async with said:
@@ -109,9 +121,16 @@ class Wire:
 
     async def _hear(self, line: bytes, heard: ObjectSendStream[Inbound]) -> None:
         try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
-            await self._write_line(_refusal(line))
+            value = read_json(line)
+        except BrokenJson as broken:
+            await self._write_line(error_line(id_in(line), PARSE_ERROR, str(broken)))
+            return
+        try:
+            message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+        except ValidationError:
+            asked = id_of(value.get("id")) if isinstance(value, dict) else None
+            told = "that is no message of JSON-RPC 2.0"
+            await self._write_line(error_line(asked, INVALID_REQUEST, told))
             return
         if isinstance(message, types.JSONRPCRequest):
             self._unanswered.add(message.id)
@@ -127,19 +146,3 @@ class Wire:
             self._unanswered.discard(request_id)
         if not self._unanswered:
             self._idle.set()
-
-
-def _refusal(line: bytes) -> bytes:
-    """The answer to what is no message of JSON-RPC."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return _error(None, types.PARSE_ERROR, "that line is not JSON")
-    asked = message.get("id") if isinstance(message, dict) else None
-    is_id = isinstance(asked, str | int) and not isinstance(asked, bool)
-    return _error(asked if is_id else None, types.INVALID_REQUEST, "no message of JSON-RPC 2.0")
-
-
-def _error(asked: str | int | None, code: int, message: str) -> bytes:
-    answer = {"jsonrpc": "2.0", "id": asked, "error": {"code": code, "message": message}}
-    return json.dumps(answer).encode() + b"\n"

@@ -12,8 +12,9 @@ import mcp_types as types
 from mcp.client.session import ClientSession
 from mcp_types import CallToolResult
 
+from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.conversation import MAX_LINE_BYTES, McpConversation
+from memory_sidecar.mcp.conversation import McpConversation
 from memory_sidecar.mcp.wire import Wire
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ def text_of(result: CallToolResult) -> str:
 async def conversation(caller: Caller) -> AsyncIterator[ClientSession]:
     """An open conversation; several may be held at a time."""
     ours, theirs = socket.socketpair()
-    server_streams = await asyncio.open_connection(sock=ours, limit=MAX_LINE_BYTES)
+    server_streams = await asyncio.open_connection(sock=ours, limit=MAX_FRAME_BYTES)
     reader, writer = await asyncio.open_connection(sock=theirs, limit=1 << 24)
     holding = asyncio.create_task(McpConversation(caller).hold(*server_streams, asyncio.Event()))
 

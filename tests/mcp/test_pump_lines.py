@@ -47,10 +47,49 @@ def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host: Host) -> Non
     host.say({"jsonrpc": "2.0", "id": 77, "method": 7})
     answer = host.hear()
     assert (answer["id"], answer["error"]["code"]) == (77, -32600)
+    host.say({"jsonrpc": "2.0", "id": None, "method": "ping"})
+    answer = host.hear()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
     host.say_raw("")
-    host.say_raw(json.dumps({"jsonrpc": "2.0", "id": "big", "method": "x" * (9 << 20)}))
-    assert host.hear()["error"]["code"] == -32600
     assert host.ask("ping")["result"] == {}
+
+
+HUGE = {"name": "search_code", "arguments": {"query": "x" * (9 << 20), "id": 5}}
+
+
+@pytest.mark.parametrize("places", [("jsonrpc", "id"), ("method", "params"), ("id", "params")])
+@pytest.mark.parametrize("options", [{}, {"MEMORY_SIDECAR_NO_DAEMON": "1"}])
+def test_a_line_too_long_is_answered_by_its_id(
+    home: Home, start: Start, places: tuple[str, ...], options: dict[str, str]
+) -> None:
+    whole = {"method": "tools/call", "params": HUGE, "jsonrpc": "2.0", "id": "big"}
+    first = {name: whole[name] for name in places}
+    host = start(env={**home.environ, **options})
+    host.open()
+    host.say({**first, **whole})
+    answer = host.hear()
+    assert (answer["id"], answer["error"]["code"]) == ("big", -32600)
+    assert "bytes, more than 8,388,608" in answer["error"]["message"]
+    assert host.ask("ping")["result"] == {}
+
+
+def test_an_answer_too_long_is_no_request(host: Host) -> None:
+    host.say({"jsonrpc": "2.0", "id": "ours", "result": "x" * (9 << 20)})
+    assert host.hear()["id"] is None
+    assert host.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 5000, "[" * 9000 + "]" * 9000, "{", "\x01"])
+def test_a_line_that_cannot_be_read_is_answered_by_its_id(host: Host, value: str) -> None:
+    host.say_raw(f'{{"jsonrpc":"2.0","method":"ping","id":"odd","params":{{"a":{value}}}}}')
+    answer = host.hear()
+    assert (answer["id"], answer["error"]["code"]) == ("odd", -32700)
+    assert host.ask("ping")["result"] == {}
+
+
+def test_half_a_character_does_not_cost_the_call(host: Host) -> None:
+    result = host.call("search_code", query="the total of a cart \ud83d")
+    assert result["structuredContent"]["hits"]
 
 
 @pytest.mark.parametrize("arguments", [("--agent", "../other"), ("--tools", "code,shell")])
