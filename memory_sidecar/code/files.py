@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -89,24 +90,32 @@ def read_file(
     if refused is not None:
         raise refused
     raise NotFound(
-        f"no source has a file {path!r} that is not ignored", hint=alike(codebase, sources, path)
+        f"no source has a file {path!r} that is not ignored",
+        hint=alike(codebase, sources, path) or "search_code gives paths that it takes",
     )
 
 
 def alike(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
-    """Which indexed files have the name that `path` ends in, as a hint."""
+    """Which indexed files have the name that `path` ends in, as a hint; "" where none has."""
     meant = named(sources, path)
-    if folder := next((each for each in meant if (each.source.root / each.path).is_dir()), None):
-        return f"{folder.path} is a folder: search_code looks in it with paths {folder.path}/**"
-    names = {each.path.rpartition("/")[2] for each in meant}
+    for each in meant:
+        if os.path.isdir(each.source.root / each.path):  # noqa: PTH112  it never raises
+            inside = f"name a file in it, or search with paths {each.path}/**"
+            return f"{each.path} is a folder: {inside}"
+    names = {_spelled(each.path) for each in meant}
     within = {source.name for source in sources}
     found = (
         each.path
         for each in codebase.files(FileStatus.INDEXED)
-        if each.source in within and each.path.rpartition("/")[2] in names
+        if each.source in within and _spelled(each.path) in names
     )
     shown = ", ".join(islice(found, MAX_ALIKE))
-    return f"there is {shown}" if shown else "search_code gives paths that it takes"
+    return f"there is {shown}" if shown else ""
+
+
+def _spelled(path: str) -> str:
+    """The name that `path` ends in, the same in upper and lower case and on every system."""
+    return unicodedata.normalize("NFC", path.rpartition("/")[2]).casefold()
 
 
 def _within(root: Path, path: str) -> str:

@@ -49,6 +49,8 @@ def real_path(path: StrPath) -> str:
         return os.path.realpath(path)  # does not hang on a loop
     except OSError as error:
         return str(error.filename)
+    except ValueError:  # NUL, or half of a surrogate pair
+        return os.path.abspath(path)
 
 
 def is_folder(path: str) -> bool:
@@ -221,8 +223,10 @@ class Folder:
         """What is called `name` in here, a link as such; `None` for nothing."""
         try:
             return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
+        except OSError as error:
+            if _is_absent(error):
+                return None
+            raise
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
         """A descriptor of the regular file `name` in here, made if `flags` hold O_CREAT."""
@@ -233,6 +237,8 @@ class Folder:
                 raise self._refusal(name, errno.ELOOP, reasons.SYMBOLIC_LINK) from None
             if error.errno in (errno.ENXIO, errno.EOPNOTSUPP, errno.EISDIR):
                 raise self._refusal(name, errno.EINVAL, reasons.NOT_REGULAR) from None
+            if _is_absent(error) and not flags & os.O_CREAT:
+                raise self._absent(name) from None
             raise
         status = os.fstat(opened)
         if stat.S_ISREG(status.st_mode) and not self.tree.refuses_owner(status):
@@ -271,6 +277,8 @@ class Folder:
             status = self.status(name) if error.errno in (errno.ENOTDIR, errno.ELOOP) else None
             if status is not None and stat.S_ISLNK(status.st_mode):
                 raise self._refusal(name, errno.ELOOP, reasons.SYMBOLIC_LINK) from None
+            if _is_absent(error):
+                raise self._absent(name) from None
             raise
 
     def make(self, name: str) -> Folder:
@@ -305,3 +313,11 @@ class Folder:
 
     def _refusal(self, name: str, number: int, reason: str) -> FileRefused:
         return FileRefused(number, reason, self.path_of(name))
+
+    def _absent(self, name: str) -> FileNotFoundError:
+        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path_of(name))
+
+
+def _is_absent(error: OSError) -> bool:
+    """Whether nothing is there: nothing has a name that is too long for any file."""
+    return error.errno in (errno.ENOENT, errno.ENAMETOOLONG)

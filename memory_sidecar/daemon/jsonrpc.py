@@ -20,7 +20,7 @@ _FIRST = rb"\s*\{(?:%s,)*%s[,}]" % (_NAMED, _ID)
 _LAST = rb"[,{]%s(?:,%s)*\}\s*\Z" % (_ID, _NAMED)
 
 
-class Line:
+class HeardLine:
     """A line as it comes in: all of it or, of one that is too long, its beginning and its end."""
 
     def __init__(self) -> None:

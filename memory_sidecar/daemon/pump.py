@@ -16,7 +16,7 @@ from memory_sidecar.daemon.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
-    Line,
+    HeardLine,
     error_line,
     id_in,
     id_of,
@@ -91,7 +91,7 @@ class Pump:
 
     # From the host
 
-    def _hear(self, heard: Line) -> None:
+    def _hear(self, heard: HeardLine) -> None:
         if heard.is_too_long:
             self._print(heard.refusal)
             return
@@ -236,16 +236,16 @@ class Pump:
             write_whole(1, data)
 
 
-def _lines(fd: int) -> Iterator[Line]:
+def _lines(fd: int) -> Iterator[HeardLine]:
     """The lines of `fd` that hold anything, without their ends."""
-    line = Line()
+    line = HeardLine()
     while data := _read(fd):
         *ends, last = data.split(b"\n")
         for end in ends:
             line.add(end)
             if line.kept.strip():
                 yield line
-            line = Line()
+            line = HeardLine()
         line.add(last)
     if line.kept.strip():
         yield line

@@ -183,7 +183,8 @@ def _file(caller: Caller, graph: Graph, path: str, source: str) -> NamedPath:
             if graph.file(each.source.name, each.path) is not None:
                 return each
         raise NotFound(
-            f"no definition is known in {path}", hint=alike(caller.codebase, sources, wanted)
+            f"no definition is known in {path}",
+            hint=alike(caller.codebase, sources, wanted) or "map names files that have some",
         )
     raise NotFound(f"no definition is known in {path}", hint="name a file below the source")
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from pydantic import Field
 
 from memory_sidecar.core.errors import NoIndex, PathRefused
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.projects import home
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 SHOWN_SOURCES = 8
@@ -23,7 +24,8 @@ def nothing_here(caller: Caller) -> NoIndex:
     folder = caller.folders[0]
     sources = [source.name for source in caller.codebase.registry.all()]
     ways = []
-    if index_problem(folder, caller.environ) is None and not caller.is_read_only:
+    may_index = Toolset.CODE in caller.toolsets and not caller.is_read_only
+    if may_index and index_problem(folder, caller.environ) is None:
         ways.append("index_project indexes it")
     else:
         ways.append(
@@ -38,8 +40,8 @@ def nothing_here(caller: Caller) -> NoIndex:
 
 def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
     """Why no agent may have `folder` indexed: it holds all that the user has, or the system's."""
-    real = os.path.realpath(folder)
-    home_folder = os.path.realpath(home(environ))
+    real = real_path(folder)
+    home_folder = real_path(home(environ))
     if os.path.commonpath([real, home_folder]) == real or not Path(real).is_dir():
         return f"{folder} is no project"
     return None
@@ -66,10 +68,11 @@ class Indexed(Answer):
 def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
     """Index the project that the client has open, once; saves follow by themselves."""
     wanted = Path(os.path.normpath(caller.folders[0] / asked.path))
-    if all(os.path.realpath(wanted) != os.path.realpath(each) for each in caller.folders):
+    if all(real_path(wanted) != real_path(each) for each in caller.folders):
         named = ", ".join(map(str, caller.folders))
         raise PathRefused(
-            f"{wanted} is not what the client has open", hint=f"only these may be indexed: {named}"
+            f"{os.fspath(wanted)!r} is not what the client has open",
+            hint=f"only these may be indexed: {named}",
         )
     if problem := index_problem(wanted, caller.environ):
         raise PathRefused(problem, hint="tell the user to open the folder of one")

@@ -93,9 +93,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     except SidecarError as error:
         return _failed(error, report.notices, caller)
     except Exception as error:
-        _log.exception("failed: %s", tool.name)
-        internal = SidecarError(f"internal error: {error!r}", hint="see the daemon's log")
-        return _failed(internal, [], caller)
+        return _failed(_internal(error, tool.name), [], caller)
     text = _with_notices(within(result.text(), asked.max_tokens), result.notices)
     told: list[types.ContentBlock] = [types.TextContent(text=text)]
     if not caller.is_structured:  # hosts that are given both show a model the other one alone
@@ -182,6 +180,9 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
         return await working
     except SidecarError as error:
         raise MCPError(types.INVALID_PARAMS, _words(error, caller)) from error
+    except Exception as error:
+        told = _words(_internal(error, asked), caller)
+        raise MCPError(types.INTERNAL_ERROR, told) from error
 
 
 async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Answer:
@@ -209,6 +210,12 @@ def _look_at(finished: asyncio.Future[Answer]) -> None:
     """Keep asyncio from logging what became of a call that no client waits for any more."""
     if not finished.cancelled():
         finished.exception()
+
+
+def _internal(error: Exception, what: str) -> SidecarError:
+    """What is said of a fault of ours; called where `error` is handled."""
+    _log.exception("failed: %s", what)
+    return SidecarError(f"internal error: {error!r}", hint="see the daemon's log")
 
 
 def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:

@@ -20,7 +20,7 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.daemon.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
-    Line,
+    HeardLine,
     error_line,
     id_in,
     id_of,
@@ -41,14 +41,14 @@ _log = logging.getLogger(__name__)
 class LineTooLong(Exception):
     """More than the reader keeps; the line was read to its end."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: HeardLine) -> None:
         super().__init__()
         self.line = line
 
 
 async def read_line(reader: asyncio.StreamReader) -> bytes:
     """The next line with its end; what is left without one, or nothing. Raises LineTooLong."""
-    line = Line()
+    line = HeardLine()
     while True:
         try:
             line.add(await reader.readuntil())

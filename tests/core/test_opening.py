@@ -176,3 +176,17 @@ def test_a_link_is_followed_as_far_as_it_may_be_read(top: Path) -> None:
         assert real_path(top / "hidden/a.md") == "/proc/1/cwd"
     else:
         pytest.skip("any link of /proc may be read here")
+
+
+def test_nothing_is_under_a_name_that_is_too_long_for_a_file(top: Path) -> None:
+    tree, name = Tree(top), "a" * 300
+    for path in (name, f"{name}/a.md", f"folder/{name}"):
+        assert tree.status(path) is None
+        with pytest.raises(FileNotFoundError):
+            tree.read(path, LIMIT)
+        with pytest.raises(OSError, match="too long"):
+            tree.open(path, os.O_RDWR | os.O_CREAT)
+
+
+def test_a_real_path_is_told_of_what_can_be_none(top: Path) -> None:
+    assert real_path(f"{top}/a\0b") == f"{top}/a\0b"

@@ -226,8 +226,20 @@ def test_a_name_with_colons_and_digits_is_a_file_first(caller: Caller, project: 
 def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller: Caller) -> None:
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
     assert "search_code gives" in refused(caller, "read_file", path="nothing.py")
+    assert refused(caller, "read_file", path="SRC/Cart.PY").endswith("there is shop/cart.py")
     assert refused(caller, "read_file", path="shop/").endswith("with paths shop/**")
     assert refused(caller, "read_file", path=".").startswith("path_refused: '.' is a folder")
+
+
+@pytest.mark.parametrize("path", ["a" * 300, "shop/" + "ü" * 300, "a/" * 3000 + "a"])
+def test_a_path_too_long_for_a_file_is_not_there(caller: Caller, path: str) -> None:
+    assert refused(caller, "read_file", path=path).startswith("not_found: ")
+    for tool in ("get_memory", "remove_memory"):
+        assert "not_found: " in refused(caller, tool, path=path)
+
+
+def test_a_path_that_can_be_none_is_refused(caller: Caller) -> None:
+    assert refused(caller, "index_project", path="a\0b").startswith("path_refused: ")
 
 
 @pytest.mark.parametrize("path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**"])

@@ -53,6 +53,15 @@ def test_where_more_was_found_than_is_given_it_is_told(reader: Caller) -> None:
     assert given(reader, "refs", name="charge_card")["more"] == 0
 
 
+def test_no_tool_is_named_that_is_not_offered(reader: Caller, tmp_path: Path) -> None:
+    for told in (
+        refused(reader, "outline", path="nothing.py"),
+        refused(reader, "outline", path="shop"),
+        refused(replace(reader, cwd=tmp_path), "callees", name="ring"),
+    ):
+        assert not [name for name in NAMES if name in told and "_" in name]
+
+
 def test_what_is_not_there_is_told(reader: Caller) -> None:
     assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
     assert "no definition is known" in refused(reader, "outline", path="../outside.py")

@@ -361,6 +361,8 @@ def test_files_are_resources(caller: Caller) -> None:
         "file:///etc/hosts",
         "memory://",
         "http://[",
+        "source://project/" + "a" * 300,
+        "memory://alice/" + "a" * 300,
     ],
 )
 def test_no_resource_leads_anywhere_else(caller: Caller, project: Path, uri: str) -> None:
