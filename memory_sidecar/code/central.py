@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.code.fusion import is_test
-from memory_sidecar.code.graph import TYPES, Defined, Graph
+from memory_sidecar.code.graph import TYPES, Graph
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
@@ -143,7 +143,7 @@ def read_entries(
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * CHARACTERS_PER_TOKEN
     for key in sorted(ranks, key=lambda key: (-ranks[key], key)):
-        entry = _entry(graph.numbered(*key), ranks[key])
+        entry = graph.numbered(*key).told(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
         left -= len(entry.signature) + 8 + (len(entry.filename) + 1) * (file not in chosen)
         if left < 0:
@@ -166,22 +166,6 @@ def _telling(language: str, name: str, path: str, kind: str, signature: str) -> 
         language in _EXPORTING and path == name and not signature.startswith("export ")
     )
     return (_PRIVATE if is_kept else 1.0) * (_METHOD if kind == "method" else 1.0)
-
-
-def _entry(defined: Defined, rank: float) -> MapEntry:
-    row, file = defined.row, defined.at.file
-    return MapEntry(
-        filename=file.path,
-        start_line=row.start_line,
-        end_line=row.end_line,
-        name=row.name,
-        kind=row.kind,
-        enclosing=row.scope,
-        signature=row.signature,
-        score=rounded(rank),
-        source=file.source,
-        language=file.language,
-    )
 
 
 def _among(sources: Sequence[str], column: str) -> str:

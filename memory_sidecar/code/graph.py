@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.names import DefinitionRow, Place, read_places
+from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.results import told_as
 from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.disk.read import TextRead, read_text
+
+T = TypeVar("T", bound=DefinitionPlace)
 
 MAX_LINEAGE = 50  # classes
 MAX_READ_BYTES = 16 << 20  # of a file of which a line is shown
@@ -70,6 +74,19 @@ class Defined:
     @property
     def is_type(self) -> bool:
         return self.row.kind in TYPES
+
+    def told(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
+        """As a `DefinitionPlace` of that `shape`, with `more` of its fields."""
+        file = self.at.file
+        return told_as(
+            shape,
+            self.row,
+            filename=file.path,
+            enclosing=self.row.scope,
+            source=file.source,
+            language=file.language,
+            **more,
+        )
 
 
 @dataclass(frozen=True, slots=True)

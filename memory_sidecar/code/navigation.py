@@ -42,7 +42,7 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     confidence: Confidence = "exact" if len(found) == 1 else "by name"
     is_wanted = file_filter(asked.filter)
     hits = [
-        _definition_hit(each, confidence, others=len(found) - 1)
+        each.told(DefinitionHit, confidence=confidence, others=len(found) - 1)
         for each in sorted(found, key=_order)
         if is_wanted(each.at.file)
     ]
@@ -95,7 +95,8 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
             for each in meaning.definitions[:1]:
                 if is_wanted(each.at.file) and _key(each) != _key(target):
                     others = len(meaning.definitions) - 1
-                    hit = _definition_hit(each, meaning.confidence, others=others)
+                    sure = meaning.confidence
+                    hit = each.told(DefinitionHit, confidence=sure, others=others)
                     hits.setdefault(_key(each), hit)
     surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
     return Cut.first(surest, asked.top_k)
@@ -109,7 +110,7 @@ def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
             f"no definition is known in {path}",
             hint=f"`memory-sidecar why {path}` says whether it is indexed, and in which language",
         )
-    return [_definition_hit(each, "exact", others=0) for each in graph.in_file(at)]
+    return [each.told(DefinitionHit, confidence="exact", others=0) for each in graph.in_file(at)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,23 +229,6 @@ def _key(defined: Defined) -> tuple[int, int]:
 def _order(defined: Defined) -> tuple[bool, int, ChunkFile]:
     row = defined.row
     return is_test(defined.at.file.path), row.start_line - row.end_line, defined.at.file
-
-
-def _definition_hit(defined: Defined, confidence: Confidence, *, others: int) -> DefinitionHit:
-    row = defined.row
-    return DefinitionHit(
-        filename=defined.at.file.path,
-        start_line=row.start_line,
-        end_line=row.end_line,
-        name=row.name,
-        kind=row.kind,
-        enclosing=row.scope,
-        signature=row.signature,
-        confidence=confidence,
-        others=others,
-        source=defined.at.file.source,
-        language=defined.at.file.language,
-    )
 
 
 def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:

@@ -92,8 +92,8 @@ _SURE = about("exact: the one candidate in scope; likely: the one that fits; by 
 
 
 @dataclass(frozen=True, slots=True)
-class DefinitionHit:
-    """A definition of a name."""
+class DefinitionPlace:
+    """What a name is defined by, and where."""
 
     filename: Annotated[str, about("relative to its source")]
     start_line: Annotated[int, about("of the name, from 1")]
@@ -102,26 +102,23 @@ class DefinitionHit:
     kind: Annotated[str, about("class, function, method, variable and the like")]
     enclosing: Annotated[str, about("what it lies in, dotted, or empty")]
     signature: str
-    confidence: Annotated[Confidence, _SURE]
-    others: Annotated[int, about("candidates beside this one")]
     source: str
     language: str
 
 
 @dataclass(frozen=True, slots=True)
-class MapEntry:
+class DefinitionHit(DefinitionPlace):
+    """A definition of a name."""
+
+    confidence: Annotated[Confidence, _SURE]
+    others: Annotated[int, about("candidates beside this one")]
+
+
+@dataclass(frozen=True, slots=True)
+class MapEntry(DefinitionPlace):
     """A definition that much of its source leads to."""
 
-    filename: Annotated[str, about("relative to its source")]
-    start_line: Annotated[int, about("of the name, from 1")]
-    end_line: Annotated[int, about("inclusive")]
-    name: str
-    kind: Annotated[str, about("class, function, method and the like")]
-    enclosing: Annotated[str, about("what it lies in, dotted, or empty")]
-    signature: str
     score: Annotated[float, about("its share of all that leads to definitions: PageRank")]
-    source: str
-    language: str
 
 
 @dataclass(frozen=True, slots=True)
