@@ -141,8 +141,8 @@ def _freshness(source: SourceStatus) -> str:
         return f"watched, indexing {done} files{pace}"
     if live.is_current:
         return "watched, up to date"
-    waiting = live.waiting
-    return f"watched, {counted(waiting, 'change') + ' wait' if waiting else 'looking for changes'}"
+    waiting = counted(live.waiting, "change waits", "changes wait")
+    return f"watched, {waiting if live.waiting else 'looking for changes'}"
 
 
 def _pace(per_second: float, left_s: float | None) -> str:

@@ -23,7 +23,7 @@ from memory_sidecar.index.followed import Followed
 BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
 LOOK_EVERY_S = 1.0
 FOLLOW_EVERY_S = 5.0  # tried, while what is registered cannot be read
-MAX_AT_ONCE = 3  # owners that begin by themselves; callers have theirs begin besides
+MAX_AT_ONCE = 3  # owners with a first index or vectors to make; changes and callers wait for none
 REST_AFTER_S = 30.0  # unused, a database gives its connections back
 TRIM_EVERY_S = 30.0  # where owners work without a pause
 LOOKING = 2  # threads; each of them can be held by a disk that does not answer
@@ -114,15 +114,18 @@ class Tending:
     def _begin_what_is_due(self) -> float:
         """Have owners begin; returns when the next one is due, if none wakes us before."""
         now_s = self._now_s()
-        loops = [database.owner.loop for database in self._all()]
-        running = sum(loop.is_running for loop in loops)
+        owners = [database.owner for database in self._all()]
+        running = sum(owner.loop.is_running for owner in owners)
         self._has_worked |= running > 0
         next_s = math.inf
-        for due_s, loop in sorted(((loop.due_s, loop) for loop in loops), key=lambda each: each[0]):
+        due = [(owner.loop.due_s, owner) for owner in owners]
+        for due_s, owner in sorted(due, key=lambda each: each[0]):
             if due_s > now_s:
                 next_s = min(next_s, due_s)
-            elif running < MAX_AT_ONCE:
-                loop.begin()
+            elif running < MAX_AT_ONCE or any(
+                each.refreshed_at and each.due_s <= now_s for each in owner.followed()
+            ):
+                owner.loop.begin()
                 running += 1
         return next_s
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -12,9 +13,10 @@ from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.tending import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
-from tests.conftest import HashModels, write_memory
+from tests.conftest import HashEmbedder, HashModels, write_memory
 
 
 @pytest.fixture
@@ -57,6 +59,34 @@ def test_agents_are_watched_from_the_start_or_from_their_first_use(services, liv
     later.take_up(["three.md"], reporter=Silent())
     write_memory(knowledge / "later", "four.md", "The fourth.")
     holds(services, "later", "four.md", "three.md")
+
+
+def test_a_change_is_taken_up_while_many_agents_wait_for_vectors(
+    services, live, data_dir, monkeypatch
+):
+    knowledge = data_dir / "knowledge"
+    write_memory(knowledge / "first", "one.md", "The first.")
+    live.start()
+    holds(services, "first", "one.md")
+    go_on, held = threading.Event(), threading.Semaphore(0)
+    embed = HashEmbedder.embed_passages
+
+    def slowly(embedder, texts, *, stop=None):
+        if any("backlog" in text for text in texts):
+            held.release()
+            assert go_on.wait(60)
+        return embed(embedder, texts, stop=stop)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
+    try:
+        for number in range(MAX_AT_ONCE):
+            write_memory(knowledge / f"slow{number}", "one.md", "A backlog.")
+            services.agent(f"slow{number}").on_use()
+            assert held.acquire(timeout=30)
+        write_memory(knowledge / "first", "two.md", "The second.")
+        holds(services, "first", "one.md", "two.md")
+    finally:
+        go_on.set()
 
 
 def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp_path):
