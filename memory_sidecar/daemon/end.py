@@ -31,17 +31,24 @@ class Ended:
     was_killed: bool = False
 
 
-def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
+def end_daemon(
+    data_dir: str, environ: Mapping[str, str], *, which: Link | None = None
+) -> Ended | None:
     """Return once the daemon's process has ended; `None` where there was none.
 
-    Raises DaemonUnreachable where it can neither be asked nor killed.
+    Given `which`, that one alone: another client may have another daemon there by now. Raises
+    DaemonUnreachable where it can neither be asked nor killed.
     """
     deadline = time.monotonic() + END_TIMEOUT_S
     lock = state_file(data_dir, "daemon.lock")
     running = holder(lock)
+    if which is not None and (running is None or running.pid != which.pid):
+        _ends(which, deadline)  # it let go of the lock, or never signed it
+        return Ended(which.pid)
     while (left_s := deadline - time.monotonic()) > 0:
         with suppress(DaemonUnreachable):  # it does not answer
-            link = find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
+            link = which or find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
+            which = None
             if link is not None and _ends(link, deadline) and running is None:
                 return Ended(link.pid)
         if not (running.is_alive if running else is_locked(lock)):
@@ -49,8 +56,8 @@ def end_daemon(data_dir: str, environ: Mapping[str, str]) -> Ended | None:
         time.sleep(_POLL_S)  # it starts, or ends already
     if running is not None and running.kill(wait_s=_KILL_S):
         return Ended(running.pid, was_killed=True)
-    which = f"process {running.pid}" if running else f"the process that holds {lock}"
-    raise DaemonUnreachable(f"the daemon of {data_dir} still runs", hint=f"end {which}")
+    process = f"process {running.pid}" if running else f"the process that holds {lock}"
+    raise DaemonUnreachable(f"the daemon of {data_dir} still runs", hint=f"end {process}")
 
 
 def _ends(link: Link, deadline: float) -> bool:

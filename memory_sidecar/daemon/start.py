@@ -20,7 +20,8 @@ from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.lock import ProcessLock
 
-START_TIMEOUT_S = 2 * END_TIMEOUT_S + 12.0  # one ends, an older one was faster, and its end
+# One ends, an older one was faster, and its end; where many start at once, one takes long.
+START_TIMEOUT_S = 2 * END_TIMEOUT_S + 30.0
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
 EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be made
 STARTING = "starting the daemon, which answers from now on; a few seconds"
@@ -82,8 +83,7 @@ def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     """The daemon of `data_dir`, unless it is an older one, which is ended."""
     link = reach(data_dir, environ)
     if link is not None and link.is_outdated:
-        link.close()
-        end_daemon(data_dir, environ)
+        end_daemon(data_dir, environ, which=link)
         return None
     return link
 

@@ -13,6 +13,7 @@ import pytest
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon import end
+from memory_sidecar.daemon.link import find
 from tests.e2e.home import Home
 
 HANGS = """
@@ -106,6 +107,19 @@ def test_clients_of_two_versions_at_once_are_all_answered(
     assert [client.returncode for client in clients] == [0] * 30
     assert home.sources() == []
     assert "version 0.0.1" not in home.log.splitlines()[-1]
+
+
+def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(
+    home: Home, tmp_path: Path
+) -> None:
+    home.sources()
+    met = find(str(home.data_dir), home.environ)
+    assert met is not None
+    home.signal(signal.SIGKILL)  # another client was faster,
+    home.sources()  # and has the daemon of this version there
+    running = home.pid
+    assert end.end_daemon(str(home.data_dir), home.environ, which=met) == end.Ended(met.pid)
+    assert (home.is_served, home.pid) == (True, running)
 
 
 def test_command_that_waits_for_another_daemon_says_so(home: Home) -> None:
