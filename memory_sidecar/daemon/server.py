@@ -47,6 +47,8 @@ MAX_CLIENTS = 512
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
+_REFUSED: Frame = {"type": "refused"}  # by a daemon that stops: the next one answers
+
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
@@ -118,6 +120,7 @@ class Server:
         self._clients: set[asyncio.Task[None]] = set()
         self._owed: set[asyncio.Task[None]] = set()  # clients that were greeted get an answer
         self._conversing: set[asyncio.Task[None]] = set()  # of these
+        self._not_begun: set[asyncio.StreamWriter] = set()  # to those who can ask the next daemon
         self._kept_open: set[asyncio.StreamWriter] = set()  # to those who asked for the end
         self._stopping = asyncio.Event()
 
@@ -168,6 +171,8 @@ class Server:
             _log.warning("cancelled to stop: %s", exchange.request)
             exchange.cancel()
         await self._all_answered(CANCEL_TIMEOUT_S)
+        for writer in self._not_begun:  # on a busy machine: a connection that ends tells them less
+            writer.write(encode(_REFUSED))
 
     async def _all_answered(self, timeout_s: float) -> None:
         """Wait for those who are owed an answer, or converse, no longer than that."""
@@ -183,6 +188,7 @@ class Server:
         try:
             if len(self._clients) <= MAX_CLIENTS and await self._is_ours(reader):
                 self._owed.add(task)
+                self._not_begun.add(writer)
                 await _send(writer, self._greeting())
                 async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
                     frame = await _receive(reader)
@@ -198,6 +204,7 @@ class Server:
         finally:
             for tasks in (self._clients, self._owed, self._conversing):
                 tasks.discard(task)
+            self._not_begun.discard(writer)
             if writer not in self._kept_open:
                 writer.close()
 
@@ -222,7 +229,7 @@ class Server:
     ) -> None:
         match frame.get("type"):
             case "run" | "converse" if self.is_stopping or not self.has_place():
-                await _send(writer, {"type": "refused"})
+                await _send(writer, _REFUSED)
             case "run" | "converse":
                 await self._run(Invocation.of(frame), reader, writer)
             case "stop":
@@ -251,6 +258,7 @@ class Server:
         try:
             async with self._turns[kind]:
                 if not exchange.cancelled.is_set():
+                    self._not_begun.discard(writer)
                     answer = await _in_thread(lambda: self._in_turn(exchange, kind))
         except RuntimeError as error:
             _log.warning("not run here: %s", error)
@@ -259,15 +267,17 @@ class Server:
         finally:
             listening.cancel()
             self._running.discard(exchange)
-        if isinstance(answer, int):
+        if self.is_stopping and writer in self._not_begun:
+            await _send(writer, _REFUSED)
+        elif isinstance(answer, int):
             async with asyncio.timeout(LINGER_S):
                 await _send(writer, {"type": "exit", "status": answer})
-            return
-        await asyncio.wait([listening])  # else two would read
-        await _send(writer, {"type": "conversing"})
-        if (task := asyncio.current_task()) is not None:
-            self._conversing.add(task)
-        await answer.hold(reader, writer, self._stopping)
+        else:
+            await asyncio.wait([listening])  # else two would read
+            await _send(writer, {"type": "conversing"})
+            if (task := asyncio.current_task()) is not None:
+                self._conversing.add(task)
+            await answer.hold(reader, writer, self._stopping)
 
     def _in_turn(self, exchange: Exchange, kind: Kind) -> Conversation | int:
         request = exchange.request

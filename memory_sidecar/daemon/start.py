@@ -27,7 +27,8 @@ EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be
 STARTING = "starting the daemon, which answers from now on; a few seconds"
 WAITING = "waiting for another daemon of {} to start or to end"
 _SAY_AFTER_S = 1.0
-_POLL_S = 0.01
+_POLL_S, _POLL_LONGEST_S = 0.01, 0.25
+_POLL_SHARE = 1 / 40  # of what was waited
 _SHOWN_LOG_LINES = 3
 _SHOWN_LOG_BYTES = 8192
 
@@ -69,7 +70,8 @@ def start_daemon(
                     break  # it would fail again
                 process = None  # another one has the lock: about to listen, or to stop
                 time.sleep(_POLL_S * 10)
-            time.sleep(_POLL_S)
+            # Of a busy machine many that look all the time would take what the start needs.
+            time.sleep(min(max(_POLL_S, waited_s * _POLL_SHARE), _POLL_LONGEST_S))
     except OSError:  # the folder or the lock cannot be made
         return None
     finally:

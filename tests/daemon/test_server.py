@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import queue
 import socket
 import threading
 import time
@@ -45,6 +46,7 @@ class Application:
 
     def __init__(self) -> None:
         self.begun = threading.Event()
+        self.each_begun: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def start(self) -> None: ...
 
@@ -64,6 +66,7 @@ class Application:
                 exchange.stdout.write(exchange.stdin.read().decode())
             case ("wait",):
                 self.begun.set()
+                self.each_begun.put(None)
                 exchange.cancelled.wait(PATIENCE_S)
             case ("talk",):
                 return Echo()
@@ -225,6 +228,21 @@ def test_a_greeted_client_gets_an_answer_while_the_server_stops(
     connect().send({"type": "stop"})
     late.ask("say", "x")
     assert late.hear()["type"] in ("refused", "exit", "out")
+
+
+def test_those_whose_requests_were_not_begun_with_are_sent_to_the_next_daemon(
+    connect: Callable[[], Client], application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "FINISH_TIMEOUT_S", 0.2)
+    begun = [connect() for _ in range(server_module.TURNS[Kind.ENDLESS])]
+    for client in begun:
+        client.ask("wait")
+        application.each_begun.get(timeout=PATIENCE_S)
+    without_a_turn, silent = connect(), connect()
+    without_a_turn.ask("wait")
+    connect().send({"type": "stop"})
+    assert [client.hear() for client in begun] == [{"type": "exit", "status": 0}] * len(begun)
+    assert (without_a_turn.hear(), silent.hear()) == ({"type": "refused"}, {"type": "refused"})
 
 
 def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(
