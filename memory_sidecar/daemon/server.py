@@ -194,9 +194,13 @@ class Server:
                     frame = await _receive(reader)
                 if frame is not None:
                     await self._answer(frame, reader, writer)
-        except (ProtocolError, TimeoutError, ValueError) as error:
+        except (ProtocolError, ValueError) as error:
             # ValueError: the stream's word for a line that is too long.
-            _log.info("a client was refused: %s", str(error) or type(error).__name__)
+            _log.info("a client was refused: %s", error)
+        except TimeoutError:
+            _log.info("a client was too slow")
+            if writer in self._not_begun:  # or this process was, on a busy machine
+                writer.write(encode(_REFUSED))
         except OSError as error:
             _log.info("a client is gone: %s", error)
         except asyncio.CancelledError:

@@ -245,6 +245,14 @@ def test_those_whose_requests_were_not_begun_with_are_sent_to_the_next_daemon(
     assert (without_a_turn.hear(), silent.hear()) == ({"type": "refused"}, {"type": "refused"})
 
 
+def test_a_client_whose_request_is_late_is_told_to_ask_again(
+    connect: Callable[[], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "HANDSHAKE_TIMEOUT_S", 0.1)
+    client = connect()
+    assert (client.hear(), client.hear()) == ({"type": "refused"}, {})
+
+
 def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(
     connect: Callable[[], Client], tmp_path: Path
 ) -> None:
