@@ -12,7 +12,7 @@ from msgspec import UNSET
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.named import MAX_NEAREST, nearest_names
+from memory_sidecar.code.meant import MAX_NEAREST, nearest_names
 from memory_sidecar.code.names import Place
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit

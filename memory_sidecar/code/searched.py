@@ -20,7 +20,7 @@ from memory_sidecar.code.directory import (
     allowed_chunks,
 )
 from memory_sidecar.code.history import File, Lent, lent_by_history
-from memory_sidecar.code.named import (
+from memory_sidecar.code.meant import (
     MAX_CHUNKS_SAYING,
     FindWords,
     Names,

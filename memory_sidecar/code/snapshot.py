@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.named import nearest_path
+from memory_sidecar.code.meant import nearest_path
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
-from memory_sidecar.code.named import (
+from memory_sidecar.code.meant import (
     MAX_CHUNKS_PER_NAME,
     MAX_CHUNKS_SAYING,
     Names,

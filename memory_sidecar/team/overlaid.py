@@ -16,7 +16,7 @@ import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, Lent
-from memory_sidecar.code.named import Names
+from memory_sidecar.code.meant import Names
 from memory_sidecar.code.searched import Judging, LocalRows, Nearest
 from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.named import names_in
+from memory_sidecar.code.meant import names_in
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 

@@ -19,20 +19,20 @@ Opening one, by any command
     security/test_hostile_clone.py::test_no_command_is_turned_against_its_user
     security/test_hostile_clone.py::test_no_tool_is_turned_against_its_user
 A folder's own
-    core/test_trust.py::test_a_folder_that_nobody_trusts_is_passed_over_and_told_of
+    core/test_projects.py::test_a_folder_that_nobody_trusts_is_passed_over_and_told_of
     core/test_settings.py::test_a_project_that_is_not_trusted_sets_nothing
 You are asked once
-    core/test_trust.py::test_at_a_terminal_it_is_asked_once
-    core/test_trust.py::test_what_passes_over_a_folder_says_so_in_one_line
+    core/test_projects.py::test_at_a_terminal_it_is_asked_once
+    core/test_projects.py::test_what_passes_over_a_folder_says_so_in_one_line
 `memory-sidecar trust [PATH]`
-    core/test_trust.py::test_the_command_trusts_lists_and_takes_back
+    core/test_projects.py::test_the_command_trusts_lists_and_takes_back
 A folder inside
-    core/test_trust.py::test_a_trusted_one_counts_and_one_inside_of_it_does_not
-    core/test_trust.py::test_an_answer_is_for_the_folder_itself_however_it_is_reached
+    core/test_projects.py::test_a_trusted_one_counts_and_one_inside_of_it_does_not
+    core/test_projects.py::test_an_answer_is_for_the_folder_itself_however_it_is_reached
 Your answers lie
-    core/test_trust.py::test_answers_that_others_could_have_written_count_for_nothing
+    core/test_projects.py::test_answers_that_others_could_have_written_count_for_nothing
 A data directory that you name
-    core/test_trust.py::test_what_is_named_needs_no_trust
+    core/test_projects.py::test_what_is_named_needs_no_trust
 Settings come from
     core/test_settings.py::test_the_environment_wins_over_a_trusted_project_and_that_over_the_user
 A source's own

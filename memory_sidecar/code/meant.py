@@ -1,4 +1,4 @@
-"""What a question names, which chunks may define that, and what names mean that nothing defines.
+"""What the names in a question mean: which chunks may define them, and names that nothing defines.
 
 In a question a word counts as a name when it is written like one (`parse_args`, `HttpClient`,
 `Cart.add`, `main()`, `src/app.py`) or when it is all of it. Plain words inside a sentence do not: a
