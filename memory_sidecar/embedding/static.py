@@ -13,6 +13,7 @@ both, .32 as a plain sum. Weights by the tokens' rarity lower it: the table has 
 from __future__ import annotations
 
 import json
+import mmap
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -79,8 +80,40 @@ def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
     return StaticFiles(files[TOKENIZER], files[WEIGHTS])
 
 
-class StaticEmbedder(OnDemand["tuple[Tokenizer, Halves]"]):
-    """Vectors from the table in `files`, which is read by the first call. Thread-safe."""
+class _Table:
+    """The vectors of all tokens, as they lie in the file `weights`.
+
+    Of its 16 MB a text reads some kilobytes, which the system goes on to cache.
+    """
+
+    def __init__(self, weights: Path, tokens: int) -> None:
+        """Raises whatever a file that is none of these makes of it."""
+        with weights.open("rb") as file:
+            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        numbers = _read_safetensors(self._file)
+        self._rows: Halves = numbers.reshape(tokens, DIMENSION)
+        self._roots: Floats = np.empty(tokens, np.float32)  # of the rows' lengths
+        for at in range(0, tokens, _ROWS_AT_ONCE):
+            rows = self._rows[at : at + _ROWS_AT_ONCE].astype(np.float32)
+            lengths = np.linalg.norm(rows, axis=1)
+            self._roots[at : at + _ROWS_AT_ONCE] = np.sqrt(np.maximum(lengths, 1e-6))
+        self.let_go()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def sum_of(self, tokens: npt.NDArray[np.int64], weights: Floats) -> Floats:
+        """Of the vectors of `tokens`, each taken so many times: (256,)."""
+        return (weights / self._roots[tokens]) @ self._rows[tokens].astype(np.float32)
+
+    def let_go(self) -> None:
+        """Of the pages that were read."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._file.madvise(mmap.MADV_DONTNEED)
+
+
+class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
+    """Vectors from the table in `files`, which is opened by the first call. Thread-safe."""
 
     version = SHA256[WEIGHTS][:16]  # of all that decides a vector
 
@@ -96,21 +129,22 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, Halves]"]):
         A text without a token has only zeros. Calls `between` now and then, where there are more
         than a few. Raises ModelCorrupt.
         """
-        loaded = self._loaded()
+        tokenizer, table = self._loaded()
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
         for at in range(0, len(texts), _AT_ONCE):
             if at:
                 between()
-            _add(vectors[at : at + _AT_ONCE], texts[at : at + _AT_ONCE], *loaded)
+            _add(vectors[at : at + _AT_ONCE], texts[at : at + _AT_ONCE], tokenizer, table)
+        table.let_go()
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    def _load(self) -> tuple[Tokenizer, Halves]:
+    def _load(self) -> tuple[Tokenizer, _Table]:
         return _read(self.files)
 
 
-def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: Halves) -> None:
+def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: _Table) -> None:
     """Fill `vectors`, one row of zeros for each of `texts`, with sums of whatever length."""
     readable = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8") for text in texts]
     if len(readable) == 1:  # a question: the threads of batches, made by the first, go behind it
@@ -126,10 +160,10 @@ def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: Hal
     begins = np.searchsorted(cells, np.arange(len(ids) + 1) * len(table)).tolist()
     tokens = cells % len(table)
     for row, (begin, end) in enumerate(pairwise(begins)):
-        vectors[row] = weights[begin:end] @ table[tokens[begin:end]].astype(np.float32)
+        vectors[row] = table.sum_of(tokens[begin:end], weights[begin:end])
 
 
-def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:
+def _read(files: StaticFiles) -> tuple[Tokenizer, _Table]:
     from tokenizers import Tokenizer
 
     try:
@@ -138,26 +172,20 @@ def _read(files: StaticFiles) -> tuple[Tokenizer, Halves]:
         tokenizer.no_padding()
         # It would keep 10,000 texts, 5 KB each, none of which comes again.
         tokenizer.model._resize_cache(0)
-        read = _read_safetensors(files.weights).reshape(tokenizer.get_vocab_size(), DIMENSION)
+        table = _Table(files.weights, tokenizer.get_vocab_size())
     except Exception as error:  # tokenizers has no class of its own for what it raises
         raise ModelCorrupt(
             f"{files.weights} and its tokenizer do not load: {error}",
             hint=f"`{install_command(f'--force-reinstall --no-deps {PACKAGE}=={VERSION}')}`",
         ) from error
-    table = np.empty_like(read)
-    for at in range(0, len(read), _ROWS_AT_ONCE):
-        rows = read[at : at + _ROWS_AT_ONCE].astype(np.float32)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        table[at : at + _ROWS_AT_ONCE] = rows / np.sqrt(np.maximum(lengths, 1e-6))
     return tokenizer, table
 
 
-def _read_safetensors(file: Path) -> Halves:
-    """The numbers of the only tensor of `file`.
+def _read_safetensors(data: mmap.mmap) -> Halves:
+    """The numbers of the only tensor of a file.
 
     https://huggingface.co/docs/safetensors#format: length of the header, header, numbers.
     """
-    data = file.read_bytes()
     begin = 8 + int.from_bytes(data[:8], "little")
     (tensor,) = (
         entry for name, entry in json.loads(data[8:begin]).items() if name != "__metadata__"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,17 @@ def test_it_answers_the_same_after_its_memory_was_given_back(embedder: StaticEmb
     before = embedder.embed(["parse the header"])
     embedder.unload()
     assert np.array_equal(embedder.embed(["parse the header"]), before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_of_the_table_no_more_stays_in_memory_than_was_read_last(
+    embedder: StaticEmbedder,
+) -> None:
+    embedder.embed([f"word{number} read the file" for number in range(1000)])
+    _, _, mapped = Path("/proc/self/smaps").read_text("utf-8").partition(Path(WEIGHTS).name)
+    resident = re.search(r"^Rss: +(\d+) kB", mapped, re.MULTILINE)
+    assert resident
+    assert int(resident[1]) < 1024
 
 
 def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
