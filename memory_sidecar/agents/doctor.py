@@ -164,6 +164,7 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
     return [
         Check(check, True, text, agent=agent),
         _sources(data, agent, counts),
+        *_watches(data, agent),
         _vectors(data, agent, rows, pending),
     ]
 
@@ -195,6 +196,17 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
         text = "; ".join(f"{name} is being indexed{under_way[name]}" for name in unscanned)
         return Check(check, True, text, agent=agent)
     return Check(check, True, f"{len(sources)} registered, all indexed", agent=agent)
+
+
+def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
+    """What keeps sources that are there from being followed, as long as it does."""
+    there = {source.name for source in data.sources() if source.root.is_dir()}
+    for name, live in data.states().items():
+        if name in there and (problem := live.error or live.notice):
+            hint = "it is tried again; the log that `memory-sidecar status` names says more"
+            if not live.error:
+                hint = "until then a change is found within seconds, by looking at every file there"
+            yield Check(_named(f"watch of {name}", agent), False, problem, hint, agent=agent)
 
 
 def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Check:

@@ -28,6 +28,11 @@ from memory_sidecar.disk.rule_files import RULE_NAMES
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
 _RULE_NAMES = RULE_NAMES | {".git"}
 GIT_INFO = ".git/info"  # holds the exclude file
+RETRY_S = 60.0  # what the system did not watch is polled for so long, at least
+_RAISED_WITH = {
+    errno.ENOSPC: "sysctl fs.inotify.max_user_watches",
+    errno.EMFILE: "sysctl fs.inotify.max_user_instances or ulimit -n",
+}
 
 MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking up every path
 
@@ -61,6 +66,7 @@ class Watch:
         self._wanted: frozenset[str] = frozenset()
         self._unwatched: tuple[str, ...] = ()
         self._limit_notice = ""
+        self._retry_at_s = 0.0
         self._is_stopped = False
 
     def start(self, folders: Iterable[str]) -> None:
@@ -79,6 +85,9 @@ class Watch:
             return
         if self.has_broken_off or _identity(self._root) != self._root_id:
             self._hear("")
+        elif self._limit_notice and time.monotonic() >= self._retry_at_s:  # raised meanwhile?
+            self._retry_at_s = time.monotonic() + RETRY_S
+            self.follow(self._wanted)
         self._poll.look()
 
     def catch_up(self, settled: Settled) -> Settled:
@@ -194,15 +203,9 @@ def _identity(root: Path) -> tuple[int, int] | None:
 
 
 def _limit_notice(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        reason = "the system's limit is reached, raise it with sysctl fs.inotify.max_user_watches"
-    elif error.errno == errno.EMFILE:
-        reason = (
-            "the system's limit is reached, raise it with sysctl fs.inotify.max_user_instances"
-            " or ulimit -n"
-        )
-    else:
-        reason = error.strerror or str(error)
+    reason = error.strerror or str(error)
+    if error.errno in _RAISED_WITH:
+        reason = f"the system's limit is reached, raise it with {_RAISED_WITH[error.errno]}"
     return f"some folders are polled instead of watched: {reason}"
 
 

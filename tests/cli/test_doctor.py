@@ -18,11 +18,14 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.process import QueryGate
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.disk import watch
+from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index import models
 from memory_sidecar.index.apply import FEW_FILES
 from tests.conftest import STATIC, run_here, write_memory
+from tests.disk.test_watch_faults import Opened
 from tests.finished import Finished
 
 DEADLINE_S = 60.0
@@ -248,3 +251,23 @@ def test_a_memory_that_is_too_large_is_named(run, data_dir):
     run("list", "--agent", "hand")
     done = run("doctor")
     assert "1 left out: pitfall/long.md: larger than 4" in done.out
+
+
+def test_a_watch_that_is_refused_is_a_fault_as_long_as_it_is(
+    services, call, project, known_vectors, monkeypatch
+):
+    call("index", project)
+    opened = Opened(limit=1)
+    monkeypatch.setitem(Watch.__init__.__kwdefaults__, "observe", opened)
+    monkeypatch.setattr(watch, "RETRY_S", 0.0)
+    watching = Watching(services)
+    watching.start()
+    try:
+        eventually(lambda: "fs.inotify.max_user_watches" in call("doctor").out)
+        assert "watch of project" in call("doctor").out
+        assert "fs.inotify.max_user_watches" in call("status").out
+        opened.limit = opened.observers[-1].limit = 1_000
+        eventually(lambda: "watch of" not in call("doctor").out)
+        assert "fs.inotify" not in call("status").out
+    finally:
+        watching.close()
