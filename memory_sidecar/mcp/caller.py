@@ -15,6 +15,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.usage import Asked, H
+from memory_sidecar.mcp.pages import Pages
 from memory_sidecar.memories.handlers import Memories
 
 
@@ -52,6 +53,7 @@ class Caller:
     is_structured: bool = False  # results have schemas, and come as structured content as well
     environ: Mapping[str, str] = field(default_factory=dict)
     workspace: Workspace = field(default_factory=Workspace)
+    pages: Pages = field(default_factory=Pages)
 
     @property
     def codebase(self) -> Codebase:

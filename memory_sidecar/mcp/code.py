@@ -25,10 +25,8 @@ from memory_sidecar.mcp.paging import (
     MAX_LINE,
     best_lines,
     budget,
-    cursor_after,
     fitting,
     lines_within,
-    offset_of,
 )
 from memory_sidecar.mcp.project import nothing_here
 from memory_sidecar.mcp.tool import Answer, Arguments
@@ -91,10 +89,10 @@ class Hits(Answer):
 def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     """Find code by what it does, or by exact names. Use it before grep and before reading files."""
     codebase = caller.codebase
-    offset = offset_of(asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor)
     query = CodeQuery(
         text=asked.query,
-        top_k=offset + asked.top_k + 1,
+        top_k=page.offset + asked.top_k + 1,
         mode=SearchMode(asked.mode),
         min_score=asked.min_score,
         filter=CodeFilter(
@@ -105,17 +103,15 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     )
     if asked.wait_fresh_ms:
         codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
-    found = caller.asking(Asked.CODE, asked.query, lambda: codebase.search(query, reporter=report))[
-        offset:
-    ]
+    found = page.rest(
+        caller.asking(Asked.CODE, asked.query, lambda: codebase.search(query, reporter=report)),
+        lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
+    )
     tell_weak(found, report)
     if asked.paths and not found:
         report.notice("paths may keep it out: they are globs below the source, as src/**/*.cs")
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
-    return Hits(
-        hits=shown,
-        next_cursor=cursor_after(offset, shown, found),
-    )
+    return Hits(hits=shown, next_cursor=page.cursor_after(shown))
 
 
 def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[CodePassage, ...]:

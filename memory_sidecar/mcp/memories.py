@@ -17,10 +17,8 @@ from memory_sidecar.disk.usage import Asked
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     budget,
-    cursor_after,
     cut_to_fit,
     lines_within,
-    offset_of,
     shortened,
 )
 from memory_sidecar.mcp.quoting import as_name, quoted, quoted_line, told
@@ -86,23 +84,24 @@ class SearchMemories(Filtered):
 
 def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> FoundMemories:
     """Search what was learned before. Do so before you decide, and when something goes wrong."""
-    offset = offset_of(asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor)
     query = MemoryQuery(
         text=asked.query,
-        top_k=offset + asked.top_k + 1,
+        top_k=page.offset + asked.top_k + 1,
         mode=SearchMode.HYBRID,
         min_score=asked.min_score,
         filter=asked.filter(),
         prefers="" if asked.all_projects else caller.project,
     )
-    hits = caller.asking(
+    found = caller.asking(
         Asked.MEMORIES,
         asked.query,
         lambda: caller.memories(report).query(query, with_shared=asked.shared),
-    )[offset:]
+    )
+    hits = page.rest(found, _key)
     tell_weak(hits, report)
     shown = _within(hits[: asked.top_k], asked.max_tokens, report, stems_of(asked.query))
-    return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, hits))
+    return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
 class QueryMemories(Filtered):
@@ -127,17 +126,16 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
         with_expired=asked.outdated,
         with_superseded=asked.outdated,
     )
-    offset = offset_of(asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor)
     listed = MemoryList(
         filter=wanted,
         sort=Sort(asked.sort),
         is_descending=not asked.ascending,
-        limit=asked.limit + 1,
-        offset=offset,
+        limit=page.offset + asked.limit + 1,
     )
-    found = caller.memories(report).list(listed, with_shared=asked.shared)
+    found = page.rest(caller.memories(report).list(listed, with_shared=asked.shared), _key)
     shown = found[: asked.limit]
-    return MemoryHeads(memories=_heads(shown), next_cursor=cursor_after(offset, shown, found))
+    return MemoryHeads(memories=_heads(shown), next_cursor=page.cursor_after(shown))
 
 
 class GetRecentMemories(Filtered):
@@ -150,13 +148,13 @@ def get_recent_memories(
     caller: Caller, asked: GetRecentMemories, report: Reporter
 ) -> FoundMemories:
     """Read what was remembered or changed last, the latest first. Good at the start of work."""
-    offset = offset_of(asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor)
     listed = MemoryList(
-        filter=asked.filter(), limit=asked.limit + 1, offset=offset, without_pages=True
+        filter=asked.filter(), limit=page.offset + asked.limit + 1, without_pages=True
     )
-    found = caller.memories(report).list(listed, with_shared=asked.shared)
+    found = page.rest(caller.memories(report).list(listed, with_shared=asked.shared), _key)
     shown = _within(found[: asked.limit], asked.max_tokens, report)
-    return FoundMemories(memories=shown, next_cursor=cursor_after(offset, shown, found))
+    return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
 class ListMemories(Arguments):
@@ -183,7 +181,7 @@ class Listing(StoredAnswer):
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
     """List categories, and what lies in one."""
     remembered = caller.memories(report, shared=asked.shared)
-    offset = offset_of(asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor)
     category = asked.category.strip("/")
     below = f"{category}/" if category else ""
     categories = [
@@ -193,12 +191,12 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     ]
     wanted = MemoryFilter(category=category or None)
     found = remembered.list(MemoryList(filter=wanted, sort=Sort.PATH, is_descending=False))
-    here = [each for each in found if each.category == category]
-    shown = here[offset : offset + asked.limit]
+    here = page.rest([each for each in found if each.category == category], _key)
+    shown = here[: asked.limit]
     return Listing(
-        categories=() if offset else tuple(categories),
+        categories=() if page.offset else tuple(categories),
         memories=_heads(shown),
-        next_cursor=cursor_after(offset, shown, here[offset:]),
+        next_cursor=page.cursor_after(shown),
     )
 
 
@@ -246,6 +244,10 @@ def line_of(memory: MemoryHead) -> str:
 def _marks(memory: MemoryHead) -> str:
     shared = " (shared)" if memory.shared else ""
     return f"{memory.updated_at[:10]}{shared}{' OUTDATED' if memory.is_outdated else ''}"
+
+
+def _key(memory: MemoryHead) -> tuple[str, str]:
+    return memory.agent, memory.path
 
 
 def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:

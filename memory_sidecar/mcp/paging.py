@@ -1,8 +1,7 @@
-"""How much of a result is given at once: by count, with a cursor for the rest, and by tokens."""
+"""How much of a result is given at once, by tokens."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from textwrap import wrap
 from typing import TypeVar
@@ -19,29 +18,6 @@ MAX_LINE = 160
 MIN_ITEM = 300
 MARKS = 500  # characters around what an answer says: heads, where to go on
 MAX_LOOKED_THROUGH = 100_000  # characters of a text for what was asked for
-
-_CURSOR = re.compile(r"from-(\d{1,9})")
-
-
-def offset_of(cursor: str) -> int:
-    """How many results came before `cursor`; "" is the beginning. Raises UsageError."""
-    if not cursor:
-        return 0
-    found = _CURSOR.fullmatch(cursor)
-    if found is None:
-        raise UsageError(
-            f"{cursor!r} is no cursor", hint="pass the `next_cursor` of the result before, or none"
-        )
-    return int(found[1])
-
-
-def cursor_at(offset: int) -> str:
-    return f"from-{offset}"
-
-
-def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
-    """For what of `found`, which begins at `offset`, is not `shown`; "" where all of it is."""
-    return cursor_at(offset + len(shown)) if len(shown) < len(found) else ""
 
 
 def within(text: str, max_tokens: int) -> str:

@@ -15,7 +15,6 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.memories import marked
-from memory_sidecar.mcp.paging import cursor_at, offset_of
 from memory_sidecar.mcp.quoting import told
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.model import MemoryList
@@ -40,11 +39,13 @@ TEMPLATES = {
 
 def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
     """The memories that `caller` may read, the latest first. Raises UsageError for the cursor."""
-    offset = offset_of(cursor)
+    page = caller.pages.page("resources", cursor)
     if Toolset.MEMORIES not in caller.toolsets:
         return types.ListResourcesResult(resources=[])
-    wanted = MemoryList(limit=PAGE + 1, offset=offset)
-    found = caller.memories(Silent()).list(wanted, with_shared=True)
+    wanted = MemoryList(limit=page.offset + PAGE + 1)
+    listed = caller.memories(Silent()).list(wanted, with_shared=True)
+    found = page.rest(listed, lambda memory: (memory.agent, memory.path))
+    shown = found[:PAGE]
     return types.ListResourcesResult(
         resources=[
             types.Resource(
@@ -53,9 +54,9 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
                 description=mask_credentials(one_line(memory.title))[0],
                 mime_type=MARKDOWN,
             )
-            for memory in found[:PAGE]
+            for memory in shown
         ],
-        next_cursor=cursor_at(offset + PAGE) if len(found) > PAGE else None,
+        next_cursor=page.cursor_after(shown) or None,
     )
 
 

@@ -14,11 +14,10 @@ from memory_sidecar.core.results import Reporter, Time, about, tell_weak, told_a
 from memory_sidecar.core.times import iso_utc, past_moment, system_clock
 from memory_sidecar.disk.usage import Asked
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.paging import (
     budget,
-    cursor_after,
     cut_to_fit,
-    offset_of,
     shortened,
 )
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
@@ -134,12 +133,12 @@ def _hit(hit: SessionHit) -> str:
 
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
     """Find what was said and done in earlier sessions."""
-    offset = offset_of(asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor)
     kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
     query = SessionQuery(
         text=asked.query,
         kinds=kinds[asked.tier],
-        top_k=offset + asked.top_k + 1,
+        top_k=page.offset + asked.top_k + 1,
         by_session=asked.by_session,
         min_score=asked.min_score,
         filter=SessionFilter(
@@ -150,9 +149,10 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
             before=past_moment(asked.before, now_ms=system_clock()),
         ),
     )
-    found = caller.asking(
-        Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)
-    )[offset:]
+    found = page.rest(
+        caller.asking(Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)),
+        lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text),
+    )
     tell_weak(found, report)
     stems, characters = stems_of(asked.query), budget(asked.max_tokens)
     shown, is_cut = cut_to_fit(
@@ -164,10 +164,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     )
     if is_cut:
         report.notice('some are cut: get_session reads on from message N with cursor "from-N"')
-    return SessionHits(
-        hits=tuple(shown),
-        next_cursor=cursor_after(offset, shown, found),
-    )
+    return SessionHits(hits=tuple(shown), next_cursor=page.cursor_after(shown))
 
 
 class GetSession(Arguments):

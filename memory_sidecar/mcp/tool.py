@@ -32,6 +32,9 @@ Unlisted = Annotated[T, _NotListed()]
 """What few calls need: taken, but not in `tools/list`. A refusal names what is taken."""
 
 
+_OF_A_PAGE = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
+
+
 class Arguments(BaseModel):
     """Base of what tools take. A name that a tool does not know is an error, never ignored."""
 
@@ -39,6 +42,11 @@ class Arguments(BaseModel):
 
     max_tokens: Unlisted[int] = Field(default=6000, ge=1)
     """About how long the answer may be. A tool that can choose what to leave out has its own."""
+
+    @property
+    def question(self) -> str:
+        """What is asked for, the same for every page of the answer."""
+        return f"{type(self).__name__} {self.model_dump_json(exclude=_OF_A_PAGE)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

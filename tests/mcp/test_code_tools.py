@@ -66,6 +66,23 @@ def test_cursor_leads_through_all_hits_once(caller: Caller) -> None:
     assert paged == whole
 
 
+def test_cursor_leads_through_more_than_a_search_looks_at_once(
+    caller: Caller, project: Path
+) -> None:
+    for number in range(180):
+        words = f"price{number % 7} cart{number % 11} order{number % 13}"
+        (project / f"part{number}.py").write_text(f"def part{number}():\n    return '{words}'\n")
+    caller.codebase.index([project], reporter=Silent())
+    seen, cursor = [], ""
+    while True:
+        page = given(caller, "search_code", query="price3 cart5 order8", top_k=40, cursor=cursor)
+        seen += [(hit["filename"], hit["location"]) for hit in page["hits"]]
+        if not (cursor := page["next_cursor"]):
+            break
+    parts = [name for name, _ in seen if name.startswith("part")]
+    assert (len(set(parts)), len(seen)) == (180, len(set(seen)))
+
+
 def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller: Caller) -> None:
     whole = given(caller, "search_code", query="price cart order", top_k=4)["hits"]
     small = given(caller, "search_code", query="price cart order", top_k=4, max_tokens=1)

@@ -209,6 +209,29 @@ def test_prune_is_a_preview_unless_told_otherwise(newcomer: Caller) -> None:
     assert given(newcomer, "prune_memories")["memories"] == []
 
 
+@pytest.mark.parametrize("tool", ["query_memories", "get_recent_memories", "search_memories"])
+def test_cursor_loses_and_doubles_nothing_while_memories_change(
+    newcomer: Caller, tool: str
+) -> None:
+    told = [
+        given(newcomer, "store_memory", content=f"fact {number}", category="outcome")["path"]
+        for number in range(6)
+    ]
+    options = {"query": "fact", "top_k": 2} if tool == "search_memories" else {"limit": 2}
+    first = given(newcomer, tool, **options)
+    shown = [each["path"] for each in first["memories"]]
+    left = [path for path in told if path not in shown]
+    given(newcomer, "update_memory", path=left[0], content="fact that comes to the front")
+    given(newcomer, "remove_memory", path=shown[0])
+    page = first
+    while cursor := page["next_cursor"]:
+        again = given(newcomer, tool, **options, cursor=cursor)
+        page = given(newcomer, tool, **options, cursor=cursor)
+        assert again == page
+        shown += [each["path"] for each in page["memories"]]
+    assert sorted(shown) == sorted(told)
+
+
 @pytest.mark.parametrize("tool", ["query_memories", "get_recent_memories"])
 def test_cursor_leads_through_all_memories_once(newcomer: Caller, tool: str) -> None:
     stored = {remember(newcomer, f"Fact {n} is worth knowing") for n in range(5)}
