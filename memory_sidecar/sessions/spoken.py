@@ -15,7 +15,11 @@ from memory_sidecar.core.times import iso_utc, parse_time
 from memory_sidecar.sessions.model import Role
 
 _TEXT_KINDS = frozenset({"text", "input_text", "output_text"})
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system"}
+_ROLES = {
+    "human": "user",
+    **dict.fromkeys(("ai", "model", "gemini"), "assistant"),
+    "developer": "system",
+}
 _TIME_KEYS = ("created_at", "timestamp", "time", "date")
 _UNSAID = ("isMeta", "isSidechain", "isApiErrorMessage")  # marks of a line
 SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself puts into an assistant's mouth
@@ -43,6 +47,7 @@ def message_in(line: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     said = _queued(line) or line.get("message")
     if isinstance(said, Mapping):
+        said = {"role": line.get("role"), **said}  # which Cursor tells beside it
         identity = _text(said.get("id")) or _text(line.get("uuid"))
     else:
         said = event_of(line)
@@ -53,7 +58,7 @@ def message_in(line: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     if line.get("isCompactSummary"):
         role = Role.SYSTEM.value  # a model's words in a user's line
-    words = _words(said.get("content"), is_user=role == Role.USER)
+    words = _words(said.get("content", said.get("parts")), is_user=role == Role.USER)
     if not words:
         return None
     told = {
@@ -94,7 +99,8 @@ def _words(content: object, *, is_user: bool) -> str:
     words = (
         _text(block.get("text")) if isinstance(block, Mapping) else _text(block)
         for block in blocks
-        if not isinstance(block, Mapping) or block.get("type", "text") in _TEXT_KINDS
+        if not isinstance(block, Mapping)
+        or (block.get("type", "text") in _TEXT_KINDS and not block.get("thought"))
     )
     written = (_written(each) if is_user else each.strip() for each in words)
     return "\n\n".join(each for each in written if each)
@@ -102,7 +108,7 @@ def _words(content: object, *, is_user: bool) -> str:
 
 def _written(text: str) -> str:
     """What of `text` a person wrote: of a command with arguments, the line that called it."""
-    text = text.strip()
+    text = _inside("user_query", text) or text.strip()  # of all that Cursor says in it
     if text.startswith(_NOT_WRITTEN):
         return ""
     if text.startswith(_OF_EDITOR) and _ASKED in text:

@@ -2,8 +2,9 @@
 
     one object, or a list of them        session documents as in our own files
     a list of messages                   one session
-    JSON lines                           one message or session each: a transcript of Claude Code or
-                                         Codex, or plain objects with `role` and `content`
+    JSON lines                           one message or session each: a transcript of Claude Code,
+                                         Codex, Gemini CLI or Cursor, or plain objects with `role`
+                                         and `content`
 
 What does not say which session it is has an id made of its file's name and its beginning: the same
 file, gone on since, is the same session. A line that is broken is left out, and told of.
@@ -52,7 +53,7 @@ def sessions_in(data: bytes, *, name: str) -> Transcript:
     except BrokenJson:
         items, broken = _lines(text)
     else:
-        items = whole if isinstance(whole, list) else [whole]
+        items = whole if isinstance(whole, list) else _unpacked(whole)
     problems = [
         *(_told(broken, "{} {} not JSON")),
         *(_told(_damaged(data), "bytes of {} are not UTF-8")),
@@ -69,6 +70,16 @@ def sessions_in(data: bytes, *, name: str) -> Transcript:
         if document.get("session_id") is None:
             document["session_id"] = _made_id(document, name, is_alone=len(documents) == 1)
     return Transcript(tuple(documents), tuple(problems))
+
+
+def _unpacked(whole: Any) -> list[Any]:  # noqa: ANN401  JSON
+    """The lines of a chat of Gemini CLI, which it keeps in one object; else `whole` alone."""
+    said = whole.get("messages") if isinstance(whole, dict) and "projectHash" in whole else None
+    if not isinstance(said, list):
+        return [whole]
+    return [
+        {**each, "sessionId": whole.get("sessionId")} for each in said if isinstance(each, dict)
+    ]
 
 
 def _lines(text: str) -> tuple[list[Any], list[int]]:

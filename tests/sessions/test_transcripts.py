@@ -293,3 +293,51 @@ def test_an_id_that_all_lines_share_is_no_messages_id():
         lines(*({**each, "id": "chat"} for each in said("a", "b", "c"))), name="t.jsonl"
     ).documents
     assert [each["content"] for each in found["messages"]] == ["a", "b", "c"]
+
+
+def test_a_chat_of_gemini_is_its_words():
+    said_by_both = [
+        {"id": "1", "timestamp": "2026-03-01T09:12:00Z", "type": "user", "content": "Why so slow?"},
+        {"id": "2", "type": "info", "content": "Request cancelled."},
+        {
+            "id": "3",
+            "timestamp": "2026-03-01T09:12:09Z",
+            "type": "gemini",
+            "model": "gemini-2.5-pro",
+            "content": [{"text": "I wonder", "thought": True}, {"text": "It waits for a lock."}],
+            "toolCalls": [{"id": "x", "name": "read_file"}],
+        },
+    ]
+    chat = {"sessionId": "a1-b2", "projectHash": "f0", "messages": said_by_both}
+    (document,) = sessions_in(json.dumps(chat).encode(), name="session-a1.json").documents
+    assert document["metadata"]["model"] == "gemini-2.5-pro"
+    session = read_session(document)
+    assert session.session_id == "a1-b2"
+    assert [(m.role, m.content) for m in session.messages] == [
+        ("user", "Why so slow?"),
+        ("assistant", "It waits for a lock."),
+    ]
+
+
+def test_a_checkpoint_of_gemini_is_its_words():
+    history = [
+        {"role": "user", "parts": [{"text": "Why so slow?"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "grep"}}, {"text": "A lock."}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "grep", "response": {}}}]},
+    ]
+    (document,) = sessions_in(json.dumps(history).encode(), name="checkpoint.json").documents
+    assert [m["content"] for m in document["messages"]] == ["Why so slow?", "A lock."]
+
+
+def test_a_transcript_of_cursor_is_its_words():
+    def line(role: str, text: str) -> bytes:
+        told = {"role": role, "message": {"content": [{"type": "text", "text": text}]}}
+        return json.dumps(told).encode()
+
+    asked = "<attached_files>\na.py\n</attached_files>\n<user_query>\nWhy so slow?\n</user_query>"
+    data = line("user", asked) + b"\n" + line("assistant", "It waits for a lock.")
+    (document,) = sessions_in(data, name="chat.jsonl").documents
+    assert [(m["role"], m["content"]) for m in document["messages"]] == [
+        ("user", "Why so slow?"),
+        ("assistant", "It waits for a lock."),
+    ]
