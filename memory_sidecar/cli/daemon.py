@@ -251,9 +251,10 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
-    from memory_sidecar.core.process import keep_few_arenas
+    from memory_sidecar.core.process import allow_many_files, keep_few_arenas
 
     keep_few_arenas()
+    allow_many_files()
     # What numpy multiplies here is too small to share, and its threads would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GARBAGE_THRESHOLD)

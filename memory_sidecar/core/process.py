@@ -21,6 +21,7 @@ INDEXING = 5  # of a nice 0 to 19
 EMBEDDING = 10  # and reading files in other processes
 
 MAX_ARENAS = 2
+MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
 
 
@@ -53,6 +54,17 @@ def keep_few_arenas() -> None:
     mallopt = _libc("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, MAX_ARENAS)
+
+
+def allow_many_files() -> None:
+    """Raise a shell's limit, 256 on macOS, as far as may be: each source and agent takes some."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+        if 0 <= soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _libc(name: str) -> Callable[..., int] | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.process import MAX_FILES
 from tests.e2e.home import TIMEOUT_S, Home
 
 AGENTS = 40
@@ -117,6 +118,18 @@ def test_very_many_agents_take_few_threads_and_descriptors(home: Home) -> None:
     assert len(list((process / "task").iterdir())) <= 40
     descriptors = [str(each.readlink()) for each in (process / "fd").iterdir()]
     assert len([each for each in descriptors if "inotify" in each]) <= 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks about another process")
+def test_a_shells_limit_of_open_files_is_not_the_daemons(home: Home) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = min(most, MAX_FILES)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_DESCRIPTORS, most))
+
+    home.start("source", "list", preexec_fn=limit).communicate(timeout=TIMEOUT_S)
+    assert resource.prlimit(home.pid, resource.RLIMIT_NOFILE) == (allowed, most)
 
 
 def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home: Home) -> None:
