@@ -73,6 +73,7 @@ _DOTS = {  # what stands between a receiver and its member
     **dict.fromkeys(("csharp", "java", "kotlin", "ruby", "rust"), (b".", b"::")),
 }
 _SELVES = frozenset(b"self Self this super base parent static crate".split())
+_NAMES_TOO = frozenset(b"base parent static".split())  # in most languages: as calls and members
 _NO_NAMES = _SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
     b" break class continue false null true".split()
@@ -229,7 +230,8 @@ def _in_order(
             is_variable = (
                 how == "other" and not meaning and name in bound and _is_in(bound[name], start)
             )
-            if not is_variable and name not in _NO_NAMES:
+            is_name = name not in _NO_NAMES or (name in _NAMES_TOO and (is_member or how == "call"))
+            if is_name and not is_variable:
                 row += data.count(b"\n", counted, start)
                 counted = start
                 text = texts.get(name) or texts.setdefault(name, name.decode(errors="replace"))

@@ -23,7 +23,9 @@ CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 MAX_CANDIDATES = 50  # of more, it says how many there are, and guesses nothing
 MIN_ALIKE = 3  # letters of a variable that is called like a class
 
-_SELVES = frozenset({"self", "this", "cls", "super", "Self", "base", "parent", "static"})
+_SELVES = frozenset({"self", "this", "cls", "super", "Self"})
+_SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static"})}
+_BASES = frozenset({"super", "base", "parent"})
 # Where a method is called by its bare name in its class.
 _IMPLICIT_SELF = frozenset({"java", "csharp", "c", "swift", "ruby", "gdscript"})
 # Where what lies in one folder is seen without an import.
@@ -63,7 +65,7 @@ class Resolver:
         candidates = self._candidates_of(name, at)
         if not candidates.every or len(candidates.every) > MAX_CANDIDATES:
             return Meaning(candidates.every)
-        needs_around = place.receiver in _SELVES or (
+        needs_around = _is_self(place.receiver, at) or (
             not place.receiver and at.id in candidates.files
         )
         within = place.within if needs_around else None
@@ -114,7 +116,7 @@ class _Resolving:
         receiver = self._place.receiver
         if not receiver:
             return self._bare()
-        if receiver in _SELVES:
+        if _is_self(receiver, self._at):
             return self._of_self()
         return self._of(receiver)
 
@@ -157,7 +159,8 @@ class _Resolving:
         return [d for d in visible if len(d.row.scope) == innermost]
 
     def _of_self(self) -> Meaning:
-        for class_name in self._graph.lineage(self._at, self._own_class()):
+        above = 1 if self._place.receiver in _BASES else 0  # what the own class overrides is meant
+        for class_name in self._graph.lineage(self._at, self._own_class())[above:]:
             ours = [d for d in self._members if d.owner == class_name]
             here = [d for d in ours if d.at.id == self._at.id]
             if found := _one(here or ours, "exact"):
@@ -214,6 +217,10 @@ def _is_of_its_file(defined: Defined) -> bool:
 def _is_member(defined: Defined, around: str) -> bool:
     """Of a class that is defined in another file, as methods of C++, Go and Lua are."""
     return not around and defined.row.kind == "method"
+
+
+def _is_self(receiver: str, at: NamedFile) -> bool:
+    return receiver in _SELVES or receiver in _SELVES_OF.get(at.family, ())
 
 
 def _is_alike(variable: str, class_name: str) -> bool:

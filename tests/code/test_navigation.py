@@ -435,6 +435,27 @@ def test_where_more_was_found_than_is_shown_it_is_told(call):
         assert f"{len(every.json) - 1} more: --top-k {len(every.json)} shows all" in some.err
 
 
+def test_what_is_a_keyword_elsewhere_is_a_name(run, tmp_path):
+    (tmp_path / "tree.py").write_text(
+        "class Node:\n    def parent(self): return self\n    def up(self): return self.parent()\n\n"
+        "def base(): return 1\n\ndef use(parent): return base() + parent.up()\n\n"
+        "class Other:\n    def up(self): pass\n    def go(self, parent): parent.up()\n"
+    )
+    (tmp_path / "a.php").write_text(
+        "<?php\nclass A { function run() {} }\n"
+        "class B extends A {\n    function run() { parent::run(); }\n}\n"
+    )
+    run("index", tmp_path, "--wait", "keyword")
+
+    def callers(name):
+        return places(run("callers", name, "--json", cwd=tmp_path).json)
+
+    assert callers("Node.parent") == ["tree.py:3 Node.up exact"]
+    assert callers("base") == ["tree.py:7 use exact"]
+    assert "tree.py:11 Other.go exact" not in callers("Other.up")
+    assert callers("A.run") == ["a.php:4 B.run exact"]
+
+
 def test_callers_beyond_those_that_are_followed_are_told(run, tmp_path):
     many = MAX_FOLLOWED + 5
     calls = "".join(f"def caller_{at}():\n    return basis()\n\n\n" for at in range(many))
