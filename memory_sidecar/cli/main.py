@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -264,6 +265,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of this process; returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     keep_few_arenas()
+    if logging.lastResort:  # what a daemon would log is told as a notice, or raised, here
+        logging.lastResort.setLevel(logging.ERROR)
     try:
         call = Call.of_this_process(tuple(arguments))
     except SidecarError as error:

@@ -119,3 +119,15 @@ def test_a_session_with_half_a_character_is_saved(run, tmp_path):
     assert done.status == 0
     assert "c.json holds no session" in done.err
     assert len(run("session", "list", "--json").json) == 2
+
+
+def test_what_a_daemon_would_log_is_no_line_of_a_command(sidecar, data_dir):
+    assert sidecar("store", "one", "--agent", "a", "--category", "c").status == 0
+    lock = data_dir / "knowledge" / ".state" / "a" / "writer.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    done = sidecar("store", "two", "--agent", "a", "--category", "c", "--json")
+    told = [line for line in done.err.splitlines() if not line.startswith("note: ")]
+    assert "writer.lock" in done.err
+    assert len(told) <= 1, done.err
+    assert all(line.startswith('{"error":') for line in told)
