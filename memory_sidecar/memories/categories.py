@@ -43,9 +43,8 @@ def describe(
     Raises NotFound where it has neither folder nor page.
     """
     category = check_category(category)
-    if category and not directory.has_folder(
-        category
-    ):  # before a lock makes the folders of an agent
+    # Looked at before a lock makes the folders of an agent.
+    if category and not directory.has_folder(category):
         raise NotFound(
             f"there is no category {category}",
             hint=f"`memory-sidecar category create {category}` makes it",

@@ -35,7 +35,7 @@ from memory_sidecar.memories.model import (
 )
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
-from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_known_category, check_path
 from memory_sidecar.memories.prune import PruneRule, doomed
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import (
@@ -111,8 +111,9 @@ class Memories(Recall):
         That is one that is there, or has `/` at its end. Its reads go along, and so do the links of
         others to it. Raises NotFound, Conflict and SecretRefused.
         """
-        directory, file = self._parsed(path)
         target, name = parse_address(to)
+        check_known_category(name)  # what leads out is said before what is not there
+        directory, file = self._parsed(path)
         if target != directory.name and ":" in to:
             raise UsageError(
                 "a memory cannot be moved to another knowledge directory",
