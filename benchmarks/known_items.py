@@ -1,10 +1,11 @@
 """Measures questions whose answer is known: python benchmarks/known_items.py [--build]
 
 A name that one file defines, alone and within a sentence, in lower case, with a typo and by its
-half; a message or the key of a setting that stands in one file; a path. And how-to questions, which
-a README or the docs answer. The sets are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the
-trees of `sets/repositories.json`; `--build` draws them anew: names from the index, how-to questions
-from what people ask of any project, with the prose that answers them found by its headings.
+half; a message that stands in one file, as it is and with values filled in; the key of a setting; a
+path. And how-to questions, which a README or the docs answer. The sets are `sets/known-items.jsonl`
+and `sets/how-to.jsonl`, over the trees of `sets/repositories.json`; `--build` draws them anew:
+names from the index, how-to questions from what people ask of any project, with the prose that
+answers them found by its headings.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ _WRITTEN = re.compile(r"[a-z]_[a-z]|[a-z][A-Z]")
 _SETTING = re.compile(r"(?m)^[\s\-\[]*[\"']?([A-Za-z][\w.-]{6,30})[\"']?\s*[:=\]]")
 _CONFIGURES = re.compile(r"(?i)\.(json|ya?ml|toml|ini|cfg)$")
 _MESSAGE = re.compile(r"[\"']([A-Z][a-z]+ [^\"'\\{}%$#<>\n]{20,80})[\"']")
+_STRING = re.compile(r"\"((?:[^\"\\\n]|\\[\"'])+)\"|'((?:[^'\\\n]|\\[\"'])+)'|`([^`\n]+)`")
+_HOLE = re.compile(
+    r"%[-+0-9.]*[sdqvr]|%\([a-z_]+\)[sdr]|[$#]\{[^}]*\}|\{[A-Za-z_][^{}]*\}|\{\d*\}|\\\([^)]*\)"
+)
+_VALUES = ("index.html", "--verbose", "42", "shop", "admin", "users/42")
 _ASIDE = re.compile(r"(?i)(^|[/_.])(tests?|specs?|docs?|examples?|bench\w*|change\w*|vendor)")
 _PROSE = re.compile(r"(?i)\.(md|mdx|rst|txt|adoc|livemd)$")
 _LISTS = re.compile(r"(?i)(^|/)(change|history|news|todo|issue_template)")
@@ -161,6 +167,10 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
             yield item(kind, text, file)
     for name, file in some({name: file for name, file in names.items() if name != name.lower()}):
         yield item("name in lower case", name.lower(), file)
+    for string, file in some(made_in_one(rows)):
+        values = iter(chance.sample(_VALUES, len(_VALUES)))
+        message = _HOLE.sub(lambda _: next(values), re.sub(r"\\([\"'])", r"\1", string))  # noqa: B023
+        yield item("message with values", message, file)
 
 
 def half_of(name: str) -> str:
@@ -205,6 +215,32 @@ def unique(rows: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], dict[s
         {name: file for name, file in names.items() if not _ASIDE.search(file)},
         {message: file for message, file in messages.items() if not _ASIDE.search(file)},
     )
+
+
+def made_in_one(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
+    """Strings with holes for values that stand in one file alone; its path by each."""
+    text: dict[str, str] = defaultdict(str)
+    for file, _, code in rows:
+        text[file] += f"{code}\n"
+    return {
+        string: file
+        for file, code in text.items()
+        if not _ASIDE.search(file) and not _PROSE.search(file)
+        for string in map(_string, _STRING.finditer(code))
+        if _tells(string) and sum(string in other for other in text.values()) == 1
+    }
+
+
+def _string(match: re.Match[str]) -> str:
+    return str(match[match.lastindex or 0])
+
+
+def _tells(string: str) -> bool:
+    """Whether it is like a message, with one to three holes, and a part of three words."""
+    parts = _HOLE.split(string)
+    most_words = max(len(re.findall("[A-Za-z]{2,}", part)) for part in parts)
+    is_short = len(string) <= 160 and 2 <= len(parts) <= 4
+    return is_short and most_words >= 3 and not re.search(r"[<>{}=;]|\\n", " ".join(parts))
 
 
 def asked_of(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Item]:

@@ -24,6 +24,7 @@ from memory_sidecar.code import fusion
 from memory_sidecar.code.fusion import Question, is_data
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.code.meant import names_in
+from memory_sidecar.code.messages import chunks_making
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.searched import Judging, Nearest, Searched
@@ -42,6 +43,7 @@ DEPTH, GUIDE_DEPTH = 130, 200  # candidates from each arm; what a README answers
 # rarest words of 2,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
 COPIES_READ = 10  # beyond the hits asked for, so that their copies are known
+MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
 PATHS_KEPT = 1 << 14
 KEY_LINES = 120  # of a private key, the longest that is cut
 
@@ -81,15 +83,16 @@ def search_code(
     keywords = Keywords.none()
     keyword_arm: Judging = Arm.silent()
     lent: Mapping[File, Lent] = {}
-    if is_hybrid:
-        names, said = rows.meant(names)
-        if question.may_stand_so and not names.is_alone:
-            said = [*said, *rows.saying(text)]
-        named += [*rows.named(names), *said]
     if query.mode is not SearchMode.VECTOR:
         keywords = rows.keywords(question.subject if is_hybrid else text)
         keyword_arm = rows.by_words(keywords.rarest(KEYWORD_ROWS[query.mode]))
     if is_hybrid:
+        names, said = rows.meant(names)
+        if question.may_stand_so and not names.is_alone:
+            said = rows.saying(text)
+        if not said and not names.is_alone:
+            said = chunks_making(text, rows.read(keyword_arm.best(MESSAGE_DEPTH).tolist()))
+        named = [*rows.named(names), *said]
         lent = rows.lent(question.subject)
     static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()
     vector_arm = scanning.result() if scanning is not None else Arm.silent()

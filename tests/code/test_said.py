@@ -1,14 +1,16 @@
-"""A message that stands in a source is found where it stands."""
+"""A message is found where it stands in a source, or where that makes it."""
 
 from __future__ import annotations
 
 import pytest
 
 from memory_sidecar.code.meant import MAX_CHUNKS_SAYING
+from memory_sidecar.code.messages import MAX_MAKING
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
 MESSAGE = "The queue of retries is full"
+FILLED_IN = "No retry of 'orders/7' within 30 s: the queue of shop is full"
 
 
 @pytest.fixture
@@ -45,3 +47,51 @@ def test_what_many_say_tells_none_of_them(search, project):
 def test_two_words_are_no_message(search, project):
     (project / "odd.py").write_text('NOTE = "retries full"\n')
     assert all("exact_text" not in hit.explain.boosts for hit in search("retries full"))
+
+
+@pytest.mark.parametrize(
+    ("file", "made_by"),
+    [
+        ("odd.py", 'f"No retry of {name!r} within {wait} s: the queue of {shop} is full"'),
+        ("odd.py", '"No retry of %r within %d s: the queue of %s is full" % told'),
+        ("odd.js", "`No retry of '${name}' within ${wait} s: the queue of ${shop} is full`"),
+        ("odd.rb", "\"No retry of '#{name}' within #{wait} s: the queue of #{shop} is full\""),
+        ("odd.go", "\"No retry of '%s' within %v s: the queue of %q is full\", told"),
+        ("odd.php", "\"No retry of '$name' within $wait s: the queue of $shop is full\""),
+        ("odd.cs", "$\"No retry of '{name}' within {wait:F0} s: the queue of {shop} is full\""),
+        (
+            "odd.py",
+            "'No retry of \\'' + name + \"' within \" + wait + \" s: the queue of \" + shop",
+        ),
+    ],
+)
+def test_a_message_with_its_values_comes_first_where_it_is_made(search, project, file, made_by):
+    (project / file).write_text(f"throw({made_by})\n")
+    (project / "near.py").write_text(
+        "# the queue of orders is full: retry within 30 s, or no orders/7\n"
+    )
+    best, *others = search(f"Traceback:\n  File 'x', line 3\nFull: {FILLED_IN}")
+    assert best.filename == file
+    assert best.explain.boosts["exact_text"] == 1
+    assert all("exact_text" not in hit.explain.boosts for hit in others)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "raise Full(f'the queue {name} is short')",  # says something else
+        "raise Full(f'is full: the queue of {name}')",  # in another order
+        "raise Full(f'the queue')",  # too little of it
+    ],
+)
+def test_what_makes_another_message_is_not_meant(search, project, line):
+    (project / "odd.py").write_text(f"{line}\n")
+    assert all("exact_text" not in hit.explain.boosts for hit in search(FILLED_IN))
+
+
+def test_a_string_that_many_make_tells_none_of_them(search, project):
+    for number in range(MAX_MAKING + 1):
+        (project / f"made_{number}.py").write_text(
+            "raise Full(f'No retry of {name} within {n} s')\n"
+        )
+    assert all("exact_text" not in hit.explain.boosts for hit in search(FILLED_IN))
