@@ -33,11 +33,11 @@ from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, ModelMissing
 from memory_sidecar.core.paths import SHARED, DataDir, StorePaths
-from memory_sidecar.core.process import QueryGate
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache
+from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
 from tests.finished import Finished

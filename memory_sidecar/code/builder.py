@@ -15,7 +15,6 @@ from memory_sidecar.code.shared import SharedSource, beside, out_of_step
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core.model import Document, SourceFile, Stamp
-from memory_sidecar.core.process import QueryGate
 from memory_sidecar.core.settings import Settings, narrowed_by
 from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.registry import Source
@@ -44,18 +43,12 @@ class CodeBuilder:
     believes_empty = False  # a mount point without its disk is an empty folder
 
     def __init__(
-        self,
-        source: Source,
-        *,
-        settings: Settings,
-        gate: QueryGate,
-        shared: SharedSource | None = None,
+        self, source: Source, *, settings: Settings, shared: SharedSource | None = None
     ) -> None:
-        """`shared` is what a team has of `source`. What goes through `gate` goes before it."""
+        """`shared` is what a team has of `source`."""
         self._source = source
         self.shared = shared
         self._settings = settings
-        self._gate = gate
         self._workers: Workers | None = None
 
     @property
@@ -97,7 +90,6 @@ class CodeBuilder:
                     files,
                     max_file_bytes=self._settings.max_file_bytes,
                     processes=min(most, len(files) // WORTH_PROCESSES),
-                    gate=self._gate,
                 )
             yield
         finally:

@@ -189,7 +189,6 @@ class Codebase:
         return CodeBuilder(
             replace(source, excludes=source.excludes + own_globs(source.root, self._own)),
             settings=self._settings,
-            gate=self._models.gate,
             shared=self.sharing.source(source),
         )
 

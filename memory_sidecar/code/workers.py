@@ -26,7 +26,7 @@ import msgspec
 
 from memory_sidecar.code.build import CodeDocument, build_document
 from memory_sidecar.core.model import Document, SourceFile
-from memory_sidecar.core.process import EMBEDDING, PATIENCE_S, QueryGate, put_process_behind
+from memory_sidecar.core.process import EMBEDDING, put_process_behind
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import BuildCrashed, BuildError
 
@@ -53,15 +53,8 @@ class Workers:
     """Processes that build the documents of `files`. Used by several threads at once."""
 
     def __init__(
-        self,
-        source: Source,
-        files: Sequence[SourceFile],
-        *,
-        max_file_bytes: int,
-        processes: int,
-        gate: QueryGate,
+        self, source: Source, files: Sequence[SourceFile], *, max_file_bytes: int, processes: int
     ) -> None:
-        """They stand still while `gate` is closed, on Linux."""
         self._source = source
         self._max_file_bytes = max_file_bytes
         self._processes = processes
@@ -73,10 +66,7 @@ class Workers:
         self._isolating = threading.Lock()
         self._isolated: ProcessPoolExecutor | None = None
         self._is_in_vain = False  # no process can be started
-        self._gate = gate
         self._begun(0)  # they start while this one opens CocoIndex
-        if sys.platform == "linux":
-            gate.listeners.append(_tell_to_wait)
 
     def build(self, file: SourceFile) -> Document:
         """As `build_document`; raises BuildCrashed for a file that ended its process."""
@@ -92,8 +82,6 @@ class Workers:
         return _as_document.decode(built) if isinstance(built, bytes) else built
 
     def close(self) -> None:
-        with suppress(ValueError):  # elsewhere than on Linux
-            self._gate.listeners.remove(_tell_to_wait)
         for executor in (self._executor, self._isolated):
             if executor is not None:
                 executor.shutdown(cancel_futures=True)
@@ -155,18 +143,6 @@ class Workers:
             return executor.submit(_build_group, self._source, files, self._max_file_bytes)
 
 
-def _tell_to_wait(is_closed: bool) -> None:
-    """Have the processes stand still while the gate is closed.
-
-    Niceness alone leaves them the other half of the core that a query runs on. A signal that one
-    does not listen for yet changes nothing.
-    """
-    for process in multiprocessing.active_children():
-        with suppress(ProcessLookupError):
-            if process.pid is not None:
-                os.kill(process.pid, signal.SIGURG if is_closed else signal.SIGCONT)
-
-
 def _build_group(source: Source, files: Sequence[SourceFile], max_file_bytes: int) -> _GroupResult:
     built: _GroupResult = {}
     for file in files:
@@ -217,12 +193,7 @@ def _begin_worker() -> None:
     assert parent is not None
     if sys.platform == "linux":
         _kill_at_end_of(parent.sentinel)
-        signal.signal(signal.SIGURG, _stand_still)
-        # This thread alone is to hear of the one, and of the other when it waits for it.
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG, signal.SIGCONT])
     threading.Thread(target=_end_at_end_of, args=(parent.sentinel,), daemon=True).start()
-    if sys.platform == "linux":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGURG])
 
 
 def _kill_at_end_of(pipe: int) -> None:
@@ -233,11 +204,6 @@ def _kill_at_end_of(pipe: int) -> None:
     fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
-
-
-def _stand_still(_number: int, _frame: object) -> None:
-    """Until the parent says to go on, or for as long as a query may keep others waiting."""
-    signal.sigtimedwait([signal.SIGCONT], PATIENCE_S)
 
 
 def _end_at_end_of(pipe: int) -> None:

@@ -12,9 +12,7 @@ import gc
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 INDEXING = 5  # of a nice 0 to 19
@@ -83,62 +81,3 @@ def put_process_behind(niceness: int) -> None:
     """The same for a whole process, where a system has it for those."""
     if sys.platform != "win32":
         os.nice(max(niceness - os.nice(0), 0))  # the parent process may be nice already
-
-
-PATIENCE_S = 0.06  # for which a gate is closed at most: twice what a query takes
-CLOSINGS_SAVED = 10  # of that length, after as long a time without any
-
-
-class QueryGate:
-    """Closed while queries are under way, for those who can wait. Queries wait for no other one.
-
-    It is closed for `patience_s` at a time at most, and in the long run for half of the time:
-    steady questions must not keep what waits from ever being done.
-    """
-
-    def __init__(
-        self, *, patience_s: float = PATIENCE_S, now_s: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.listeners: list[Callable[[bool], None]] = []  # told that it closes, or opens early
-        self._patience_s = patience_s
-        self._now_s = now_s
-        self._changed = threading.Condition()
-        self._queries = 0
-        self._saved_s = self._most_saved_s = CLOSINGS_SAVED * patience_s  # it may be closed for
-        self._closed_at_s = self._opens_at_s = now_s()
-
-    @contextmanager
-    def query(self) -> Iterator[None]:
-        """Holds the gate closed for the length of the block."""
-        with self._changed:
-            self._queries += 1
-            if self._queries == 1:
-                self._close()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._queries -= 1
-                if not self._queries and (now_s := self._now_s()) < self._opens_at_s:
-                    self._opens_at_s = now_s
-                    self._changed.notify_all()
-                    self._tell(is_closed=False)
-
-    def pass_through(self) -> None:
-        """Return once no query is under way, or after a while: there may always be another one."""
-        with self._changed:
-            while (left_s := self._opens_at_s - self._now_s()) > 0:
-                self._changed.wait(left_s)
-
-    def _close(self) -> None:
-        now_s = self._now_s()
-        spent_s, since_s = self._opens_at_s - self._closed_at_s, now_s - self._opens_at_s
-        self._saved_s = min(self._saved_s - spent_s + since_s, self._most_saved_s)
-        self._closed_at_s = self._opens_at_s = now_s
-        if self._saved_s >= self._patience_s:
-            self._opens_at_s += self._patience_s
-            self._tell(is_closed=True)
-
-    def _tell(self, *, is_closed: bool) -> None:
-        for listener in set(self.listeners):
-            listener(is_closed)

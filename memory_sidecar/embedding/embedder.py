@@ -13,8 +13,9 @@ import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.process import EMBEDDING, QueryGate, go_behind, trim
+from memory_sidecar.core.process import EMBEDDING, go_behind, trim
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:
@@ -73,6 +74,35 @@ def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:
     return ModelCorrupt(
         f"{files.folder / files.model_file} and its tokenizer do not load: {error}", hint=hint
     )
+
+
+PATIENCE_S = 0.1  # of what waits for a query: several times what one takes
+
+
+class QueryGate:
+    """Closed while at least one query is under way. Queries never wait for each other."""
+
+    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._changed = threading.Condition()
+        self._queries = 0
+
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        """Holds the gate closed for the length of the block."""
+        with self._changed:
+            self._queries += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._queries -= 1
+                self._changed.notify_all()
+
+    def pass_through(self) -> None:
+        """Return once no query is under way, or after a while: there may always be another one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queries == 0, self._patience_s)
 
 
 class OnnxModel:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from memory_sidecar.core.process import QueryGate
-from memory_sidecar.embedding.embedder import OnDemand, OnnxModel, corrupt
+from memory_sidecar.embedding.embedder import OnDemand, OnnxModel, QueryGate, corrupt
 from memory_sidecar.embedding.supply import ModelFiles
 
 THREADS = 4

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelError
-from memory_sidecar.core.process import QueryGate
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache
-from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.embedder import Embedder, QueryGate
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker

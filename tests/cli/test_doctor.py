@@ -16,10 +16,10 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import DataDir
-from memory_sidecar.core.process import QueryGate
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
+from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index import models

@@ -8,9 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any
 
 import psutil
 import pytest
@@ -19,14 +17,12 @@ from memory_sidecar.code import workers as module
 from memory_sidecar.code.build import build_document
 from memory_sidecar.code.workers import Workers
 from memory_sidecar.core.model import Document
-from memory_sidecar.core.process import PATIENCE_S, QueryGate
 from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.document import BuildCrashed, FileVanished
 
 MAX_FILE_BYTES = 1 << 20
 DEADLINE_S = 30.0
-WORK_S = 0.2  # of a process
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -49,7 +45,7 @@ def files_of(source):
 
 def test_processes_build_what_this_one_builds(source):
     files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2, gate=QueryGate())
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
     try:
         for file in files:
             assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
@@ -60,7 +56,7 @@ def test_processes_build_what_this_one_builds(source):
 def test_a_vanished_file_is_told_from_the_others(source):
     files = files_of(source)
     (source.root / "m05.py").unlink()
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=1, gate=QueryGate())
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=1)
     try:
         with pytest.raises(FileVanished):
             workers.build(files[5])
@@ -82,7 +78,7 @@ def build_group_that_dies(source, files, max_file_bytes):
 def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
     monkeypatch.setattr(module, "_build_group", build_group_that_dies)
     files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2, gate=QueryGate())
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
     try:
         for file in files:
             if file.path == "m07.py":
@@ -100,7 +96,7 @@ def test_where_no_process_can_be_started_documents_are_built_here(source, monkey
 
     monkeypatch.setattr("multiprocessing.util.spawnv_passfds", refused)
     files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2, gate=QueryGate())
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
     try:
         for file in files:
             assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
@@ -116,7 +112,7 @@ def end_at_once() -> None:
 def test_without_processes_documents_are_built_here(source, monkeypatch, caplog):
     monkeypatch.setattr(module, "_begin_worker", end_at_once)
     files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2, gate=QueryGate())
+    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
     try:
         for file in files:
             assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
@@ -125,31 +121,6 @@ def test_without_processes_documents_are_built_here(source, monkeypatch, caplog)
     assert [record.message for record in caplog.records] == [
         "processes end as soon as they are started: building in this one"
     ]
-
-
-def build_group_and_see_how_long_it_stood_still(source, files, max_file_bytes):
-    """The longest time in which this process did nothing, of those in which it is to work."""
-    longest_s, last_s, began_s = 0.0, time.monotonic(), time.process_time()
-    while time.process_time() < began_s + WORK_S:
-        now_s = time.monotonic()
-        longest_s, last_s = max(longest_s, now_s - last_s), now_s
-    return {file.path: longest_s for file in files}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they go on")
-def test_processes_stand_still_for_queries_and_get_their_work_done(source, monkeypatch):
-    monkeypatch.setattr(module, "_build_group", build_group_and_see_how_long_it_stood_still)
-    files, gate = files_of(source), QueryGate()
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=1, gate=gate)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            building: Future[Any] = pool.submit(workers.build, files[0])
-            while not building.done():
-                with gate.query():
-                    wait([building], timeout=2 * PATIENCE_S)
-            assert building.result() > 0.9 * PATIENCE_S
-    finally:
-        workers.close()
 
 
 PARENT_OF_ONE_AT_WORK = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.process import QueryGate
+from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.supply import RERANKER, ModelFiles, find_reranker
 

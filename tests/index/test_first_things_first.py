@@ -95,7 +95,7 @@ def test_a_query_comes_between_the_files_of_one_transaction(
     store = codebase.data.open()
     passed_inside = []
     monkeypatch.setattr(
-        "memory_sidecar.core.process.QueryGate.pass_through",
+        "memory_sidecar.embedding.embedder.QueryGate.pass_through",
         lambda _: passed_inside.append(store._write_lock.locked()),
     )
     codebase.index([root], reporter=notices, embed=False)

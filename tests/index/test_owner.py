@@ -12,7 +12,6 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.core.process import QueryGate
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
@@ -58,7 +57,7 @@ def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
         file,
         StorePaths(file.path),
         sources=lambda: [source],
-        builder=lambda source: CodeBuilder(source, settings=Settings(), gate=QueryGate()),
+        builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=models,
         embed=embed_pending,
         now_s=clock,
@@ -169,7 +168,7 @@ def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_di
         file,
         StorePaths(file.path),
         sources=list,
-        builder=lambda source: CodeBuilder(source, settings=Settings(), gate=QueryGate()),
+        builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=owner._models,
         embed=embed_pending,
     )
