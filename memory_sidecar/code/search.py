@@ -89,9 +89,8 @@ def search_code(
     if is_hybrid:
         names, said = rows.meant(names)
         if question.may_stand_so and not names.is_alone:
-            said = rows.saying(text)
-        if not said and not names.is_alone:
-            said = chunks_making(text, rows.read(keyword_arm.best(MESSAGE_DEPTH).tolist()))
+            likely = keyword_arm.best(MESSAGE_DEPTH).tolist()
+            said = rows.saying(text) or chunks_making(text, rows.read(likely))
         named = [*rows.named(names), *said]
         lent = rows.lent(question.subject)
     static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()

@@ -95,3 +95,9 @@ def test_a_string_that_many_make_tells_none_of_them(search, project):
             "raise Full(f'No retry of {name} within {n} s')\n"
         )
     assert all("exact_text" not in hit.explain.boosts for hit in search(FILLED_IN))
+
+
+def test_what_begins_like_a_question_is_no_message(search, project):
+    (project / "odd.py").write_text("search('how is the queue of retries filled')\n")
+    found = search("how is the queue of retries filled")
+    assert all("exact_text" not in hit.explain.boosts for hit in found)
