@@ -3,7 +3,7 @@
     relevance = cosine + w · s / (s + 20) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
                 - 0.2 for each kind of aside + 0.2 or 0.3 for a guide
                 + 0.2 · static cosine + what commits lend to the file: see `history`
-    s   BM25 of the chunk      w   0.2; 0.4 if the question quotes code, 0.08 if it names a language
+    s   BM25 of the chunk                          w   0.2, or 0.4 if the question quotes code
     p   share of the question's words, by idf, that stand in the path
     n   share of its words that the name of the file or of its folder begins with, or that begin it
     d   the same share of its words, by the names that the candidates of its file define
@@ -27,7 +27,6 @@ from memory_sidecar.index.words import STOPWORDS, humps_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
-KEYWORD_WEIGHT_DESCRIBED = 0.08  # a snippet of some language, in words that it need not hold
 PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 DEFINED_WEIGHT = 0.1
@@ -131,12 +130,11 @@ class Question:
     @classmethod
     def of(cls, text: str) -> Question:
         asks_for_guide = bool(_GUIDE.search(text))
-        subject = _LANGUAGE.sub("", text).strip() or text
         words = tuple(word for word in telling_words(text) if word not in STOPWORDS)
         return cls(
             text=text,
-            subject=subject,
-            keyword_weight=_keyword_weight(subject, names_language=subject != text),
+            subject=_LANGUAGE.sub("", text).strip() or text,
+            keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
             may_stand_so=not _ASKS.match(text),
             asks_for_guide=asks_for_guide,
             asides=_unasked(text, asks_for_guide=asks_for_guide),
@@ -209,12 +207,6 @@ class Question:
     def penalties(self, filename: str) -> dict[str, float]:
         """By kind, what a chunk of `filename` loses."""
         return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
-
-
-def _keyword_weight(subject: str, *, names_language: bool) -> float:
-    if _QUOTES_CODE.search(subject):
-        return KEYWORD_WEIGHT_QUOTED
-    return KEYWORD_WEIGHT_DESCRIBED if names_language else KEYWORD_WEIGHT
 
 
 def _unasked(text: str, *, asks_for_guide: bool) -> frozenset[str]:

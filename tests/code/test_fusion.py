@@ -9,7 +9,6 @@ from memory_sidecar.code.fusion import (
     FIRST_READ_BOOST,
     GUIDE_BOOST,
     KEYWORD_WEIGHT,
-    KEYWORD_WEIGHT_DESCRIBED,
     KEYWORD_WEIGHT_QUOTED,
     NAME_WEIGHT,
     PATH_WEIGHT,
@@ -32,11 +31,6 @@ def test_quoted_code_makes_keywords_count_more(query):
 
 def test_plain_words_do_not():
     assert Question.of("how are totals computed").keyword_weight == KEYWORD_WEIGHT
-
-
-def test_words_count_less_where_a_snippet_of_some_language_is_described():
-    assert Question.of("reverse a list in python 3").keyword_weight == KEYWORD_WEIGHT_DESCRIBED
-    assert Question.of("python `reversed` a list").keyword_weight == KEYWORD_WEIGHT_QUOTED
 
 
 def test_the_name_of_a_language_is_no_subject():
