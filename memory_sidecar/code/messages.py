@@ -1,4 +1,4 @@
-"""Finds where a message is made that somebody pasted, with its values filled in.
+"""Finds where a message stands that somebody pasted, or is made, with its values filled in.
 
 `No such option: --verbos` stands in no source, but `"No such option: {name}"` does: a string whose
 fixed parts all stand in the message, in their order. So may those of several strings in a row,
@@ -10,32 +10,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.code.meant import MAX_CHUNKS_SAYING, ReadChunks
 from memory_sidecar.index.words import plain_words
 
-LEAST_WORDS = 3  # in the fixed parts together
+MIN_SAID, MAX_SAID = 3, 40  # words in a row, or in fixed parts together, that tell where they stand
 LEAST_SHARE = 0.4  # of the words of a message
 MAX_LINES = 20  # of what was pasted, a log or a traceback
-MAX_MAKING = 10  # chunks: a string that more of them hold tells of none
 
 _STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _HOLE = re.compile(r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]")
 
 
-def chunks_making(text: str, chunks: Iterable[StoredChunk]) -> list[int]:
-    """Ids of those of `chunks` whose strings make most of a message in `text`, or none."""
+def words_said(text: str) -> str:
+    """The words that stand in a row where `text` stands; "" for too few or too many of them."""
+    words = [word for word in plain_words(text) if word.isascii()]
+    return " ".join(words) if MIN_SAID <= len(words) <= MAX_SAID else ""
+
+
+def chunks_making(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:
+    """Those of `ids` whose chunks hold strings that make most of a message in `text`, or none."""
     lines = [
-        (line, max(LEAST_WORDS, LEAST_SHARE * words))
+        (line, max(MIN_SAID, LEAST_SHARE * words))
         for line in text.lower().splitlines()[:MAX_LINES]
-        if (words := len(plain_words(line))) >= LEAST_WORDS
+        if (words := len(plain_words(line))) >= MIN_SAID
     ]
     if not lines:
         return []
-    made = {chunk.chunk_id: _most_made(lines, chunk.chunk.code) for chunk in chunks}
+    made = {chunk.chunk_id: _most_made(lines, chunk.chunk.code) for chunk in read(ids)}
     most = max(made.values(), default=0)
-    ids = [chunk_id for chunk_id, words in made.items() if words == most]
-    return ids if most and len(ids) <= MAX_MAKING else []
+    found = [chunk_id for chunk_id, words in made.items() if words == most]
+    return found if most and len(found) <= MAX_CHUNKS_SAYING else []
 
 
 def _most_made(lines: Sequence[tuple[str, float]], code: str) -> int:

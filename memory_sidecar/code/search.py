@@ -90,7 +90,7 @@ def search_code(
         names, said = rows.meant(names)
         if question.may_stand_so and not names.is_alone:
             likely = keyword_arm.best(MESSAGE_DEPTH).tolist()
-            said = rows.saying(text) or chunks_making(text, rows.read(likely))
+            said = rows.saying(text) or chunks_making(text, likely, rows.read)
         named = [*rows.named(names), *said]
         lent = rows.lent(question.subject)
     static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()

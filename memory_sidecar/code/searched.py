@@ -28,6 +28,7 @@ from memory_sidecar.code.meant import (
     meant_by,
     named_chunks,
 )
+from memory_sidecar.code.messages import words_said
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection, integers
@@ -42,10 +43,8 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
-from memory_sidecar.index.words import plain_words
 
 KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
-MIN_SAID, MAX_SAID = 3, 40  # words in a row that tell where they stand
 
 
 class Judging(Protocol):
@@ -191,10 +190,8 @@ class LocalRows:
         return self._allowed(self._with_words(words, limit))
 
     def saying(self, text: str) -> Sequence[int]:
-        words = [word for word in plain_words(text) if word.isascii()]
-        if not MIN_SAID <= len(words) <= MAX_SAID:
-            return []
-        ids = self._with_words(" ".join(words), MAX_CHUNKS_SAYING + 1)
+        words = words_said(text)
+        ids = self._with_words(words, MAX_CHUNKS_SAYING + 1) if words else []
         return self._allowed(ids) if len(ids) <= MAX_CHUNKS_SAYING else []
 
     def _with_words(self, words: str, limit: int) -> Sequence[int]:

@@ -18,14 +18,14 @@ from memory_sidecar.code.meant import (
     Names,
     indexed_name,
 )
-from memory_sidecar.code.searched import KEYWORD_DEPTH, MAX_SAID, MIN_SAID, Judging, Nearest
+from memory_sidecar.code.messages import words_said
+from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.words import plain_words
 from memory_sidecar.team.asking import Asking, AskingBeside, Values
 from memory_sidecar.team.link import HalfVector, integers
 from memory_sidecar.team.postings import Statistics, bm25
@@ -139,10 +139,8 @@ class SharedRows:
         return found
 
     def saying(self, text: str) -> Sequence[int]:
-        words = [word for word in plain_words(text) if word.isascii()]
-        if not MIN_SAID <= len(words) <= MAX_SAID:
-            return []
-        found = self.with_words(" ".join(words), MAX_CHUNKS_SAYING + 1)
+        words = words_said(text)
+        found = self.with_words(words, MAX_CHUNKS_SAYING + 1) if words else []
         return found if len(found) <= MAX_CHUNKS_SAYING else []
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code.meant import MAX_CHUNKS_SAYING
-from memory_sidecar.code.messages import MAX_MAKING
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
@@ -90,7 +89,7 @@ def test_what_makes_another_message_is_not_meant(search, project, line):
 
 
 def test_a_string_that_many_make_tells_none_of_them(search, project):
-    for number in range(MAX_MAKING + 1):
+    for number in range(MAX_CHUNKS_SAYING + 1):
         (project / f"made_{number}.py").write_text(
             "raise Full(f'No retry of {name} within {n} s')\n"
         )
