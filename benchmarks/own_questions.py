@@ -19,11 +19,10 @@ from judged_sets import read_lines
 from metrics import Judged, mean_metrics
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE, SHARED, DataDir
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.index.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery

@@ -24,14 +24,13 @@ from memory_sidecar.context.access import accesses_of_paths
 from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.handlers import Context, init, record
 from memory_sidecar.context.layout import Root
-from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.core.model import Asked, AtomKind, CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.disk.usage import Asked, QuestionLog, log_reads
+from memory_sidecar.disk.usage import QuestionLog, log_reads
 from memory_sidecar.index.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.indexing import IndexReport

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.usage import Asked, reads_since
+from memory_sidecar.disk.usage import reads_since
 from memory_sidecar.memories.lookup import memories_with_evidence
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX

@@ -13,10 +13,11 @@ from typing import Annotated
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import Reporter, Time, about, told_as
 from memory_sidecar.core.times import iso_utc, last_weeks, week_of
-from memory_sidecar.disk.usage import Asked, AskedQuestion, reads_since
+from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.memories.results import Memory, MemoryHead
 from memory_sidecar.memories.use import Use, made_by_week, use_of
 from memory_sidecar.sessions.lookup import began_by_week

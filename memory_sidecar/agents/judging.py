@@ -20,10 +20,10 @@ from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.locks import locked
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import QUESTIONS
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.memories.lists import find_memory
 
 JUDGED = "queries.jsonl"

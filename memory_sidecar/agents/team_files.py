@@ -17,9 +17,9 @@ from typing import Final
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import OWN_DIRECTORY

@@ -16,10 +16,10 @@ from memory_sidecar.cli.options import (
     with_top_k,
 )
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
 from memory_sidecar.core.results import told_as
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry

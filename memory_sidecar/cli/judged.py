@@ -10,7 +10,7 @@ from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
-from memory_sidecar.disk.usage import Asked
+from memory_sidecar.core.model import Asked
 
 
 @click.group(cls=Group)

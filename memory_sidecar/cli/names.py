@@ -27,7 +27,7 @@ from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
-from memory_sidecar.disk.registry import real_place
+from memory_sidecar.core.paths import real_place
 
 MAX_TOP_K = 10_000
 TOP_K = 50

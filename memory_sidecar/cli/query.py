@@ -23,8 +23,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.core.model import SearchMode
-from memory_sidecar.disk.usage import Asked
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 

@@ -22,8 +22,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import CodeQuery, SearchMode
-from memory_sidecar.disk.usage import Asked
+from memory_sidecar.core.model import Asked, CodeQuery, SearchMode
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 

@@ -21,9 +21,8 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.times import past_moment, system_clock
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,

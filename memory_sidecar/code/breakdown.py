@@ -12,11 +12,10 @@ from typing import Annotated, Any
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CHUNKS
+from memory_sidecar.core.model import Scan, Source
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import rule_for
-from memory_sidecar.disk.walk import Scan
 
 LARGEST = 15  # files that are named
 PATHS_OF_REASON = 50

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, parse_text
 from memory_sidecar.chunking.language import detect_language
 from memory_sidecar.code.names import FileNames
-from memory_sidecar.core.model import Chunk, Document, FileStatus, SourceFile
+from memory_sidecar.core.model import Chunk, Document, FileStatus, Source, SourceFile
 from memory_sidecar.disk.read import FileGone, ReadFailed, ReadSkipped, read_text
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import (
     BuildError,
     FileVanished,

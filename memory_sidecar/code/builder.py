@@ -14,12 +14,11 @@ from memory_sidecar.code.build import build_document
 from memory_sidecar.code.shared import SharedSource, beside, out_of_step
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
-from memory_sidecar.core.model import Document, SourceFile, Stamp
+from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.settings import Settings, narrowed_by
 from memory_sidecar.disk.ignores import valid_excludes
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import rules_elsewhere
-from memory_sidecar.disk.walk import Scan, walk
+from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.writing import AtHand
 

@@ -23,10 +23,11 @@ from shlex import quote
 from memory_sidecar.core.children import find_program, run_child
 from memory_sidecar.core.errors import CloneFailed, StoreBusy, UsageError
 from memory_sidecar.core.locks import locked
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.disk.registry import Registry
 
 MAX_BYTES = 2 << 30  # of a clone, with what git keeps of it
 MAX_FILES = 200_000

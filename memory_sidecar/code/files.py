@@ -16,9 +16,8 @@ from pathlib import Path
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import FileStatus, SourceFile
+from memory_sidecar.core.model import FileStatus, Source, SourceFile
 from memory_sidecar.disk.read import FileGone, TextRead, read_text
-from memory_sidecar.disk.registry import Source
 
 _LINES = re.compile(r"(.+?)[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?")
 MAX_ALIKE = 3

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memory_sidecar.code.commits import NONE_READ, Commit, read_commits
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.repository import repository_around
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import keyword_scores, keyword_share, keywords_of

@@ -9,10 +9,9 @@ from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.model import Explanation, Source
 from memory_sidecar.core.results import IsWeak, Score, Time, about
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.disk.walk import problem_of
 from memory_sidecar.index.followed import LiveState

@@ -20,10 +20,10 @@ from memory_sidecar.code.results import Published
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import CodeFilter, Document
+from memory_sidecar.core.model import CodeFilter, Document, Source
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.indexing import IndexReport

@@ -13,10 +13,9 @@ from memory_sidecar.code.meant import nearest_path
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.model import CodeFilter, Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.report import scan_times

@@ -14,9 +14,8 @@ from memory_sidecar.code.build import CodeDocument
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.history import follow_history, forget_history
-from memory_sidecar.core.model import Chunk, Document
+from memory_sidecar.core.model import Chunk, Document, Source
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore, note_change
 from memory_sidecar.index.schema import Corpus, Schema
 from memory_sidecar.index.words import index_words

@@ -15,9 +15,8 @@ from memory_sidecar.code.shared import SharedSource, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
-from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts

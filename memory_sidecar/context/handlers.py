@@ -44,10 +44,11 @@ from memory_sidecar.core.errors import (
     StoreReadOnly,
     UsageError,
 )
+from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import Reporter, told_as
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import Clock, iso_utc, system_clock
-from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
+from memory_sidecar.disk.atoms import HOT_REFS
 
 if TYPE_CHECKING:  # only a look for atoms to merge needs vectors, and the libraries for these
     from memory_sidecar.embedding.embedder import Vectors

@@ -20,8 +20,9 @@ from string import Template
 
 from memory_sidecar.core.atomic import create_file, delete_file
 from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import FileRefused, Tree
-from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
+from memory_sidecar.disk.atoms import GENERATED_LIST
 
 CORTEX = "CORTEX.md"
 OVERVIEW = "OVERVIEW.md"

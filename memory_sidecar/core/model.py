@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import UNSET, UnsetType
@@ -31,6 +32,18 @@ class FileStatus(StrEnum):
 
 Stamp = tuple[int, int, int]
 """Of a file: its size in bytes, mtime in ns, ctime in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A registered folder."""
+
+    name: str  # unique without regard to case; names a folder of the state
+    root: Annotated[Path, about("absolute")]  # and without links
+    excludes: Annotated[tuple[str, ...], about("globs as in a .gitignore")] = ()
+    address: Annotated[str, about("of git, that `root` is a clone of")] = ""
+    branch: Annotated[str, about("or tag, of that clone; its default branch otherwise")] = ""
+    publishes: Annotated[bool, about("whether this machine indexes it for the team")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,25 @@ class SourceFile:
     def stamp(self) -> Stamp:
         """While it stays, the content is taken to be what it was."""
         return (self.size, self.mtime_ns, self.ctime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a walk saw. Paths are relative to the source with `/`; its root is "".
+
+    `folders` are those that no rule ignores, the ones to watch. Nothing at or below a path in
+    `unreadable` may be taken for deleted.
+    """
+
+    files: tuple[SourceFile, ...]  # sorted by path
+    folders: tuple[str, ...]  # sorted, without those whose name is not UTF-8
+    unreadable: tuple[str, ...]  # sorted
+
+    def verifies_absence(self, path: str) -> bool:
+        """Whether `path` not being in `files` means that it is gone from the source."""
+        return not any(
+            folder in ("", path) or path.startswith(f"{folder}/") for folder in self.unreadable
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +133,38 @@ class Document:
     def embedded_texts(self) -> tuple[str, ...]:
         """What the model sees of each of its rows, in order."""
         return ()
+
+
+class AtomKind(StrEnum):
+    """The value is the word for it in a command; the rest is all that tells the kinds apart."""
+
+    EXPERIMENT = "experiment", "EXP", "experiments", "links", "what was tried"
+    KNOWLEDGE = "knowledge", "K", "knowledge", "evidence", "what is known"
+    PATTERN = "pattern", "PAT", "patterns", "source-experiments", "what recurs"
+
+    prefix: str  # of its ids
+    folder: str
+    basis: str  # the key that names what it rests on or leads to: the last column of its index
+    tells: str  # what its folder holds
+
+    def __new__(cls, word: str, prefix: str, folder: str, basis: str, tells: str) -> AtomKind:
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.prefix, kind.folder, kind.basis, kind.tells = prefix, folder, basis, tells
+        return kind
+
+    @property
+    def needs_basis(self) -> bool:
+        """An experiment stands for itself; the others say what shows them."""
+        return self is not AtomKind.EXPERIMENT
+
+
+class Asked(StrEnum):
+    """What a question is about."""
+
+    CODE = "code"
+    MEMORIES = "memories"
+    SESSIONS = "sessions"
 
 
 class SearchMode(StrEnum):

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.projects import locate
 
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
@@ -44,6 +44,8 @@ EPISODIC = "episodic"
 """The folder of the data directory that holds the agents' sessions."""
 QUESTIONS = "questions"
 """The folder of the data directory that holds what was asked."""
+ASKED = "asked.jsonl"
+"""The file of the latest questions in that folder."""
 SHARED = "shared"
 """The agent whose memories all others may read."""
 
@@ -181,3 +183,8 @@ def find_data_dir(
     """As `locate` finds it."""
     named = str(option) if option is not None else None
     return DataDir(Path(locate(named, cwd=str(cwd), environ=environ)[0]))
+
+
+def real_place(path: Path) -> Path:
+    """`path` with the links above it followed, and not one that it is itself."""
+    return Path(real_path(path.parent)) / path.name

@@ -16,36 +16,13 @@ from datetime import UTC, datetime, timedelta
 from datetime import date as Date  # noqa: N812  a field is called date
 from enum import StrEnum
 
+from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.times import parse_time
 
 HOT_REFS = 5
 COLD_AFTER = timedelta(days=14)
 GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
 PAGE = "page"  # the kind of memory that a page around the atoms is
-
-
-class AtomKind(StrEnum):
-    """The value is the word for it in a command; the rest is all that tells the kinds apart."""
-
-    EXPERIMENT = "experiment", "EXP", "experiments", "links", "what was tried"
-    KNOWLEDGE = "knowledge", "K", "knowledge", "evidence", "what is known"
-    PATTERN = "pattern", "PAT", "patterns", "source-experiments", "what recurs"
-
-    prefix: str  # of its ids
-    folder: str
-    basis: str  # the key that names what it rests on or leads to: the last column of its index
-    tells: str  # what its folder holds
-
-    def __new__(cls, word: str, prefix: str, folder: str, basis: str, tells: str) -> AtomKind:
-        kind = str.__new__(cls, word)
-        kind._value_ = word
-        kind.prefix, kind.folder, kind.basis, kind.tells = prefix, folder, basis, tells
-        return kind
-
-    @property
-    def needs_basis(self) -> bool:
-        """An experiment stands for itself; the others say what shows them."""
-        return self is not AtomKind.EXPERIMENT
 
 
 _KINDS = {kind.prefix: kind for kind in AtomKind}

@@ -13,9 +13,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -28,9 +28,10 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.locks import locked
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
-from memory_sidecar.core.results import about, converted
+from memory_sidecar.core.results import converted
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes
 
@@ -41,18 +42,6 @@ MAX_NAME_LENGTH = 64
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 """Files of the state folder, in which every source has a folder of its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A registered folder."""
-
-    name: str  # unique without regard to case; names a folder of the state
-    root: Annotated[Path, about("absolute")]  # and without links
-    excludes: Annotated[tuple[str, ...], about("globs as in a .gitignore")] = ()
-    address: Annotated[str, about("of git, that `root` is a clone of")] = ""
-    branch: Annotated[str, about("or tag, of that clone; its default branch otherwise")] = ""
-    publishes: Annotated[bool, about("whether this machine indexes it for the team")] = False
 
 
 class Registry:
@@ -253,11 +242,6 @@ def _entry(source: Source) -> dict[str, Any]:
 
 def _real(path: Path) -> Path:
     return Path(real_path(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
-
-
-def real_place(path: Path) -> Path:
-    """`path` with the links above it followed, and not one that it is itself."""
-    return Path(real_path(path.parent)) / path.name
 
 
 def _readable_folder(root: Path) -> Path:

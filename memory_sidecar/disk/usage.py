@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -34,14 +33,14 @@ import msgspec
 
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.paths import QUESTIONS
+from memory_sidecar.core.paths import ASKED, QUESTIONS
 from memory_sidecar.core.times import Clock, iso_utc, parse_time
 
 MOVED = "move"
 PART_BYTES = 64 << 20  # of a log, read at once
 
-ASKED = "asked.jsonl"
 ASKED_BEFORE = "asked.before.jsonl"
 HALF_BYTES = 2 << 20  # of the questions: some 15,000
 MAX_CHARACTERS = 300  # of a question
@@ -152,14 +151,6 @@ def _sum(one: Uses | None, other: Uses) -> Uses:
     if one is None:
         return other
     return Uses(one.count + other.count, max(one.last_at, other.last_at))
-
-
-class Asked(StrEnum):
-    """What a question is about."""
-
-    CODE = "code"
-    MEMORIES = "memories"
-    SESSIONS = "sessions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,37 +10,18 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import SourceFile, Stamp
+from memory_sidecar.core.model import Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import is_folder, real_path
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, is_as_ruled
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import check_rules, folders_above
 
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """What a walk saw. Paths are relative to the source with `/`; its root is "".
-
-    `folders` are those that no rule ignores, the ones to watch. Nothing at or below a path in
-    `unreadable` may be taken for deleted.
-    """
-
-    files: tuple[SourceFile, ...]  # sorted by path
-    folders: tuple[str, ...]  # sorted, without those whose name is not UTF-8
-    unreadable: tuple[str, ...]  # sorted
-
-    def verifies_absence(self, path: str) -> bool:
-        """Whether `path` not being in `files` means that it is gone from the source."""
-        return not any(_is_at_or_below(path, folder) for folder in self.unreadable)
 
 
 def walk(
@@ -251,10 +232,6 @@ def _with_separator(folder: str) -> str:
 def _relative(path: str, top: str) -> str:
     relative = path[len(top) :].lstrip(os.sep)
     return relative if os.sep == "/" else relative.replace(os.sep, "/")
-
-
-def _is_at_or_below(path: str, folder: str) -> bool:
-    return folder in ("", path) or path.startswith(f"{folder}/")
 
 
 def _is_utf8(path: str) -> bool:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memory_sidecar.core.errors import NoIndex
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.derived import DerivedStore
 

@@ -17,9 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
-from memory_sidecar.core.model import Document, FileStatus, SourceFile
+from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import (
     BuildCrashed,

@@ -24,11 +24,12 @@ from memory_sidecar.core.errors import (
     StoreCorrupt,
     StoreReadOnly,
 )
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting
 from memory_sidecar.index.engine_state import remove_state
@@ -188,7 +189,10 @@ class Database(Readings[S]):
             for source in sources:  # the next pass derives every row again
                 remove_state(self.paths.flow_state(source.name))
             if all_of_it:
-                self._forget_all_but(sources)
+                with self.open().reading() as connection:
+                    gone = set(source_names(connection)) - {source.name for source in sources}
+                for name in gone:
+                    self.open().forget_source(name)
             return self._update(self._with_lost(sources, said), said, embed=True)
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
@@ -341,10 +345,3 @@ class Database(Readings[S]):
         for source in (*asked, *lost):
             self.owner.follow(source)
         return list(asked) if self.is_tended else [*asked, *lost]
-
-    def _forget_all_but(self, sources: Collection[Source]) -> None:
-        """Remove the rows of what is no source any more."""
-        with self.open().reading() as connection:
-            known = set(source_names(connection))
-        for name in known - {source.name for source in sources}:
-            self.open().forget_source(name)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import apsw
 
 from memory_sidecar.core.errors import StoreCorrupt
-from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
+from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile, Stamp
 from memory_sidecar.core.sqlite import (
     connect,
     give_back_free_pages,
@@ -28,7 +28,6 @@ from memory_sidecar.core.sqlite import (
     snapshot,
 )
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.schema import (
     Schema,
     found_version,

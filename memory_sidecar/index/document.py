@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile, Stamp
 
 if TYPE_CHECKING:
-    from memory_sidecar.disk.walk import Scan
+    from memory_sidecar.core.model import Scan
     from memory_sidecar.index.derived import DerivedStore, ManifestEntry
     from memory_sidecar.index.writing import AtHand
 

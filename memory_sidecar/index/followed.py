@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from memory_sidecar.core.errors import StoreCorrupt
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import Clock, iso_utc
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import folders_above
 from memory_sidecar.disk.watch import Gathering, Settled, Watch
 from memory_sidecar.index.document import Stopped

@@ -12,10 +12,9 @@ from typing import Annotated, Any
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
-from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.models import Models

@@ -28,10 +28,10 @@ from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import folders_of
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static, vectors_at_hand

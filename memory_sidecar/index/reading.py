@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreCorrupt
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models

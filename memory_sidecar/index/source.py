@@ -17,11 +17,10 @@ from pathlib import Path
 from shlex import quote
 
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import FileStatus, SourceFile, Stamp
+from memory_sidecar.core.model import FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.disk.recheck import were_rules_written
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.rule_files import folders_of, rules_above
-from memory_sidecar.disk.walk import Scan, require_root_is_itself
+from memory_sidecar.disk.walk import require_root_is_itself
 from memory_sidecar.index.apply import Applier, Progress
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import Builder, Differences

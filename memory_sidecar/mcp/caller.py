@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,10 +11,9 @@ from pathlib import Path
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.usage import Asked, H
 from memory_sidecar.mcp.pages import Pages
 from memory_sidecar.memories.handlers import Memories
 
@@ -62,10 +61,6 @@ class Caller:
     def memories(self, reporter: Reporter, *, shared: bool = False) -> Memories:
         """What the agent remembers that the client acts for, or what is `shared` alone."""
         return Memories(self.services.agent(SHARED if shared else self.agent), reporter)
-
-    def asking(self, kind: Asked, text: str, ask: Callable[[], list[H]]) -> list[H]:
-        """What `ask` answers, noted as a question of the agent: `QuestionLog.asking`."""
-        return self.services.questions.asking(kind, self.agent, text, ask)
 
     @property
     def folders(self) -> tuple[Path, ...]:

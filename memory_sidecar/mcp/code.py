@@ -16,10 +16,8 @@ from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode, Source
 from memory_sidecar.core.results import Reporter, Score, Time, about, tell_weak, told_as
-from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     MAX_LINE,
@@ -104,7 +102,9 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     if asked.wait_fresh_ms:
         codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
     found = page.rest(
-        caller.asking(Asked.CODE, asked.query, lambda: codebase.search(query, reporter=report)),
+        caller.services.questions.asking(
+            Asked.CODE, caller.agent, asked.query, lambda: codebase.search(query, reporter=report)
+        ),
         lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
     )
     tell_weak(found, report)

@@ -19,8 +19,8 @@ from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import Reporter, about, told_as
-from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted

@@ -10,10 +10,9 @@ from msgspec import UNSET, UnsetType
 from pydantic import Field
 
 from memory_sidecar.code.excerpt import stems_of
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.results import Reporter, Score, about, tell_weak, told_as
 from memory_sidecar.core.times import past_moment, system_clock
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     budget,
@@ -93,8 +92,9 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         filter=asked.filter(),
         prefers="" if asked.all_projects else caller.project,
     )
-    found = caller.asking(
+    found = caller.services.questions.asking(
         Asked.MEMORIES,
+        caller.agent,
         asked.query,
         lambda: caller.memories(report).query(query, with_shared=asked.shared),
     )

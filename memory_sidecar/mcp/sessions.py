@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Reporter, Time, about, tell_weak, told_as
 from memory_sidecar.core.times import iso_utc, past_moment, system_clock
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.paging import (
@@ -150,7 +150,12 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         ),
     )
     found = page.rest(
-        caller.asking(Asked.SESSIONS, asked.query, lambda: _sessions(caller, report).search(query)),
+        caller.services.questions.asking(
+            Asked.SESSIONS,
+            caller.agent,
+            asked.query,
+            lambda: _sessions(caller, report).search(query),
+        ),
         lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text),
     )
     tell_weak(found, report)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
 from memory_sidecar.core import reasons
-from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
+from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.disk.atoms import (
     GENERATED_LIST,
@@ -26,8 +26,6 @@ from memory_sidecar.disk.atoms import (
     text_of,
 )
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
-from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.walk import Scan
 from memory_sidecar.index.document import (
     Builder,
     BuildError,

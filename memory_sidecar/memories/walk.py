@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import SourceFile
-from memory_sidecar.disk.walk import Scan
+from memory_sidecar.core.model import Scan, SourceFile
 
 SUFFIX = ".md"
 

@@ -11,9 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.disk.registry import Source
-from memory_sidecar.disk.walk import Scan
+from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.index.document import (
     Builder,
     BuildError,

@@ -22,10 +22,9 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import delete_file, move_file, replace_file
 from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
 from memory_sidecar.core.locks import locked
-from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.walk import Scan
 from memory_sidecar.sessions.documents import SESSION_ID, parse_document
 
 MAX_SESSION_BYTES = 32 << 20  # a long transcript of an agent takes 5 MiB

@@ -15,10 +15,9 @@ from contextlib import ExitStack, contextmanager
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.shared import is_left_out
 from memory_sidecar.core.errors import DatabaseError, ModelError, NoIndex, StoreNewer
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.model import CodeFilter, Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.disk.repository import origin_of
 from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
 from memory_sidecar.index.embed import embed_pending

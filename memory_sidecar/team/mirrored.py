@@ -12,9 +12,9 @@ import msgspec
 
 from memory_sidecar.core.atomic import move_file, remove_empty_folders
 from memory_sidecar.core.credentials import find_credentials
+from memory_sidecar.core.model import Scan
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.walk import Scan
 from memory_sidecar.team.mirror_rows import TeamFile
 
 Stamp = tuple[int, int, int]

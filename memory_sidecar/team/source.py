@@ -16,8 +16,7 @@ from itertools import islice
 from memory_sidecar.code.shared import Given, beside, halves, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
-from memory_sidecar.core.model import Document, FileStatus
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.embedding.cache import embed_texts
 from memory_sidecar.embedding.embedder import EmbeddingStopped

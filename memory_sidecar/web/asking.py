@@ -9,9 +9,8 @@ from typing import Any
 from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.times import past_moment, system_clock
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.sessions.handlers import Sessions

@@ -14,9 +14,9 @@ from memory_sidecar.context.layout import Project, Root, is_root, page_bytes
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound, SidecarError
+from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import about
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import drawn
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.hits import editor_link

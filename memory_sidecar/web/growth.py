@@ -7,9 +7,8 @@ from datetime import datetime
 
 from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.paths import QUESTIONS
+from memory_sidecar.core.paths import ASKED, QUESTIONS
 from memory_sidecar.core.times import last_weeks, system_clock
-from memory_sidecar.disk.usage import ASKED
 from memory_sidecar.web import memories
 from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import View, Visit

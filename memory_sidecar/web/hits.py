@@ -11,8 +11,7 @@ from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.code.excerpt import excerpt, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.model import Explanation
-from memory_sidecar.disk.usage import Asked
+from memory_sidecar.core.model import Asked, Explanation
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
 from memory_sidecar.web.colours import Line, coloured_lines

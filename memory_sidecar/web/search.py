@@ -11,9 +11,8 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar.agents.judging import JudgedSet
 from memory_sidecar.code.results import CodeHit, Why
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.hits import Row, rows_of

@@ -16,8 +16,7 @@ import pytest
 from memory_sidecar.code import workers as module
 from memory_sidecar.code.build import build_document
 from memory_sidecar.code.workers import Workers
-from memory_sidecar.core.model import Document
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.core.model import Document, Source
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.document import BuildCrashed, FileVanished
 

@@ -4,15 +4,8 @@ from datetime import date
 
 import pytest
 
-from memory_sidecar.disk.atoms import (
-    AtomId,
-    AtomKind,
-    Standing,
-    atom_facts,
-    ids_in,
-    is_atom_path,
-    texts_of,
-)
+from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomId, Standing, atom_facts, ids_in, is_atom_path, texts_of
 
 
 @pytest.mark.parametrize("text", ["EXP-001", "EXP-012b", "K-8", "PAT-1234", "EXP-0"])

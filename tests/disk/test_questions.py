@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.paths import ASKED
 from memory_sidecar.disk import usage
-from memory_sidecar.disk.usage import Asked, QuestionLog
+from memory_sidecar.disk.usage import QuestionLog
 
 NOW = 1_772_356_320_000
 TOKEN = "ghp_" + "a1B2" * 9
@@ -34,7 +36,7 @@ def open_log(tmp_path: Path) -> Opened:
 
 
 def asked_file(root: Path) -> Path:
-    return root / "questions" / usage.ASKED
+    return root / "questions" / ASKED
 
 
 def test_what_is_kept_of_a_question(open_log: Opened, tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(
     assert log.asking(Asked.CODE, "a", "total", lambda: [Hit(False)]) == [Hit(False)]
     assert log.since(0) == []
     assert not (tmp_path / "none").exists()
-    assert not (tmp_path.parent / usage.ASKED).exists()
+    assert not (tmp_path.parent / ASKED).exists()
 
 
 def test_broken_lines_count_for_nothing(open_log: Opened, tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.model import Scan
 from memory_sidecar.disk import walk as walk_module
 from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.disk.walk import Scan, walk
+from memory_sidecar.disk.walk import walk
 
 Write = Callable[..., None]
 LIMIT = 1 << 20

@@ -17,7 +17,8 @@ from memory_sidecar.core.errors import (
     StoreReadOnly,
     UsageError,
 )
-from memory_sidecar.disk.registry import Registry, Source
+from memory_sidecar.core.model import Source
+from memory_sidecar.disk.registry import Registry
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import SourceFile
-from memory_sidecar.disk.walk import Scan, walk
+from memory_sidecar.core.model import Scan, SourceFile
+from memory_sidecar.disk.walk import walk
 
 Write = Callable[..., None]
 LIMIT = 1 << 20

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.disk.walk import MAX_STARTS, Scan, walk
+from memory_sidecar.core.model import Scan
+from memory_sidecar.disk.walk import MAX_STARTS, walk
 
 Write = Callable[..., None]
 Git = Callable[..., str]

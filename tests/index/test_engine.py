@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.model import Document, SourceFile
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.index import engine as engine_module
 from memory_sidecar.index.document import BuildError, Differences, skipped_document
 from memory_sidecar.index.engine import FEW_FILES, Change, Engine

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.model import SourceFile
-from memory_sidecar.disk.walk import Scan
+from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.index.embed import next_pending
 from memory_sidecar.index.source import differences
 

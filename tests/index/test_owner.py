@@ -11,11 +11,11 @@ import pytest
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.disk.registry import Source
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.followed import RESCAN_S

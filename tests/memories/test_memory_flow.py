@@ -6,8 +6,7 @@ import os
 
 import pytest
 
-from memory_sidecar.core.model import FileStatus
-from memory_sidecar.disk.registry import Source
+from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY, Relation, address, parse_address
 from tests.conftest import write_memory

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory_sidecar.agents.growth import growth_of
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Silent, plain
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.disk.usage import Asked
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.disk.usage import Asked
 from memory_sidecar.memories.handlers import Memories
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces
