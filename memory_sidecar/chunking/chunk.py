@@ -53,7 +53,7 @@ def chunk_text(text: str, language: str) -> tuple[Chunk, ...]:
 
 
 def parse_text(text: str, language: str, *, with_references: bool = True) -> Parsed:
-    """`text`, in a language of `chunking.language`, as chunks; an unknown one is plain text.
+    """`text`, in a language of `core.language`, as chunks; an unknown one is plain text.
 
     Chunks are about 1,000 bytes, seldom below 250 or above 1,500. Takes any text. Half a
     surrogate pair becomes U+FFFD, since nothing can store it. Safe to call from many threads.

@@ -6,7 +6,8 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.options import known_language, with_call, with_globs, with_language
+from memory_sidecar.cli.options import with_call, with_globs, with_language
+from memory_sidecar.core.language import known_language
 from memory_sidecar.grep import handlers as handler
 from memory_sidecar.grep.files import FoundCode
 

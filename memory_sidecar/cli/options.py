@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.core.settings import load_settings
 
@@ -307,13 +307,3 @@ def code_filter(
     elif not (sources or call.db):
         sources = (call.codebase.require_source_around(call.cwd).name,)
     return CodeFilter(sources, tuple(map(known_language, languages)), globs)
-
-
-def known_language(name: str) -> str:
-    """What a caller calls a language, as it is stored. Raises UsageError."""
-    known = canonical_language(name)
-    if known is None:
-        raise UsageError(
-            f"unknown language {name!r}", hint="for example python, csharp, typescript"
-        )
-    return known

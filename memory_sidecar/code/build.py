@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, parse_text
-from memory_sidecar.chunking.language import detect_language
 from memory_sidecar.code.names import FileNames
+from memory_sidecar.core.language import detect_language
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Source, SourceFile
 from memory_sidecar.disk.read import FileGone, ReadFailed, ReadSkipped, read_text
 from memory_sidecar.index.document import (

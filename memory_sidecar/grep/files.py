@@ -9,8 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
-from memory_sidecar.chunking.language import TEXT, detect_language
 from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.read import ReadFailed, TextRead, read_text

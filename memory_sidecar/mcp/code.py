@@ -10,12 +10,12 @@ from urllib.request import url2pathname
 
 from pydantic import Field
 
-from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.errors import UsageError, one_line
+from memory_sidecar.core.errors import one_line
+from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode, Source
 from memory_sidecar.core.results import Reporter, Score, Time, about, tell_weak, told_as
 from memory_sidecar.mcp.caller import Caller
@@ -95,7 +95,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         min_score=asked.min_score,
         filter=CodeFilter(
             sources=chosen_sources(caller, asked.source),
-            languages=tuple(map(language_of, asked.languages)),
+            languages=tuple(map(known_language, asked.languages)),
             path_globs=globs(caller, asked.paths),
         ),
     )
@@ -305,13 +305,3 @@ def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:
             glob = glob.removeprefix(root)
         below.append(glob.removeprefix("./"))
     return tuple(below)
-
-
-def language_of(name: str) -> str:
-    """A language as it is stored. Raises UsageError."""
-    known = canonical_language(name)
-    if known is None:
-        raise UsageError(
-            f"unknown language {name!r}", hint="for example python, csharp, typescript"
-        )
-    return known

@@ -20,10 +20,11 @@ from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_unfollowed
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
+from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.code import chosen_sources, globs, language_of, meant_file
+from memory_sidecar.mcp.code import chosen_sources, globs, meant_file
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 MAX_PLACES = 200
@@ -154,7 +155,7 @@ def _ask(
 ) -> Cut[T]:
     within = CodeFilter(
         sources=chosen_sources(caller, asked.source),
-        languages=tuple(map(language_of, asked.languages)),
+        languages=tuple(map(known_language, asked.languages)),
         path_globs=globs(caller, asked.paths),
     )
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory_sidecar.chunking.language import canonical_language
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.times import past_moment, system_clock
 from memory_sidecar.memories.model import MemoryQuery
@@ -84,16 +84,9 @@ def code_filter(visit: Visit) -> CodeFilter:
         return CodeFilter()
     return CodeFilter(
         sources=visit.texts("source"),
-        languages=tuple(map(_language, visit.texts("language"))),
+        languages=tuple(map(known_language, visit.texts("language"))),
         path_globs=visit.texts("path"),
     )
-
-
-def _language(name: str) -> str:
-    known = canonical_language(name)
-    if known is None:
-        raise UsageError(f"unknown language {name[:40]!r}", hint="for example python, typescript")
-    return known
 
 
 def _in_memories(visit: Visit, question: str, mode: SearchMode, limit: int) -> list[MemoryHit]:

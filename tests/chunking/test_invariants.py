@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.chunking.language import LANGUAGES, detect_language
+from memory_sidecar.core.language import LANGUAGES, detect_language
 from memory_sidecar.core.model import Chunk
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.chunking.language import LANGUAGES, detect_language
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.outline import has_outline, outline
+from memory_sidecar.core.language import LANGUAGES, detect_language
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED = Path(__file__).parent / "outlines"

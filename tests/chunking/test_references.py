@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 import pytest
 
-from memory_sidecar.chunking.language import LANGUAGES
 from memory_sidecar.chunking.outline import has_outline, outline
 from memory_sidecar.chunking.references import Reference, Span, find_references, has_references
 from memory_sidecar.chunking.syntax import parse
+from memory_sidecar.core.language import LANGUAGES
 
 SAMPLES = sorted((Path(__file__).parent / "references").iterdir())
 WITH_REFERENCES = sorted(language for language in LANGUAGES if has_references(language))

@@ -8,9 +8,9 @@ import tomllib
 from pathlib import Path
 
 from memory_sidecar.chunking.chunk import parse_text
-from memory_sidecar.chunking.language import LANGUAGES
 from memory_sidecar.chunking.outline import has_outline
 from memory_sidecar.chunking.syntax import grammar_package, has_grammar
+from memory_sidecar.core.language import LANGUAGES
 from memory_sidecar.grep.dialects import DIALECTS
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))

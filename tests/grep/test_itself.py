@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import tree_sitter
 
-from memory_sidecar.chunking.language import detect_language
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.syntax import parse
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.language import detect_language
 from memory_sidecar.grep.finder import Finder
 
 SAMPLES = sorted((Path(__file__).parents[1] / "chunking" / "samples").iterdir())

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.chunking.language import LANGUAGES, canonical_language, detect_language
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.language import LANGUAGES, detect_language, known_language
 
 
 @pytest.mark.parametrize(
@@ -94,9 +95,10 @@ def test_header_of_many_empty_lines_is_told_soon() -> None:
 
 def test_user_may_say_a_language_by_any_usual_name() -> None:
     names = ("C#", "cs", "py", ".ts", "c++", "Shell", "golang", "gd", "md", "python")
-    assert [canonical_language(name) for name in names] == [
+    assert [known_language(name) for name in names] == [
         "csharp", "csharp", "python", "typescript", "cpp", "bash", "go", "gdscript", "markdown",
         "python",
     ]  # fmt: skip
-    assert canonical_language("klingon") is None
-    assert canonical_language("") is None
+    for unknown in ("klingon", ""):
+        with pytest.raises(UsageError):
+            known_language(unknown)

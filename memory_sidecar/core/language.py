@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from memory_sidecar.core.errors import UsageError
+
 TEXT = "text"
 
 # Every language that is told apart, with the file extensions it goes by.
@@ -114,9 +116,14 @@ def detect_language(path: str, text: str = "") -> str:
     return TEXT
 
 
-def canonical_language(name: str) -> str | None:
-    """What a user calls a language (`C#`, `py`, `.ts`, `Shell`) as stored, or None if unknown."""
+def known_language(name: str) -> str:
+    """What a user calls a language (`C#`, `py`, `.ts`, `Shell`), as stored. Raises UsageError."""
     asked = name.strip().lower()
     if asked in LANGUAGES:
         return asked
-    return _ALIASES.get(asked) or _BY_EXTENSION.get(asked.removeprefix("."))
+    known = _ALIASES.get(asked) or _BY_EXTENSION.get(asked.removeprefix("."))
+    if known is None:
+        raise UsageError(
+            f"unknown language {name[:40]!r}", hint="for example python, csharp, typescript"
+        )
+    return known
