@@ -19,13 +19,12 @@ from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import AgentPaths
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
-from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY

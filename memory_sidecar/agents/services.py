@@ -24,11 +24,10 @@ from memory_sidecar.core.paths import (
     StorePaths,
     find_data_dir,
 )
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import AgentReports, IndexReport, Reporter
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.usage import QuestionLog
-from memory_sidecar.index.indexing import AgentReports, IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import require_ours
 from memory_sidecar.memories.names import check_agent

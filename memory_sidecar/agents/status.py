@@ -22,9 +22,9 @@ from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import resident_bytes
-from memory_sidecar.core.results import Problem, Time, about
+from memory_sidecar.core.results import ListedFile, Problem, Time, about
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.index.report import Failure, ListedFile, count_pending, count_rows, seconds_left
+from memory_sidecar.index.report import Failure, count_pending, count_rows, seconds_left
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Source
-from memory_sidecar.index.indexing import AgentReports, IndexReport
+from memory_sidecar.core.results import AgentReports, IndexReport
 
 PACE_WAIT_S = 2.0  # until a person is told how long the rest takes: of a first index none is known
 

@@ -30,17 +30,15 @@ from memory_sidecar.code.why import why_inside, why_outside
 from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
-from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import (
-    ListedFile,
     count_pending,
     count_rows,
     count_sources,

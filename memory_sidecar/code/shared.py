@@ -21,12 +21,11 @@ from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter, Document, Source
-from memory_sidecar.core.results import Reporter, Silent
+from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
-from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.requests import Urgency

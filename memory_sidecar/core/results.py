@@ -28,7 +28,7 @@ from pathlib import PurePath
 from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 Schema = dict[str, Any]
 T = TypeVar("T")
@@ -51,6 +51,46 @@ IsWeak = Annotated[bool, about("a weak match, as questions have that nothing her
 
 WEAK_ALONE = "only weak matches: what you ask for may not be here"
 """What is told where even the best hit is weak; in JSON each hit says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file that was left out or could not be indexed, and why."""
+
+    source: str
+    path: Annotated[str, about("relative to its source")]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What an index run did."""
+
+    agent: (
+        Annotated[str, about("whose memories and sessions, where it was not code")] | UnsetType
+    ) = UNSET
+    sources: Annotated[tuple[str, ...], about("those that were looked at")]
+    sources_absent: Annotated[tuple[str, ...], about("not there; what was indexed of them stays")]
+    files_total: Annotated[int, about("all that the sources have")]
+    files_processed: Annotated[int, about("those (re)indexed by this call")]
+    files_deleted: int
+    files_skipped: tuple[ListedFile, ...]
+    files_failed: Annotated[tuple[ListedFile, ...], about("tried again next time")]
+    folders_unreadable: Annotated[tuple[str, ...], about("left as they were")]
+    chunks_indexed: int
+    chunks_deleted: int
+    chunks_total: Annotated[int, about("of the whole database")]
+    vectors_embedded: int
+    vectors_pending: Annotated[int, about("chunks of these sources that wait for their vector")]
+    seconds: float
+    agents: Annotated[tuple[IndexReport, ...], about("with --all: of each")] | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReports:
+    """What was done for each agent where no source is registered."""
+
+    agents: tuple[IndexReport, ...]
 
 
 @dataclass(frozen=True, slots=True)

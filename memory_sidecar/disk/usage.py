@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -36,6 +36,7 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import ASKED, QUESTIONS
+from memory_sidecar.core.results import Judged
 from memory_sidecar.core.times import Clock, iso_utc, parse_time
 
 MOVED = "move"
@@ -166,14 +167,7 @@ class AskedQuestion:
     agent: str
 
 
-class Graded(Protocol):
-    """A hit, as far as this is concerned."""
-
-    @property
-    def is_weak(self) -> bool: ...
-
-
-H = TypeVar("H", bound=Graded)
+H = TypeVar("H", bound=Judged)
 
 
 class QuestionLog:

@@ -26,7 +26,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.core.results import Reporter, Silent
+from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
@@ -34,7 +34,7 @@ from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting
 from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.indexing import Embed, IndexReport, index_sources, require_files
+from memory_sidecar.index.indexing import Embed, index_sources, require_files
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import Readings, S, StoreFile

@@ -5,56 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from msgspec import UNSET, UnsetType
+from typing import Any
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus, Source
-from memory_sidecar.core.results import Reporter, about
+from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import ListedFile, count_pending_of, count_rows, list_files
+from memory_sidecar.index.report import count_pending_of, count_rows, list_files
 from memory_sidecar.index.source import Look, Refreshed
 
 Embed = bool | Sequence[Path]
 """Whether what is new is embedded before an index run returns, or of which folders it is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexReport:
-    """What an index run did."""
-
-    agent: (
-        Annotated[str, about("whose memories and sessions, where it was not code")] | UnsetType
-    ) = UNSET
-    sources: Annotated[tuple[str, ...], about("those that were looked at")]
-    sources_absent: Annotated[tuple[str, ...], about("not there; what was indexed of them stays")]
-    files_total: Annotated[int, about("all that the sources have")]
-    files_processed: Annotated[int, about("those (re)indexed by this call")]
-    files_deleted: int
-    files_skipped: tuple[ListedFile, ...]
-    files_failed: Annotated[tuple[ListedFile, ...], about("tried again next time")]
-    folders_unreadable: Annotated[tuple[str, ...], about("left as they were")]
-    chunks_indexed: int
-    chunks_deleted: int
-    chunks_total: Annotated[int, about("of the whole database")]
-    vectors_embedded: int
-    vectors_pending: Annotated[int, about("chunks of these sources that wait for their vector")]
-    seconds: float
-    agents: Annotated[tuple[IndexReport, ...], about("with --all: of each")] | UnsetType = UNSET
-
-
-@dataclass(frozen=True, slots=True)
-class AgentReports:
-    """What was done for each agent where no source is registered."""
-
-    agents: tuple[IndexReport, ...]
 
 
 def index_sources(

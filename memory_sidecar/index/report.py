@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.results import ListedFile, Time
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.schema import Corpus
 
@@ -44,15 +44,6 @@ class VectorCounts:
     @property
     def percent(self) -> int:
         return 100 * (self.rows - self.pending) // max(self.rows, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A file that was left out or could not be indexed, and why."""
-
-    source: str
-    path: Annotated[str, about("relative to its source")]
-    reason: str
 
 
 def count_sources(connection: Connection) -> list[SourceCounts]:

@@ -25,9 +25,9 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.paths import DataDir, StorePaths
+from memory_sidecar.core.results import IndexReport
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.index.indexing import IndexReport
 from memory_sidecar.team.codebase import TeamCode
 from memory_sidecar.team.link import TeamLink, link_of
 from tests.conftest import HashModels, Notices, run_here, write_project
@@ -160,7 +160,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     def machine(name: str, address: str, *agents: str) -> Machine:
         settings = Settings(database=address, database_agents=("shared", *agents), rerank=False)
         services = Services(DataDir(tmp_path / name), settings)
-        models: Any = HashModels(tmp_path / name / "embeddings.sqlite", version="1")
+        models = HashModels(tmp_path / name / "embeddings.sqlite", version="1")
         services.models = models
         opened.append(services)
         return Machine(services, tmp_path)
@@ -211,7 +211,7 @@ def make_member(
             config = '[remote "origin"]\n\turl = git@git.example:shop/shop.git\n'
             (root / ".git" / "config").write_text(config)
         (root / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
-        models: Any = HashModels(data / "embeddings.sqlite")
+        models = HashModels(data / "embeddings.sqlite")
         codebase = Codebase(
             StorePaths(data / "codebase.sqlite"),
             settings=Settings(),
