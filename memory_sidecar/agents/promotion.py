@@ -9,17 +9,16 @@ words or nearly so, is named and left alone. A dry run judges as the real one do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
-from memory_sidecar.core.errors import NotFound, SecretRefused
+from memory_sidecar.core.errors import ModelError, NotFound, SecretRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.cache import embed_texts
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE
 from memory_sidecar.memories.draft import Draft
@@ -144,10 +143,9 @@ class Promoter:
     @property
     def _embed(self) -> Embed | None:
         """What makes vectors of texts, where there is a model."""
-        models = self._agent.data.models
-        if models.problem is not None:
-            return None
-        return partial(embed_texts, embedder=models.embedder, cache=models.cache)
+        with suppress(ModelError):
+            return self._agent.data.models.embed
+        return None
 
     def _judged(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Each candidate against everything that the agent can recall, and those before it."""

@@ -286,7 +286,7 @@ def _open(call: Call, root: str | None) -> handlers.Context:
     """The root that a command is about. Raises NotFound."""
     named = call.path(root) if root else None
     found = handlers.find_root(named, cwd=call.cwd, environ=call.environ)
-    return handlers.Context(found, models=lambda: call.services.models)
+    return handlers.Context(found, embed_with=lambda: call.services.models.embed)
 
 
 def _each(items: tuple[str, ...]) -> list[str]:

@@ -44,7 +44,6 @@ LONG_TEXT = 20_000  # characters; what standard input holds counts as such
 WAITING = frozenset({"index", "reindex", "model"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
 GARBAGE_THRESHOLD = 20_000  # of objects: a scan makes many, and leaves no cycles behind
-SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
@@ -81,7 +80,7 @@ def _context_companions(services: Services, environ: Mapping[str, str]) -> Seque
     except SidecarError as error:
         _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
         return []
-    return [ContextLive(Context(root, models=lambda: services.models))]
+    return [ContextLive(Context(root, embed_with=lambda: services.models.embed))]
 
 
 class Commands:
@@ -251,7 +250,11 @@ def _different(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Be the daemon of `data_dir` until asked to stop. Ends the process."""
-    from memory_sidecar.core.process import allow_many_files, keep_few_arenas
+    from memory_sidecar.core.process import (
+        SWITCH_INTERVAL_S,
+        allow_many_files,
+        keep_few_arenas,
+    )
 
     keep_few_arenas()
     allow_many_files()

@@ -18,8 +18,6 @@ from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.projects import answer, answers, config_folder
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.embedding.embedder import Vectors
-from memory_sidecar.embedding.supply import ModelFiles, fetch_model
 
 Vector = Annotated[list[float], about("384 numbers of length 1; with `-`, such an array a line")]
 
@@ -84,26 +82,27 @@ def model() -> None:
 @with_call
 def list_models(call: Call) -> Model:
     """Show the model in use and where its files lie."""
-    return _show_model(call, call.services.models.files)
+    return _show_model(call)
 
 
 @model.command()
 @with_call
 def fetch(call: Call) -> Model:
     """Download the model, if it is nowhere on this machine."""
-    return _show_model(call, fetch_model(call.services.settings))
+    call.services.models.fetch()
+    return _show_model(call)
 
 
 @model.command()
 @with_call
 def verify(call: Call) -> Model:
     """Check the model's files, load it and embed a text."""
-    embedder = call.services.models.embedder
-    embedder.load()
-    return _show_model(call, embedder.files)
+    call.services.models.embedder.load()
+    return _show_model(call)
 
 
-def _show_model(call: Call, files: ModelFiles) -> Model:
+def _show_model(call: Call) -> Model:
+    files = call.services.models.files
     shown = Model(files.name, files.origin, files.folder, files.sha256, files.dimension)
 
     def print_model(call: Call, model: Model) -> None:
@@ -127,7 +126,7 @@ def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     text = joined(call, texts)
     lines = _lines(text) if texts == ("-",) else [text]
     embedder = call.services.models.embedder
-    vectors: Iterable[Vectors] = (
+    vectors: Iterable[Iterable[float]] = (
         map(embedder.embed_query, lines) if as_query else embedder.embed_passages(lines)
     )
     shown: Vector = []

@@ -15,7 +15,7 @@ from memory_sidecar.context.loaded import CHALLENGES, REFERENCES, REPLACED_BY, R
 from memory_sidecar.disk.atoms import STANDINGS, AtomId, Standing, date_of, text_of, texts_of
 
 if TYPE_CHECKING:
-    from memory_sidecar.embedding.embedder import Vectors
+    from memory_sidecar.context.loaded import Vectors
 
 REQUIRED = ("id", "date", "project", "summary", "tags")
 CHANGED = frozenset({"challenged", "corrected", "superseded", "refined", "invalidated"})

@@ -38,6 +38,7 @@ from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import (
     DiskFull,
+    ModelError,
     NotFound,
     PageBroken,
     SidecarError,
@@ -50,9 +51,8 @@ from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import Clock, iso_utc, system_clock
 from memory_sidecar.disk.atoms import HOT_REFS
 
-if TYPE_CHECKING:  # only a look for atoms to merge needs vectors, and the libraries for these
-    from memory_sidecar.embedding.embedder import Vectors
-    from memory_sidecar.index.models import Models
+if TYPE_CHECKING:
+    from memory_sidecar.context.loaded import Vectors
 
 ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
 EMBED_AT_ONCE = 512  # texts between two reports of progress
@@ -118,13 +118,16 @@ def record_own_read(file: Path, tool: str) -> None:
 
 
 class Context:
-    """One dense-context root. Everything is read from its files at each call."""
+    """One dense-context root. Everything is read from its files at each call.
+
+    `embed_with` is asked only by a look for atoms to merge; it raises ModelError without a model.
+    """
 
     def __init__(
-        self, root: Root, *, models: Callable[[], Models], clock: Clock = system_clock
+        self, root: Root, *, embed_with: Callable[[], Embed], clock: Clock = system_clock
     ) -> None:
         self.root = root
-        self._models = models
+        self._embed_with = embed_with
         self._clock = clock
 
     def project(self, name: str | None, *, cwd: Path) -> Project:
@@ -267,21 +270,19 @@ class Context:
         return found
 
     def _embed(self, reporter: Reporter) -> Embed | None:
-        models = self._models()
-        if models.problem is not None:
-            reporter.notice(f"atoms to merge are not looked for: {models.problem.message}")
+        try:
+            embed_all = self._embed_with()
+        except ModelError as error:
+            reporter.notice(f"atoms to merge are not looked for: {error.message}")
             return None
 
-        import numpy as np
-
-        from memory_sidecar.embedding.cache import embed_texts
+        import numpy as np  # 0.1 s
 
         def embed(texts: Sequence[str]) -> Vectors:
             parts = []
             for start in range(0, len(texts), EMBED_AT_ONCE):
                 reporter.progress("vectors", start, len(texts))
-                part = texts[start : start + EMBED_AT_ONCE]
-                parts.append(embed_texts(part, embedder=models.embedder, cache=models.cache))
+                parts.append(embed_all(texts[start : start + EMBED_AT_ONCE]))
             return np.concatenate(parts)
 
         return embed

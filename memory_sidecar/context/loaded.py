@@ -37,7 +37,10 @@ from memory_sidecar.disk.atoms import ids_in
 from memory_sidecar.disk.frontmatter import edit_page
 
 if TYPE_CHECKING:  # 0.1 s to import
-    from memory_sidecar.embedding.embedder import Vectors
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]
 
 # The lists of a frontmatter that name other atoms. The last ones say what becomes of those.
 CHALLENGES = ("challenges", "contradicts", "refutes", "invalidates")

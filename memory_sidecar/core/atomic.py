@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from memory_sidecar.core.opening import StrPath
 
 TEMPORARY_PREFIX = ".sidecar-tmp-"
+
+
+def file_hash(content: bytes) -> str:
+    """What `--if-hash` compares: of the whole file, so that no edit by anyone is overwritten."""
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:

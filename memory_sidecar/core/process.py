@@ -18,6 +18,7 @@ from pathlib import Path
 INDEXING = 5  # of a nice 0 to 19
 EMBEDDING = 10  # and reading files in other processes
 
+SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
 MAX_ARENAS = 2
 MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelError
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.cache import VectorCache
-from memory_sidecar.embedding.embedder import Embedder, QueryGate
+from memory_sidecar.embedding.cache import VectorCache, embed_texts
+from memory_sidecar.embedding.embedder import Embedder, QueryGate, Vectors
 from memory_sidecar.embedding.reranker import Reranker
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
-from memory_sidecar.embedding.supply import ModelFiles, find_model, find_reranker
+from memory_sidecar.embedding.supply import ModelFiles, fetch_model, find_model, find_reranker
 from memory_sidecar.index.arms import Judge
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,10 @@ class Models:
         """Raises ModelMissing, ModelCorrupt."""
         return find_model(self._settings)
 
+    def fetch(self) -> None:
+        """Download the model, if it is nowhere on this machine. Raises ModelMissing."""
+        fetch_model(self._settings)
+
     @property
     def embedder(self) -> Embedder:
         """Raises ModelMissing, ModelCorrupt."""
@@ -59,6 +64,11 @@ class Models:
                     files, threads=self._settings.embed_threads, gate=self.gate
                 )
             return self._embedder
+
+    @property
+    def embed(self) -> Callable[[Sequence[str]], Vectors]:
+        """What makes vectors of texts, (n, dimension). Raises ModelMissing, ModelCorrupt."""
+        return partial(embed_texts, embedder=self.embedder, cache=self.cache)
 
     @property
     def reranker(self) -> Reranker | None:

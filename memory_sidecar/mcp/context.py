@@ -194,4 +194,4 @@ def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> Counted
 def _context(caller: Caller) -> Context:
     """The root that the host means. Raises NotFound."""
     root = find_root(None, cwd=caller.folders[0], environ=caller.environ)
-    return Context(root, models=lambda: caller.services.models)
+    return Context(root, embed_with=lambda: caller.services.models.embed)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, chunk_text
 from memory_sidecar.core import reasons
+from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.disk.atoms import (
@@ -33,14 +34,7 @@ from memory_sidecar.index.document import (
     fingerprint,
     skipped_document,
 )
-from memory_sidecar.memories.files import (
-    MemoryPage,
-    category_of,
-    file_hash,
-    memory_id,
-    memory_of,
-    texts,
-)
+from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, memory_of, texts
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     IndexedMemory,

@@ -18,6 +18,7 @@ from pathlib import Path
 from memory_sidecar.core.atomic import (
     create_file,
     delete_file,
+    file_hash,
     remove_empty_folders,
     replace_file,
 )
@@ -26,11 +27,7 @@ from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
-from memory_sidecar.memories.files import (
-    MemoryPage,
-    file_hash,
-    read_memory,
-)
+from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.names import check_path
 
 LOCK_TIMEOUT_S = 60

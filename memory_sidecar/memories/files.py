@@ -10,14 +10,13 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.disk.frontmatter import Page, parse_page
 from memory_sidecar.memories.names import slug
 
 UNKNOWN_SOURCE = "unknown"
 FALLBACK_SLUG = "memory"
-
-_HASH_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +103,10 @@ def memory_id(owner: str, path: str) -> int:
     return int.from_bytes(digest[:4]) & 0x7FFF_FFFF or 1
 
 
-def file_hash(content: bytes) -> str:
-    """What `--if-hash` compares: of the whole file, so that no edit by anyone is overwritten."""
-    return hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
-
-
 def content_hash(content: str) -> str:
     """Equal for the same text, whatever its line endings and the blank lines around it."""
     normal = content_of(content.replace("\r\n", "\n"))
-    return hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS]
+    return file_hash(normal.encode("utf-8", "replace"))
 
 
 def category_of(path: str) -> str:

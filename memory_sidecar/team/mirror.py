@@ -18,13 +18,12 @@ from pathlib import Path
 
 import msgspec
 
-from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.atomic import file_hash, replace_file
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import Clock, compact_utc
-from memory_sidecar.memories.files import file_hash
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
     Accepted,

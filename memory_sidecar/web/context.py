@@ -120,7 +120,7 @@ def _context(visit: Visit, roots: Sequence[Path]) -> Context:
     root = next((each for each in roots if named in ("", each.as_posix())), None)
     if root is None:
         raise NotFound("there is no such dense-context root", hint="leave `root` out")
-    return Context(Root(root), models=lambda: visit.services.models)
+    return Context(Root(root), embed_with=lambda: visit.services.models.embed)
 
 
 def _read(

@@ -219,7 +219,7 @@ def test_a_database_belongs_to_one_agent(make_agent, folder, data_dir):
     write_memory(folder, "one.md", "The first.")
     assert paths(make_agent()) == ["one.md"]
     database = data_dir / "knowledge" / "architect.sqlite"
-    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    models = HashModels(data_dir / "embeddings.sqlite")
     other = Agent(AgentPaths(database, "tester"), models=models, clock=lambda: NOW, shared=None)
     write_memory(data_dir / "knowledge" / "tester", "two.md", "The second.")
     for ask in (lambda: paths(other), lambda: other.take_up(["two.md"], reporter=Silent())):
@@ -361,7 +361,7 @@ def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, n
         write_memory(folder, f"{number}.md", f"The retry queue {number}.")
     agent = make_agent()
     before = found(agent, "retry queue")
-    agent.data.models.reranker = Broken()
+    agent.data.models._reranker = Broken()
     assert found(agent, "retry queue", notices) == before
     assert notices.has("not reranked: it does not load")
 

@@ -55,7 +55,7 @@ class Taught:
     """An agent with sessions to be promoted."""
 
     def __init__(self, data_dir: Path, *, model: str, **settings: Any) -> None:
-        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        models = HashModels(data_dir / "embeddings.sqlite", version=model)
         self._models = models
         self.notices = Notices()
         paths = DataDir(data_dir).agent("architect")

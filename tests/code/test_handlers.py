@@ -318,7 +318,7 @@ def test_vectors_catch_up_once_there_is_a_model(make_codebase, project, notices)
 def test_vectors_are_said_to_be_under_way(codebase, project, notices, static, ranking):
     if ranking.endswith("vectors") and static is None:
         pytest.skip("no table of token vectors for this machine")
-    codebase.data.models.static = static
+    codebase.data.models._static = static
     (project / "late.py").write_text("def late(): pass\n")
     codebase.index([project], reporter=notices, embed=False)
     codebase.search(CodeQuery("late"), reporter=notices)

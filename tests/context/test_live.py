@@ -20,7 +20,7 @@ DEADLINE_S = 60.0
 @pytest.fixture
 def context(tmp_path):
     init(tmp_path / "root", project="p")
-    return Context(Root(tmp_path / "root"), models=pytest.fail)
+    return Context(Root(tmp_path / "root"), embed_with=pytest.fail)
 
 
 @pytest.fixture

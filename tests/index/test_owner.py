@@ -52,7 +52,7 @@ def file(data_dir: Path) -> Iterator[StoreFile[CodeStore]]:
 
 @pytest.fixture
 def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
-    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    models = HashModels(data_dir / "embeddings.sqlite")
     owner: Owner[CodeStore] = Owner(
         file,
         StorePaths(file.path),

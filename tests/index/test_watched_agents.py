@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ from tests.conftest import HashEmbedder, HashModels, write_memory
 @pytest.fixture
 def services(data_dir):
     services = Services(DataDir(data_dir), Settings())
-    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    models = HashModels(data_dir / "embeddings.sqlite")
     services.models = models
     yield services
     services.close()

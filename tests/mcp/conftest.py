@@ -81,7 +81,7 @@ def host(start: Callable[..., Host]) -> Host:
 def services(data_dir: Path) -> Iterator[Services]:
     """An empty data directory, with a model that costs nothing."""
     services = Services(DataDir(data_dir), Settings())
-    models: Any = HashModels(data_dir / "embeddings.sqlite")
+    models = HashModels(data_dir / "embeddings.sqlite")
     services.models = models
     yield services
     services.close()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.memories.files import (
     content_hash,
-    file_hash,
     memory_id,
     memory_slug,
     read_memory,

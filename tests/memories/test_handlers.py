@@ -32,7 +32,7 @@ class Knowledge:
         self.data_dir = data_dir
         self.now = NOW
         self.notices = Notices()
-        self._models: Any = HashModels(data_dir / "embeddings.sqlite")
+        self._models = HashModels(data_dir / "embeddings.sqlite")
         self._agents: dict[str, Agent] = {}
 
     def agent(self, name: str = "architect") -> Agent:

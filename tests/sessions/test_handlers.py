@@ -38,7 +38,7 @@ class Episodes:
     def __init__(self, data_dir: Path, *, model: str = "1") -> None:
         self.now = NOW
         self.notices = Notices()
-        models: Any = HashModels(data_dir / "embeddings.sqlite", version=model)
+        models = HashModels(data_dir / "embeddings.sqlite", version=model)
         self._models = models
         paths = DataDir(data_dir).agent("architect")
         self.agent = Agent(paths, models=models, clock=lambda: self.now, shared=None)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from memory_sidecar.agents.doctor import examine_team
-from memory_sidecar.memories.files import file_hash
+from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.team.mirrored import MirrorStep, step_for
 from tests.conftest import write_memory
 

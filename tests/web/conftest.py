@@ -133,7 +133,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Shared by the tests of a module: each stores what it looks for."""
     folder = tmp_path_factory.mktemp("web")
     services = Services(DataDir(folder / "data"), Settings())
-    models: Any = HashModels(folder / "embeddings.sqlite")
+    models = HashModels(folder / "embeddings.sqlite")
     services.models.close()
     services.models = models
     site = Site(services, environ={}, daemon=lambda: None, idle_s=600)

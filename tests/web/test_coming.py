@@ -25,7 +25,7 @@ from tests.web.conftest import Served
 def watched(tmp_path: Path) -> Iterator[Served]:
     """A page as the daemon serves it."""
     services = Services(DataDir(tmp_path / "data"), Settings())
-    models: Any = HashModels(tmp_path / "embeddings.sqlite")
+    models = HashModels(tmp_path / "embeddings.sqlite")
     services.models.close()
     services.models = models
     site = Site(services, environ={}, daemon=lambda: None, idle_s=600)

@@ -49,7 +49,7 @@ def root(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 def _context(served: Served, root: Path) -> Context:
-    return Context(Root(root), models=lambda: served.services.models)
+    return Context(Root(root), embed_with=lambda: served.services.models.embed)
 
 
 def test_an_index_of_many_atoms_is_shown_in_short(reader: Reader, root: Path) -> None:
