@@ -109,12 +109,14 @@ def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
         above = os.path.dirname(above)
 
 
-def sweep(tree: Tree, folder: StrPath, *, before_ms: int) -> None:
+def sweep(tree: Tree, folder: StrPath, *, before_ms: int, pattern: str = "**/") -> None:
     """Delete what crashed writers left in and below `folder` before `before_ms`, epoch ms.
+
+    With an empty `pattern`, in `folder` alone.
 
     Raises nothing: a file that cannot be deleted stays for the next time.
     """
-    for left in Path(folder).rglob(f"{TEMPORARY_PREFIX}*"):
+    for left in Path(folder).glob(f"{pattern}{TEMPORARY_PREFIX}*"):
         with suppress(OSError):
             status = tree.status(left)
             if status is not None and status.st_mtime_ns // 1_000_000 < before_ms:

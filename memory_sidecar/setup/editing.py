@@ -18,7 +18,7 @@ from typing import Any
 from tree_sitter import Node, Parser
 
 from memory_sidecar.chunking.syntax import grammar
-from memory_sidecar.setup.agents import Form
+from memory_sidecar.setup.agents import SERVER, Form
 
 INDENT = "  "
 MAX_LINES = 40  # of an entry, wherever it stands by now
@@ -60,7 +60,8 @@ def json_member(text: str, path: Sequence[str], value: object) -> Insertion | No
 def json_element(text: str, path: Sequence[str], value: object) -> Insertion | None:
     """Give the array that `path` leads to another element. None where it holds that already.
 
-    Objects that are missing on the way, and the array, are made. Raises Unreadable.
+    Objects that are missing on the way, and the array, are made. Raises Unreadable, and Taken
+    where an element that names this program says something else.
     """
     found, rest = _walk(text, path)
     if found is None or rest:
@@ -69,6 +70,8 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
         raise Unreadable(f"{'.'.join(path)} is no array")
     if any(_plain(element) == value for element in found.named_children):
         return None
+    if any(SERVER in _text(element) for element in found.named_children):
+        raise Taken(f"{'.'.join(path)} has one of {SERVER} that says something else")
     return _in_front(found, text, _written(value, len(path) + 1), len(path))
 
 
@@ -122,6 +125,10 @@ def _json(text: str) -> Any:  # noqa: ANN401  settings
     return {} if found is None else _plain(found)
 
 
+def _toml(text: str) -> dict[str, Any]:
+    return tomllib.loads(text.removeprefix("\ufeff"))
+
+
 def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
     found, rest = _walk(text, path)
     if found is None or rest:
@@ -149,7 +156,7 @@ Cuts = Callable[[str, Sequence[str], object], Iterator[str]]
 
 _FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
     "json": (_json, _json_cuts),
-    "toml": (tomllib.loads, _toml_cuts),
+    "toml": (_toml, _toml_cuts),
 }
 
 
@@ -159,21 +166,34 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
     Raises Unreadable, and Taken where it is there and says something else.
     """
     try:
-        found: Any = tomllib.loads(text)
-        for name in path:
-            found = found.get(name, {})
-        if found == table:
-            return None
-        if found:
-            raise Taken(f"{'.'.join(path)} is there and says something else")
-        lines = [f"[{'.'.join(path)}]"]
-        lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]  # TOML, too
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
-        tomllib.loads(insertion.into(text))
-    except (tomllib.TOMLDecodeError, AttributeError) as error:
-        raise Unreadable(str(error)) from error
+        found: Any = _toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable(f"it is not TOML: {error}") from error
+    for depth, name in enumerate(path):
+        if not isinstance(found, dict):
+            raise Unreadable(f"{'.'.join(path[:depth])} is no table")
+        found = found.get(name, {})
+    if found == table:
+        return None
+    if found:
+        raise Taken(f"{'.'.join(path)} is there and says something else")
+    lines = [f"[{'.'.join(path)}]"]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]  # TOML, too
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
+    try:
+        _toml(insertion.into(text))
+    except tomllib.TOMLDecodeError as error:  # an inline table, which is closed
+        above = ".".join(path[:-1])
+        raise Unreadable(f"{above} is one value; write it as [{above}.NAME] tables") from error
     return insertion
+
+
+def whole_file(text: str, _path: Sequence[str], content: str) -> Insertion | None:
+    """Fill a file that says nothing. Raises Taken where it says something else."""
+    if text and text != content:
+        raise Taken("it says something else")
+    return None if text else Insertion(0, content)
 
 
 def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:

@@ -8,6 +8,7 @@ pieces and nothing else; one that was changed since stays, and is named.
 from __future__ import annotations
 
 import os
+import time
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_file
+from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_file, sweep
 from memory_sidecar.core.errors import Conflict, PathRefused, SidecarError, StoreReadOnly
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
@@ -27,6 +28,7 @@ from memory_sidecar.setup.editing import (
     json_element,
     json_member,
     toml_table,
+    whole_file,
     without,
 )
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text, write_pieces
@@ -38,6 +40,7 @@ class StepOutcome(StrEnum):
     """What becomes of an entry or a file."""
 
     ADDED = "added"
+    REPLACED = "replaced"
     REMOVED = "removed"
     SAME = "there already"
     KEPT = "left as it is"
@@ -45,7 +48,7 @@ class StepOutcome(StrEnum):
 
     @property
     def is_change(self) -> bool:
-        return self in (StepOutcome.ADDED, StepOutcome.REMOVED)
+        return self in (StepOutcome.ADDED, StepOutcome.REPLACED, StepOutcome.REMOVED)
 
     def told(self, *, is_done: bool) -> str:
         """For people: what is still to come is not told as if it had been."""
@@ -74,8 +77,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """Puts `value` to where the names `at` lead, by one of the functions of `editing`."""
+    """Puts `value` to where the names `at` lead in a file, by one of the functions of `editing`."""
 
+    what: str
+    path: str
     of: Callable[[str, Sequence[str], Any], Insertion | None]
     at: list[str]
     value: Any
@@ -88,6 +93,15 @@ class _PlannedFile:
     before: str | None
     after: str | None
     made: str = ""  # the folder that was made for it, to be removed with it
+
+    def take(self, piece: Piece) -> bool:
+        """Whether `piece` was in it, and now is not."""
+        rest = _without(piece, self.after) if self.after is not None else None
+        if rest is None:
+            return False
+        is_empty = piece.is_new and rest.strip() in ("", "{}")
+        self.after, self.made = None if is_empty else rest, piece.made
+        return True
 
 
 class Plan:
@@ -108,47 +122,39 @@ class Plan:
         return list(dict.fromkeys(piece.agent for piece in self._pieces))
 
     def add(self, agent: CodingAgent, wish: Wish) -> None:
-        """Have `agent` know us. What is there and says something else is left as it is."""
-        self._add_server(agent, wish.entry)
-        if agent.hooks:
-            for event, hook in wish.hooks.items():
-                self._add_hook(agent, event, hook)
-        if agent.skills:
-            for name, content in wish.skills.items():
-                self._add_file(agent, f"skill {name}", f"{agent.skills}/{name}/SKILL.md", content)
+        """Have `agent` know us, by what `wish` says in place of what was put there before.
+
+        What somebody else put there, or changed since, is left as it is.
+        """
+        edits = self._edits(agent, wish)
+        for path in dict.fromkeys(edit.path for edit in edits):
+            self._add(agent, path, [edit for edit in edits if edit.path == path])
 
     def take_back(self, agents: Collection[str]) -> None:
         """Undo what was added for the coding agents of these names."""
-        kept = []
-        for piece in reversed(self._pieces):
-            if piece.agent not in agents:
-                kept.append(piece)
-                continue
+        for piece in [piece for piece in reversed(self._pieces) if piece.agent in agents]:
             file = self._open(piece.agent, piece.what, piece.path)
             if file is None:
-                kept.append(piece)
                 continue
-            rest = _without(piece, file.after) if file.after is not None else None
-            if rest is None:
-                reason = "it is gone" if file.after is None else "it was changed since"
-                self._note(piece.agent, piece.what, piece.path, StepOutcome.KEPT, reason)
-            else:
-                is_empty = piece.is_new and rest.strip() in ("", "{}")
-                file.after, file.made = None if is_empty else rest, piece.made
-                self._note(piece.agent, piece.what, piece.path, StepOutcome.REMOVED)
-        self._pieces = kept[::-1]
+            reason = "it is gone" if file.after is None else "it was changed since"
+            is_taken = file.take(piece)
+            outcome = StepOutcome.REMOVED if is_taken else StepOutcome.KEPT
+            self._note(piece.agent, piece.what, piece.path, outcome, "" if is_taken else reason)
+            self._pieces.remove(piece)
 
     def carry_out(self) -> None:
         """Write what is planned, each file at once.
 
-        Killed anywhere, what is needed to take back what is there is noted. Raises Conflict for a
-        file that another program has written since it was read, which is left alone.
+        Killed anywhere, what is needed to take back what is there is noted. Raises Conflict where
+        another program has written a file, or our notes, since these were read: it is left alone.
         """
         changes = {path: each for path, each in self._files.items() if each.after != each.before}
         for path, each in changes.items():
             _check_unchanged(path, each)  # all of them before the first is written
         given_back = [piece for piece in self._noted if piece not in self._pieces]
         noted = [*given_back, *self._pieces]
+        if read_pieces(self._environ) != self._noted:
+            raise Conflict("another set-up was carried out meanwhile", hint="do it again")
         write_pieces(noted, self._environ)
         for path, each in changes.items():
             _check_unchanged(path, each)
@@ -180,61 +186,69 @@ class Plan:
         others = [piece for piece in self._pieces if piece.path != path]
         self._pieces = [*others, *(piece for piece in self._noted if piece.path == path)]
 
-    def _add_server(self, agent: CodingAgent, entry: Mapping[str, object]) -> None:
-        value = ({"type": agent.server_type} if agent.server_type else {}) | dict(entry)
-        edit = toml_table if agent.form == "toml" else json_member
-        self._insert(
-            agent, "MCP server", agent.servers, _Edit(edit, [agent.servers_at, SERVER], value)
-        )
+    def _edits(self, agent: CodingAgent, wish: Wish) -> list[_Edit]:
+        def edit(what: str, path: str, of: Any, at: list[str], value: object) -> _Edit:  # noqa: ANN401
+            return _Edit(what, _real(agent.path(path, self._environ)), of, at, value)
 
-    def _add_hook(self, agent: CodingAgent, event: str, hook: object) -> None:
-        self._insert(
-            agent, f"hook {event}", agent.hooks, _Edit(json_element, ["hooks", event], hook)
-        )
+        entry = ({"type": agent.server_type} if agent.server_type else {}) | dict(wish.entry)
+        member = toml_table if agent.form == "toml" else json_member
+        edits = [edit("MCP server", agent.servers, member, [agent.servers_at, SERVER], entry)]
+        if agent.hooks:
+            for event, hook in wish.hooks.items():
+                edits.append(
+                    edit(f"hook {event}", agent.hooks, json_element, ["hooks", event], hook)
+                )
+        if agent.skills:
+            for name, content in wish.skills.items():
+                path = f"{agent.skills}/{name}/SKILL.md"
+                edits.append(edit(f"skill {name}", path, whole_file, [], content))
+        return edits
 
-    def _insert(self, agent: CodingAgent, what: str, relative: str, edit: _Edit) -> None:
-        path = _real(agent.path(relative, self._environ))
-        file = self._open(agent.name, what, path)
+    def _add(self, agent: CodingAgent, path: str, edits: Sequence[_Edit]) -> None:
+        """Make all edits of one file, after taking back what was put there for other ones."""
+        file = self._open(agent.name, edits[0].what, path)
         if file is None:
             return
+        noted = {piece.what: piece for piece in self._pieces if _is_of(piece, agent, path)}
+        is_there = all(_is_there(edit, file.after, agent) for edit in edits)
+        taken = set()
+        for piece in [] if is_there else [*noted.values()][::-1]:
+            if file.take(piece):
+                self._pieces.remove(piece)
+                taken.add(piece.what)
+        for edit in edits:
+            self._insert(agent, edit, file, noted.get(edit.what), is_again=edit.what in taken)
+
+    def _insert(
+        self,
+        agent: CodingAgent,
+        edit: _Edit,
+        file: _PlannedFile,
+        earlier: Piece | None,
+        *,
+        is_again: bool,
+    ) -> None:
         before = file.after or ""
-        is_blank = not before.strip()
-        text = EMPTY[agent.form] if is_blank else before
         try:
-            insertion = edit.of(text, edit.at, edit.value)
+            insertion = _insertion(edit, before, agent)
         except (Taken, Unreadable) as error:
-            self._note(agent.name, what, path, StepOutcome.KEPT, str(error))
+            self._note(agent.name, edit.what, edit.path, StepOutcome.KEPT, str(error))
             return
         if insertion is None:
-            self._note(agent.name, what, path, StepOutcome.SAME)
+            self._note(agent.name, edit.what, edit.path, StepOutcome.SAME)
             return
-        if is_blank:
-            insertion = Insertion(len(before), insertion.into(text))
-        elif "\r\n" in text:
-            insertion = replace(insertion, text=insertion.text.replace("\n", "\r\n"))
-        is_new = file.after is None
-        file.after = insertion.into(before)
-        self._note(agent.name, what, path, StepOutcome.ADDED)
-        made = _missing_above(path)
-        piece = Piece(agent.name, what, path, insertion.text, is_new=is_new, made=made)
-        if edit.of is not toml_table:
+        made = _missing_above(edit.path) or (earlier.made if earlier else "")
+        piece = Piece(
+            agent.name, edit.what, edit.path, insertion.text, is_new=file.after is None, made=made
+        )
+        if edit.of in (json_member, json_element):
             piece = replace(piece, at=edit.at, value=edit.value)
+        file.after = insertion.into(before)
+        outcome = StepOutcome.ADDED
+        if is_again:
+            outcome = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
+        self._note(agent.name, edit.what, edit.path, outcome)
         self._keep(piece)
-
-    def _add_file(self, agent: CodingAgent, what: str, relative: str, content: str) -> None:
-        path = _real(agent.path(relative, self._environ))
-        file = self._open(agent.name, what, path)
-        if file is None:
-            return
-        if file.after is None:
-            file.after = content
-            self._note(agent.name, what, path, StepOutcome.ADDED)
-            made = _missing_above(path)
-            self._keep(Piece(agent.name, what, path, content, is_new=True, made=made))
-        elif file.after == content:
-            self._note(agent.name, what, path, StepOutcome.SAME)
-        else:
-            self._note(agent.name, what, path, StepOutcome.KEPT, "it says something else")
 
     def _open(self, agent: str, what: str, path: str) -> _PlannedFile | None:
         """The file at `path`; None, and one step that says why, where it cannot be read."""
@@ -265,6 +279,31 @@ class Plan:
         return self._files[path]
 
 
+def _is_of(piece: Piece, agent: CodingAgent, path: str) -> bool:
+    return piece.agent == agent.name and piece.path == path
+
+
+def _is_there(edit: _Edit, text: str | None, agent: CodingAgent) -> bool:
+    try:
+        return text is not None and _insertion(edit, text, agent) is None
+    except (Taken, Unreadable):
+        return False
+
+
+def _insertion(edit: _Edit, before: str, agent: CodingAgent) -> Insertion | None:
+    """What is to go into `before`; None where it says so already. Raises Taken and Unreadable."""
+    is_blank = not before.strip()
+    text = ("" if edit.of is whole_file else EMPTY[agent.form]) if is_blank else before
+    insertion = edit.of(text, edit.at, edit.value)
+    if insertion is None:
+        return None
+    if is_blank:
+        return Insertion(len(before), insertion.into(text))
+    if "\r\n" in text:
+        return replace(insertion, text=insertion.text.replace("\n", "\r\n"))
+    return insertion
+
+
 def _check_unchanged(path: str, file: _PlannedFile) -> None:
     if read_text(path) != file.before:
         raise Conflict(
@@ -275,6 +314,7 @@ def _check_unchanged(path: str, file: _PlannedFile) -> None:
 
 def _write(path: Path, file: _PlannedFile) -> None:
     with named_errors(path):
+        sweep(Tree(path.parent), path.parent, before_ms=time.time_ns() // 1_000_000, pattern="")
         if file.after is not None:
             replace_file(Tree(path.parent), path.name, file.after.encode())
             return

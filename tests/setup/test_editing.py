@@ -78,9 +78,17 @@ def test_what_is_no_settings_file_is_refused(before: str) -> None:
         json_member(before, AT, ENTRY)
 
 
-@pytest.mark.parametrize("before", ["a = ", "mcp_servers = {}\n", "mcp_servers = 3\n"])
-def test_what_is_no_toml_or_closed_to_tables_is_refused(before: str) -> None:
-    with pytest.raises(Unreadable):
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("a = ", "not TOML"),
+        ("mcp_servers = {}\n", r"as \[mcp_servers.NAME\] tables"),
+        ("mcp_servers = 3\n", "mcp_servers is no table"),
+        ("[[mcp_servers]]\n", "mcp_servers is no table"),
+    ],
+)
+def test_what_is_no_toml_or_closed_to_tables_is_refused(before: str, reason: str) -> None:
+    with pytest.raises(Unreadable, match=reason):
         toml_table(before, ["mcp_servers", AT[1]], ENTRY)
 
 

@@ -54,10 +54,10 @@ def installed(home: Path) -> list[CodingAgent]:
     return [agent for agent in CODING_AGENTS if agent.is_installed(environ_of(home))]
 
 
-def set_up(home: Path, agents: list[CodingAgent] | None = None) -> Plan:
+def set_up(home: Path, agents: list[CodingAgent] | None = None, wish: Wish = WISH) -> Plan:
     plan = Plan(environ_of(home))
     for agent in agents or installed(home):
-        plan.add(agent, WISH)
+        plan.add(agent, wish)
     plan.carry_out()
     return plan
 
@@ -340,4 +340,59 @@ def test_what_ended_half_way_is_set_up_by_the_next_call(
     set_up(home)
     assert outcomes(set_up(home)) == {StepOutcome.SAME}
     assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
+    assert settings(home) == before
+
+
+def test_setting_up_otherwise_replaces_what_was_set_up_before(home: Path) -> None:
+    before = settings(home)
+    set_up(home, list(CODING_AGENTS))
+    entry = {"command": "/bin/sidecar", "args": ["mcp", "--agent", "a"]}
+    hooks = {"PostToolUse": WISH.hooks["PostToolUse"], "SessionEnd": {"hooks": ["a"]}}
+    skills = {"project-search": "---\nname: project-search\n---\nmore\n"}
+    plan = set_up(home, list(CODING_AGENTS), Wish(entry, hooks, skills))
+    assert outcomes(plan) == {StepOutcome.REPLACED, StepOutcome.SAME}
+    assert [step.what for step in plan.steps if step.outcome is StepOutcome.SAME] == [
+        "hook PostToolUse"
+    ]
+    servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
+    assert servers["memory-sidecar"]["args"] == ["mcp", "--agent", "a"]
+    written = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    assert written == {event: [hook] for event, hook in hooks.items()}
+    assert (home / ".claude/skills/project-search/SKILL.md").read_text().endswith("more\n")
+    assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
+    assert settings(home) == before
+
+
+def test_a_hook_of_ours_that_was_edited_by_hand_gets_no_second_one_beside_it(home: Path) -> None:
+    hooks = {"SessionEnd": {"hooks": [{"command": "memory-sidecar session import -"}]}}
+    wish = Wish(WISH.entry, hooks, {})
+    set_up(home, wish=wish)
+    file = home / ".claude/settings.json"
+    edited = file.read_text().replace("import -", "import - --agent me")
+    file.write_text(edited)
+    plan = set_up(home, wish=wish)
+    (hook,) = [step for step in plan.steps if step.path == str(file)]
+    assert (hook.outcome, file.read_text()) == (StepOutcome.KEPT, edited)
+
+
+def test_two_who_set_up_at_once_forget_nothing_of_each_other(home: Path) -> None:
+    before = settings(home)
+    one, other = Plan(environ_of(home)), Plan(environ_of(home))
+    claude, codex, *_ = installed(home)
+    one.add(claude, WISH)
+    other.add(codex, WISH)
+    one.carry_out()
+    with pytest.raises(Conflict, match="another set-up"):
+        other.carry_out()
+    set_up(home, [codex])
+    take_back(home)
+    assert settings(home) == before
+
+
+@pytest.mark.parametrize("name", [".claude.json", ".claude/settings.json", ".codex/config.toml"])
+def test_what_a_killed_set_up_left_beside_a_file_goes_with_the_next(home: Path, name: str) -> None:
+    before = settings(home)
+    set_up(home)
+    (home / name).with_name(".sidecar-tmp-0123").write_text("half")
+    take_back(home)
     assert settings(home) == before
