@@ -41,7 +41,7 @@ class MemoryPage:
     project: str = ""  # that it was made in
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
-    tells_creation: bool = True  # or the file's own time stands in for it
+    tells_creation: bool = True  # in whatever form, or the file's own time stands in for it
     tells_update: bool = True
 
     def is_expired(self, now_ms: int) -> bool:
@@ -82,10 +82,18 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
         shared_from=_text(meta.get("shared_from")),
         project=_text(meta.get("project")),
         body_line=page.body_line,
-        problem=page.problem,
-        tells_creation=created is not None,
+        problem=page.problem or _problem_of_times(meta),
+        tells_creation=any(meta.get(key) not in (None, "") for key in ("created_at", "date")),
         tells_update=updated is not None,
     )
+
+
+def _problem_of_times(meta: Mapping[str, object]) -> str:
+    """Which time is none, and so counts as if it were not there."""
+    for key in ("created_at", "date", "updated_at", "expires_at"):
+        if meta.get(key) not in (None, "") and parse_time(meta[key]) is None:
+            return f"{key}: {_text(meta[key])[:40]!r} is no time, such as 2026-03-01"
+    return ""
 
 
 def content_of(body: str) -> str:

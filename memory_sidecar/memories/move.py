@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
@@ -138,7 +139,8 @@ def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new
                 meta[key] = [names.get(target, target) for target in targets]
         if file.page.superseded_by in names:
             meta["superseded_by"] = names[file.page.superseded_by]
-        if meta and not file.page.problem:
-            edited(directory, file, meta)
-            changed.append(path)
+        if meta:
+            with suppress(PageBroken):
+                edited(directory, file, meta)
+                changed.append(path)
     return changed

@@ -311,6 +311,17 @@ def test_a_broken_page_is_left_alone_until_it_is_mended(directory):
     assert directory.read("hand.md").page.content == "By hand."
 
 
+@pytest.mark.parametrize(
+    "written", ["created_at: 05/03/2024", "date: March 5, 2024", "created_at: yesterday # or so"]
+)
+def test_a_time_written_in_words_of_its_own_stays_when_the_page_changes(directory, written):
+    directory.root.mkdir(parents=True)
+    (directory.root / "hand.md").write_text(f"---\n{written}\n---\nBy hand.\n")
+    text = update(directory, "hand.md", Changes(tags=("x",)), now_ms=LATER).file.text
+    stamps = [line for line in text.splitlines() if line.startswith(("created_at", "date"))]
+    assert stamps == [written]
+
+
 def test_what_cannot_be_read_is_named(directory):
     (directory.root / "folder.md").mkdir(parents=True)
     (directory.root / "latin.md").write_bytes(b"\xff")
