@@ -25,7 +25,7 @@ from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.results import plain
-from memory_sidecar.core.visible import visible, visible_json
+from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
@@ -278,7 +278,7 @@ class Call:
     def _printed(self, part: str | Styled) -> str:
         if isinstance(part, str):
             return visible(part)
-        text = visible(part.text)
+        text = visible_line(part.text)  # a path has no lines, whatever its file is called
         if not self.uses_colour:
             return text
         styled = click.style(text, **part.style)

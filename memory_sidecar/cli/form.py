@@ -65,7 +65,7 @@ def path_from(path: Path, folder: Path) -> str:
     """How to name `path` so that it opens from `folder`: relative, unless that only adds `..`."""
     absolute = os.fspath(path)
     relative = os.path.relpath(absolute, folder)
-    return relative if len(relative) <= len(absolute) else absolute
+    return visible_line(relative if len(relative) <= len(absolute) else absolute)
 
 
 def place_in(root: Path | None, filename: str, suffix: str, *, folder: Path) -> Styled:

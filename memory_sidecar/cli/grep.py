@@ -20,7 +20,11 @@ MAX_LIMIT = 1_000_000
 @with_language
 @with_globs
 @click.option(
-    "--limit", type=click.IntRange(1, MAX_LIMIT), default=1000, show_default=True, metavar="N"
+    *("-n", "--limit"),
+    type=click.IntRange(1, MAX_LIMIT),
+    default=1000,
+    show_default=True,
+    metavar="N",
 )
 @with_call
 def grep(

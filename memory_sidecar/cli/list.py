@@ -29,7 +29,7 @@ RECENT_LIMIT = 10
     help="Ascending, unless --desc; without --sort, the latest change first.",
 )
 @click.option("--desc", is_flag=True, help="The other way round.")
-@click.option("--limit", type=COUNT)
+@click.option("-n", "--limit", type=COUNT)
 @click.option("--offset", type=COUNT, default=0)
 @click.option("--content", "with_content", is_flag=True, help="With what they say.")
 @click.option("--shared", "with_shared", is_flag=True, help="Also what all agents share.")
@@ -65,7 +65,7 @@ def list_memories(
 
 
 @click.command()
-@click.option("--limit", type=COUNT, default=RECENT_LIMIT, show_default=True)
+@click.option("-n", "--limit", type=COUNT, default=RECENT_LIMIT, show_default=True)
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @with_agent
 @with_filters

@@ -38,7 +38,7 @@ FRACTION = _Fraction(0, 1)
 
 MAX_TOP_K = 1000  # hits
 with_top_k = click.option(
-    "--top-k", type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True
+    *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True
 )
 with_mode = click.option(
     "--mode",

@@ -111,7 +111,7 @@ def search(
 
 @click.command(name="list")
 @filter_options
-@click.option("--limit", type=AT_LEAST_ONE, default=20, show_default=True)
+@click.option("-n", "--limit", type=AT_LEAST_ONE, default=20, show_default=True)
 @click.option("--offset", type=COUNT, default=0)
 @with_agent
 def list_sessions(

@@ -9,7 +9,21 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import title
+from memory_sidecar.cli.form import place_in, title
+
+
+def printing(folder: Path, environ: Mapping[str, str], *, is_terminal: bool) -> Call:
+    return Call(
+        arguments=(),
+        cwd=folder,
+        environ=environ,
+        stdin=io.BytesIO(),
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+        is_terminal=is_terminal,
+        shows_progress=False,
+        columns=80,
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,17 +43,13 @@ from memory_sidecar.cli.form import title
 def test_caller_decides(
     environ: Mapping[str, str], is_terminal: bool, is_coloured: bool, tmp_path: Path
 ) -> None:
-    stdout = io.StringIO()
-    call = Call(
-        arguments=(),
-        cwd=tmp_path,
-        environ=environ,
-        stdin=io.BytesIO(),
-        stdout=stdout,
-        stderr=io.StringIO(),
-        is_terminal=is_terminal,
-        shows_progress=False,
-        columns=80,
-    )
-    call.print(title("cart.py"))
-    assert (stdout.getvalue() != "cart.py\n") == is_coloured
+    call = printing(tmp_path, environ, is_terminal=is_terminal)
+    assert (call.line(title("cart.py")) != "cart.py") == is_coloured
+
+
+def test_a_path_with_a_line_break_stays_in_its_line(tmp_path: Path) -> None:
+    call = printing(tmp_path, {}, is_terminal=True)
+    broken = place_in(tmp_path, "new\nline.py", ":1-2", folder=tmp_path)
+    (line,) = call.line(broken).split("\n")
+    assert "new\\nline.py:1-2" in line
+    assert f"{tmp_path}/new%0Aline.py" in line  # what it opens

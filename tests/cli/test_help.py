@@ -118,3 +118,10 @@ def test_completing_imports_no_command():
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert "plain,--no-pager" in done.stdout
+
+
+def test_whatever_limits_how_many_are_shown_is_n_for_short() -> None:
+    for name, command in COMMANDS.items():
+        for option in command.params:
+            if {"--top-k", "--limit"} & set(option.opts):
+                assert "-n" in option.opts, name
