@@ -16,6 +16,7 @@ from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
+from memory_sidecar.core.opening import is_utf8, written_out
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
@@ -53,7 +54,10 @@ def why_inside(
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()
     inside = "" if inside == "." else inside
-    known = store.manifest(name, under=[inside])
+    if not is_utf8(inside) and os.path.lexists(path):
+        absolute = written_out(path)
+        return Why(absolute, "skipped", reasons.NAME_NOT_UTF8, "rename it to have it read", name)
+    known = store.manifest(name, under=[written_out(inside)])
     if not os.path.lexists(path):
         if not known and (closed := _closed_above(path)):
             return Why(absolute, "failed", *closed, name)

@@ -70,6 +70,28 @@ def read_named(path: StrPath, limit_bytes: int) -> bytes:
     return Tree(above).read(name, limit_bytes)
 
 
+def is_utf8(path: str) -> bool:
+    """Whether `path` can be stored and sent as text: one that is not holds escaped bytes."""
+    if path.isascii():  # which is told at once
+        return True
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def written_out(path: StrPath) -> str:
+    """`path` with every byte that is not UTF-8 as `\\xNN`, as it is stored and shown."""
+    text = os.fspath(path)
+    return text if is_utf8(text) else os.fsencode(text).decode("utf-8", "backslashreplace")
+
+
+def with_separator(folder: str) -> str:
+    """What every path in `folder` begins with."""
+    return folder.rstrip(os.sep) + os.sep
+
+
 _SERVED: dict[str, Callable[[], bool]] = {}
 
 
@@ -84,7 +106,7 @@ def _may_make(path: str) -> bool:
 
 
 def _is_within(path: str, top: str) -> bool:
-    return f"{path}{os.sep}".startswith(top.rstrip(os.sep) + os.sep)
+    return f"{path}{os.sep}".startswith(with_separator(top))
 
 
 class Tree:

@@ -24,7 +24,7 @@ from pathspec import GitIgnoreSpec
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.opening import Tree, is_utf8, with_separator
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
@@ -80,6 +80,13 @@ class IgnoreRules:
         added to `unreadable`; what cannot be told apart counts as all of `start`. Raises
         PathRefused where rules cannot be read, for what they want left out is not known.
         """
+        if not is_utf8(start):  # which the crate takes for no start
+            above, inside = os.fspath(Path(start).parent), with_separator(start)
+            deeper = None if max_depth is None else max_depth + 1
+            for path in self.paths(above, unreadable, max_depth=deeper):
+                if path.startswith(inside):
+                    yield path
+            return
         check_rules(start, self.root)
         folders = {start}  # whose rules are known to be sound
         walker = self._builder(start).max_depth(max_depth).build()

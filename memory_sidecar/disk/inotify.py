@@ -77,11 +77,6 @@ class InotifyObserver:
             if not folder:
                 self._report("")
             return  # what happens to another folder is also heard by the one above
-        try:
-            event.name.encode("utf-8")
-        except UnicodeEncodeError:
-            self._report(folder)  # such a file is known under another name
-            return
         path = f"{folder}/{event.name}" if folder else event.name
         if event.mask & flags.ISDIR:
             # The watch stays with the folder, wherever it is now, while any process has it open.

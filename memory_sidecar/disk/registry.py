@@ -29,7 +29,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.opening import FileRefused, Tree, real_path
+from memory_sidecar.core.opening import FileRefused, Tree, is_utf8, real_path, written_out
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.results import converted
 from memory_sidecar.core.sqlite import named_errors
@@ -166,6 +166,11 @@ class Registry:
         return sources[index]
 
     def _check_new_root(self, real: Path, *, force: bool) -> None:
+        if not is_utf8(os.fspath(real)):
+            raise PathRefused(
+                f"the name {written_out(real)} is not UTF-8",
+                hint="rename that folder: nothing can be kept under such a name",
+            )
         for data_dir in map(_real, self._data_dirs):
             within = any(real.is_relative_to(data_dir / name) for name in OWN_FOLDERS)
             if real == data_dir or within:

@@ -16,7 +16,13 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Scan, Source, SourceFile, Stamp
-from memory_sidecar.core.opening import is_folder, real_path
+from memory_sidecar.core.opening import (
+    is_folder,
+    is_utf8,
+    real_path,
+    with_separator,
+    written_out,
+)
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, is_as_ruled
 from memory_sidecar.disk.rule_files import check_rules, folders_above
@@ -58,7 +64,7 @@ def walk(
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
         ruled = {path for path in wanted if known and is_as_ruled(rules, known, path)}
         paths = chain(
-            (_with_separator(rules.root) + path for path in ruled),
+            (with_separator(rules.root) + path for path in ruled),
             _below(wanted - ruled, rules, collector.unreadable),
         )
     else:  # many starts cost more than listing everything and looking at little
@@ -92,24 +98,23 @@ class _Collector:
         relative = _relative(path, self._top)
         if not stat.S_ISDIR(status.st_mode):
             self._add_file(path, relative, status)
-        elif _is_utf8(relative):
+        elif is_utf8(relative):
             self.folders.append(relative)
 
     def take(self, seen: Recheck) -> None:
         self.folders += seen.folders
         self.unreadable += seen.unreadable
-        prefix = _with_separator(self._top)
+        prefix = with_separator(self._top)
         for relative, status in seen.files:
             self._add_file(prefix + relative, relative, status)
 
     def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
-        is_utf8 = _is_utf8(relative)
         self.files.append(
             SourceFile.of(
-                relative if is_utf8 else _escaped(relative),
+                written_out(relative),
                 status,
-                skip_reason=self._skip_reason(path, relative, status, is_utf8=is_utf8),
-                is_asked_for=is_utf8 and self._asked_for(relative),
+                skip_reason=self._skip_reason(path, relative, status),
+                is_asked_for=is_utf8(relative) and self._asked_for(relative),
             )
         )
 
@@ -118,19 +123,17 @@ class _Collector:
             files=tuple(sorted(self.files, key=lambda file: file.path)),
             folders=tuple(sorted(self.folders)),
             unreadable=tuple(
-                sorted({_escaped(_relative(path, self._top)) for path in self.unreadable})
+                sorted({written_out(_relative(path, self._top)) for path in self.unreadable})
             ),
         )
 
-    def _skip_reason(
-        self, path: str, relative: str, status: os.stat_result, *, is_utf8: bool
-    ) -> str:
+    def _skip_reason(self, path: str, relative: str, status: os.stat_result) -> str:
         if stat.S_ISLNK(status.st_mode):
             target = real_path(path)
             return reasons.SYMBOLIC_LINK if self._is_inside(target) else reasons.LINK_OUT
         if not stat.S_ISREG(status.st_mode):
             return reasons.NOT_REGULAR
-        if not is_utf8:
+        if not is_utf8(relative):
             return reasons.NAME_NOT_UTF8
         if (reason := skip_as_secret(relative)) and not self._asked_for(relative):
             return reason
@@ -141,7 +144,7 @@ class _Collector:
         return "" if status.st_size else reasons.EMPTY
 
     def _is_inside(self, real: str) -> bool:
-        return real == self._real_top or real.startswith(_with_separator(self._real_top))
+        return real == self._real_top or real.startswith(with_separator(self._real_top))
 
 
 def check_root(top: str) -> None:
@@ -210,7 +213,7 @@ def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) ->
         return path in listings[folder]
 
     for relative in wanted:
-        path = _with_separator(rules.root) + relative
+        path = with_separator(rules.root) + relative
         if is_listed(path):
             yield path
             if is_folder(path):
@@ -225,24 +228,6 @@ def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -
             yield path
 
 
-def _with_separator(folder: str) -> str:
-    return folder if folder.endswith(os.sep) else folder + os.sep
-
-
 def _relative(path: str, top: str) -> str:
     relative = path[len(top) :].lstrip(os.sep)
     return relative if os.sep == "/" else relative.replace(os.sep, "/")
-
-
-def _is_utf8(path: str) -> bool:
-    if path.isascii():
-        return True
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _escaped(path: str) -> str:
-    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_sidecar.core.opening import is_utf8
 from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
@@ -94,9 +95,8 @@ class Watch:
         """Watch what came back before `settled` is scanned, and have it scanned as well."""
         with self._lock:
             added = self._watch_missing()
-        if "" in added or settled.everything:
-            return Settled(paths=frozenset(), everything=True)
-        return Settled(paths=settled.paths | added, everything=False)
+        everything = "" in added or settled.everything
+        return Settled(frozenset() if everything else settled.paths | added, everything)
 
     def follow(self, folders: Iterable[str]) -> None:
         """Watch these folders from now on and no others."""
@@ -134,6 +134,8 @@ class Watch:
     # Hearing of changes, on the thread of the observer and of those who call `look`
 
     def _hear(self, path: str) -> None:
+        while not is_utf8(path):  # it is known under another name
+            path = path.rpartition("/")[0]
         folder, _, name = path.rpartition("/")
         if folder == GIT_INFO and name == "exclude":
             path = ""
@@ -255,11 +257,9 @@ class Poll:
     def _compare(self, folder: str) -> None:
         now = self._list(folder)
         with self._lock:
-            if folder not in self._seen:
+            if folder not in self._seen or now == self._seen[folder]:
                 return
             before, self._seen[folder] = self._seen[folder], now
-        if now == before:
-            return
         if now is None or before is None:
             self._report(folder)
             return

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Scan, SourceFile
+from memory_sidecar.core.opening import written_out
 
 SUFFIX = ".md"
 
@@ -80,7 +81,7 @@ def _leads_through_link(root: Path, path: str) -> bool:
 
 
 def _file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
-    shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+    shown = written_out(path)
     reason = "" if status.st_size else reasons.EMPTY
     if stat.S_ISLNK(status.st_mode):
         reason = reasons.SYMBOLIC_LINK

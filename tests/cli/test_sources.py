@@ -109,3 +109,19 @@ def test_a_rule_of_the_user_is_named_with_its_file(serve, tmp_path, monkeypatch,
     assert serve("index", root, "--wait", "keyword").status == 0
     told = serve("why", root / "notes.scratch", "--json").json
     assert (told["fate"], told["rule"]["file"], told["rule"]["line"]) == ("ignored", str(file), 2)
+
+
+def test_a_name_that_is_not_utf8_keeps_nothing_else_from_being_indexed(serve, tmp_path):
+    root = write_project(tmp_path / "project")
+    assert serve("index", root, "--wait", "keyword").status == 0
+    for name in ("caf\udce9.py", "d\udcff/inner.py", "late.py"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("def late(): pass\n")
+    told = serve("index", root, "--wait", "keyword").json
+    assert told["files_processed"] == 1
+    skipped = {each["path"]: each["reason"] for each in told["files_skipped"]}
+    assert skipped[r"caf\xe9.py"] == skipped[r"d\xff/inner.py"] == "name is not UTF-8"
+    for name in ("caf\udce9.py", "d\udcff", "d\udcff/inner.py"):
+        why = serve("why", root / name, "--json").json
+        assert (why["fate"], why["reason"]) == ("skipped", "name is not UTF-8")
+    assert serve("why", root / "gone\udcff.py", "--json").json["fate"] == "absent"

@@ -44,6 +44,8 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a folder left out by its name": lambda root: _write(root / "pkg/node_modules/x.js"),
     "new folders": lambda root: _write(root / "pkg/new/er/file.py"),
     "an empty folder": lambda root: (root / "pkg/empty").mkdir(),
+    "a file whose name is not UTF-8": lambda root: (root / "pkg/\udcff.py").touch(),
+    "a folder whose name is not UTF-8": lambda root: _write(root / "d\udcff/in/x.py"),
     "a deleted file": lambda root: (root / "pkg/deep/c.py").unlink(),
     "a renamed folder": lambda root: (root / "pkg/deep").rename(root / "docs/deep"),
     "a folder in place of a file": lambda root: _swap_in_folder(root / "a.py"),

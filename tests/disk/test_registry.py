@@ -259,10 +259,10 @@ def test_a_file_of_a_later_version_is_left_alone(registry: Registry, path: Path)
         registry.all()
 
 
-def test_a_root_whose_name_is_not_utf8_comes_back(registry: Registry, tmp_path: Path) -> None:
-    root = folder(tmp_path, os.fsdecode(b"caf\xe9"))
-    assert registry.add(root).root == root
-    assert registry.get("caf").root == root
+def test_a_root_whose_name_is_not_utf8_is_refused(registry: Registry, tmp_path: Path) -> None:
+    with pytest.raises(PathRefused, match=r"caf\\xe9/shop is not UTF-8"):
+        registry.add(folder(tmp_path, os.fsdecode(b"caf\xe9/shop")))
+    assert registry.all() == []
 
 
 def test_a_read_only_data_directory_is_named(

@@ -321,6 +321,8 @@ def test_without_an_observer_everything_is_polled(
     write("a/f.py", "b.py", "node_modules/m/index.js", text=LONGER)
     heard.wait_for("a/f.py", "b.py")
     assert heard.paths == {"a/f.py", "b.py"}
+    write("a/bad\udcff.py")
+    heard.wait_for("a")  # for a name that is not UTF-8
 
     opened.limit = 1_000
     write("b.py", text=2 * LONGER)
