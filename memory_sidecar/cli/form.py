@@ -15,13 +15,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
 import click
+from msgspec import UNSET
 
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.results import Judged, Reporter, tell_weak
 from memory_sidecar.core.visible import visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
+SUBJECT_CHARACTERS = 60
 _STAGES = {"files": "words", "vectors": "meaning"}
 """What the steps of an index give: after the first it can be searched by word, and so on."""
 
@@ -106,6 +111,31 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
+def note_quality(hits: Sequence[Judged], reporter: Reporter) -> None:
+    """Tell who reads `hits` that there are none, or none worth the name."""
+    if not hits:
+        reporter.notice("no hits")
+    tell_weak(hits, reporter)
+
+
+def explanation_line(why: Explanation) -> str:
+    """The terms as a sum, with what the arms said themselves."""
+    arms = {"cosine": why.cosine, "keyword": why.keyword}
+    told = []
+    for name, value in why.terms.items():
+        arm = arms.get(name)
+        own = "" if arm is None else f" ({arm:.3f})"
+        if name == "history" and why.commits is not UNSET:
+            own = f" ({_first_of(why.commits)})"
+        told.append(f"{value:+.3f} {name}{own}")
+    return " ".join(told) or "nothing speaks for it"
+
+
+def _first_of(subjects: Sequence[str]) -> str:
+    more = f", {len(subjects) - 1} more" if len(subjects) > 1 else ""
+    return f"'{shorten(subjects[0], SUBJECT_CHARACTERS, placeholder=' …')}'{more}"
 
 
 class AgentOption(click.Option):

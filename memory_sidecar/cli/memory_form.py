@@ -107,3 +107,12 @@ def print_memories(call: Call, memories: Sequence[Memory | Listed]) -> None:
         if isinstance(memory.content, str):
             body = "".join(f"\n  {line}" for line in body_lines(memory, memory.content)) + "\n"
         call.print(*memory_line(memory), body)
+
+
+def note_team(call: Call) -> None:
+    """Say which database of a team stands behind the answer, and how fast it is."""
+    if call.services.settings.database:
+        from memory_sidecar.agents.team_status import team_line, team_status
+
+        if (team := team_status(call.services)) is not None:
+            call.reporter.notice(f"team: {team_line(team)}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hits import explanation_line, note_quality, note_team
+from memory_sidecar.cli.form import explanation_line, note_quality
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
     memory_line,
+    note_team,
     project_around,
     with_filters,
 )
@@ -108,4 +109,4 @@ def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
         if len(lines) > SHOWN_LINES:
             call.print(f"  … {len(lines) - SHOWN_LINES} more lines")
         call.print()
-    note_quality(call, hits)
+    note_quality(hits, call.reporter)

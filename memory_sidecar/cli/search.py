@@ -1,12 +1,25 @@
-"""`memory-sidecar search`"""
+"""`memory-sidecar search`, and how its hits read: where, what, and the few lines that show why.
+
+    shop/cart.py:12-30  Cart.total  0.83
+       14  def total(self):
+       15      return sum(item.price for item in self.items)
+
+On a terminal that has colours the path is a link, the code is coloured by its syntax, and the words
+that the question asked for stand out.
+"""
 
 from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hits import HitView, hit_lines, note_quality, note_team
-from memory_sidecar.cli.memory_form import project_around
+from memory_sidecar.cli.form import Styled, explanation_line, note_quality, place_in
+from memory_sidecar.cli.memory_form import note_team, project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -20,14 +33,20 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.cli.query import show_memories
+from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked, CodeQuery, SearchMode
+from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
 TOP_K = 10
 TOP_K_ON_TERMINAL = 5  # what a screen shows
+DIM = {"dim": True}
+GUTTER = "{:>6}  "
+THEME = "ansi_dark"  # the terminal's own colours, so that any background does
+FOUND = "bold underline"
 
 
 @click.command()
@@ -138,7 +157,7 @@ def search(
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
             call.reporter.notice(f"{name}: {_told(freshness)}")
-        note_quality(call, hits)
+        note_quality(hits, call.reporter)
 
     return call.show(hits, print_hits)
 
@@ -151,3 +170,91 @@ def _told(freshness: Freshness) -> str:
         state = "up to date" if freshness.is_current else "being brought up to date"
     waiting = freshness.vectors_pending
     return f"{state}, {waiting:,} chunks wait for a vector" if waiting else state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitView:
+    """What of the hits a caller wants to read."""
+
+    question: str
+    roots: Mapping[str, Path]  # of every source, by name
+    names_source: bool  # as several were searched
+    full: bool  # whole chunks
+    only_files: bool
+
+
+def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
+    """The lines that show `hits`, best first."""
+    if shown.only_files:
+        files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
+        return [call.line(*_path(call, source, name, shown)) for source, name in files]
+    stems = stems_of(shown.question)
+    lines: list[str] = []
+    for hit in hits:
+        lines.append(_heading(call, hit, shown))
+        if hit.copies:
+            lines.append(_copies(call, hit, shown))
+        if hit.explain:
+            lines.append(call.line(f"  {explanation_line(hit.explain)}"))
+        code = visible(hit.code).split("\n")
+        part = Excerpt(0, tuple(code)) if shown.full else excerpt(code, stems)
+        drawn = _coloured(call, hit.language, code, part, stems) if call.uses_colour else part.lines
+        for number, line in enumerate(drawn, hit.start_line + part.first):
+            lines.append(call.line(Styled(GUTTER.format(number), DIM)) + line.rstrip())
+        lines.append("")
+    return lines
+
+
+def _path(
+    call: Call, source: str, filename: str, shown: HitView, *, location: str = ""
+) -> list[str | Styled]:
+    """`filename` as it opens from where the call was made, behind its source's name if need be."""
+    named: list[str | Styled] = [Styled(f"{source}  ", DIM)] if shown.names_source else []
+    return [*named, place_in(shown.roots.get(source), filename, location, folder=call.cwd)]
+
+
+def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
+    what = hit.scope or ", ".join(hit.symbols[:3]) or hit.signature
+    return call.line(
+        *_path(call, hit.source, hit.filename, shown, location=f":{hit.location}"),
+        *([f"  {what}"] if what else []),
+        Styled(f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}", DIM),
+    )
+
+
+def _copies(call: Call, hit: CodeHit, shown: HitView) -> str:
+    """A line for the near-identical chunks that `hit` stands for."""
+    first = hit.copies[0]
+    path = _path(call, first.source, first.filename, shown, location=f":{first.location}")
+    more = f" and {len(hit.copies) - 1} more" if len(hit.copies) > 1 else ""
+    return call.line(Styled("  also in ", DIM), *path, Styled(more, DIM))
+
+
+def _coloured(
+    call: Call, language: str, code: Sequence[str], part: Excerpt, stems: frozenset[str]
+) -> list[str]:
+    """The lines of `part`, one of `code`, for a terminal."""
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    out = io.StringIO()
+    width = max(call.columns - len(GUTTER.format(0)), 20) if call.is_terminal else None
+    console = Console(
+        file=out,
+        force_terminal=True,
+        color_system="standard",
+        width=width or 1000,
+        _environ={},
+    )
+    # The whole chunk tells what its lines are: a docstring, a comment of several lines.
+    drawn = Syntax("", language, theme=THEME).highlight("\n".join(code)).split("\n")
+    for number, line in enumerate(part.lines, part.first):
+        text = drawn[number] if number < len(drawn) and drawn[number].plain == line else None
+        if text is None:  # a lexer that does not give back what it was given
+            text = console.render_str(line, markup=False, highlight=False, emoji=False)
+        for start, end in spans(line, stems):
+            text.stylize(FOUND, start, end)
+        if width:
+            text.truncate(width, overflow="ellipsis")
+        console.print(text, soft_wrap=True, highlight=False)
+    return out.getvalue().split("\n")[:-1]

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import title
-from memory_sidecar.cli.hits import explanation_line, note_quality
+from memory_sidecar.cli.form import explanation_line, note_quality, title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -161,7 +160,7 @@ def _print_hits(call: Call, hits: list[SessionHit]) -> None:
         for line in shown.split("\n"):
             call.print(f"  {line}".rstrip())
         call.print()
-    note_quality(call, hits)
+    note_quality(hits, call.reporter)
 
 
 def _print_heads(call: Call, heads: list[Head]) -> None:

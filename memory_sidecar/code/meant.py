@@ -8,6 +8,11 @@ A name that nothing defines is looked for where it stands as it is written: the 
 flag, what another package defines. Else names are meant that begin with it, else names that it is
 or begins in other letters of case, else names that one slip of a finger makes of it: a letter too
 many, too few, wrong, or two swapped. What fits many places tells none of them.
+
+A message that somebody pasted is found where it stands, or is made, with its values filled in. `No
+such option: --verbos` stands in no source, but `"No such option: {name}"` does: a string whose
+fixed parts all stand in the message, in their order. So may those of several strings in a row,
+which are put together there.
 """
 
 from __future__ import annotations
@@ -40,12 +45,18 @@ _LOOKS_WRITTEN = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
 MIN_LETTERS = 4  # of a name that is half of one, or has a slip
 MAX_MEANT = 10  # names
 MAX_CHUNKS_READ = 50
-MAX_COMPARED = 20_000  # paths or names, with one that there is not: a tenth of a second
+MAX_COMPARED = 20_000  # with a name that there is not: a tenth of a second
 MIN_LIKENESS = 0.7  # of letters in the same order
 MAX_NEAREST = 3  # of them are told
 
+MIN_SAID, MAX_SAID = 3, 40  # words in a row, or in fixed parts together, that tell where they stand
+LEAST_SHARE = 0.4  # of the words of a message
+MAX_LINES = 20  # of what was pasted, a log or a traceback
+
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_WILD = re.compile(r"[*?\[]")
+_STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`")
+_ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
+_HOLE = re.compile(r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]")
 _LAST = "\U0010ffff"
 
 FindWords = Callable[[str, int], Sequence[int]]
@@ -156,17 +167,6 @@ def is_one_slip(name: str, other: str) -> bool:
     while name and other and name[-1] == other[-1]:
         name, other = name[:-1], other[:-1]
     return max(len(name), len(other)) <= 1 or (len(name) == 2 and name == other[::-1])
-
-
-def nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
-    """The file or folder among `paths` that what one of `globs` begins with is most like, or ""."""
-    folders = {path[: at + 1] for path in paths for at, letter in enumerate(path) if letter == "/"}
-    known = [*sorted(folders), *paths][:MAX_COMPARED]
-    for glob in globs:
-        start = _WILD.split(glob.lstrip("!/"), maxsplit=1)[0]
-        if start and (like := get_close_matches(start, known, n=1)):
-            return like[0]
-    return ""
 
 
 def nearest_names(connection: Connection, sources: Collection[str], name: str) -> list[str]:
@@ -283,3 +283,62 @@ def _in_files(connection: Connection, files: Iterable[ChunkFile], *, limit: int)
             )
         )
     return ids
+
+
+def words_said(text: str) -> str:
+    """The words that stand in a row where `text` stands; "" for too few or too many of them."""
+    words = [word for word in plain_words(text) if word.isascii()]
+    return " ".join(words) if MIN_SAID <= len(words) <= MAX_SAID else ""
+
+
+def chunks_making(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:
+    """Those of `ids` whose chunks hold strings that make most of a message in `text`, or none."""
+    lines = [
+        (line, max(MIN_SAID, LEAST_SHARE * words))
+        for line in text.lower().splitlines()[:MAX_LINES]
+        if (words := len(plain_words(line))) >= MIN_SAID
+    ]
+    if not lines:
+        return []
+    made = {chunk.chunk_id: _most_made(lines, chunk.chunk.code) for chunk in read(ids)}
+    most = max(made.values(), default=0)
+    found = [chunk_id for chunk_id, words in made.items() if words == most]
+    return found if most and len(found) <= MAX_CHUNKS_SAYING else []
+
+
+def _most_made(lines: Sequence[tuple[str, float]], code: str) -> int:
+    """How many words of one of `lines`, each with the least that counts, strings in `code` make."""
+    found = (str(match[match.lastindex or 0]) for match in _STRING.finditer(code))
+    strings = [_fixed_parts(string) for string in found if " " in string]
+    made = [(_made(line, strings), least) for line, least in lines]
+    return max(words if words >= least else 0 for words, least in made)
+
+
+def _fixed_parts(string: str) -> list[str]:
+    parts = _HOLE.split(_ESCAPED_QUOTE.sub(r"\1", string.lower()))
+    return [part for part in map(str.strip, parts) if part]
+
+
+def _made(line: str, strings: Iterable[Sequence[str]]) -> int:
+    """The most words of `line` that strings, of two words or more, make one behind the other."""
+    most = words = at = 0
+    for parts in strings:
+        end = _end_in(line, parts, at)
+        if end < 0:
+            words, end = 0, _end_in(line, parts, 0)
+        if end < 0:
+            at = 0
+        elif (more := sum(len(plain_words(part)) for part in parts)) > 1:
+            words, at = words + more, end
+            most = max(most, words)
+    return most
+
+
+def _end_in(line: str, parts: Iterable[str], at: int) -> int:
+    """Where `parts` end in `line`, one behind the other from `at`; -1: they do not stand there."""
+    for part in parts:
+        at = line.find(part, at)
+        if at < 0:
+            return -1
+        at += len(part)
+    return at

@@ -23,8 +23,7 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar.code import fusion
 from memory_sidecar.code.fusion import Question, is_data
 from memory_sidecar.code.history import File, Lent
-from memory_sidecar.code.meant import names_in
-from memory_sidecar.code.messages import chunks_making
+from memory_sidecar.code.meant import chunks_making, names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.searched import Judging, Nearest, Searched

@@ -27,8 +27,8 @@ from memory_sidecar.code.meant import (
     ReadChunks,
     meant_by,
     named_chunks,
+    words_said,
 )
-from memory_sidecar.code.messages import words_said
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection, integers

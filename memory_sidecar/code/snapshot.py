@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.meant import nearest_path
+from memory_sidecar.code.meant import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
@@ -21,6 +23,8 @@ from memory_sidecar.index.followed import LiveState
 from memory_sidecar.index.report import scan_times
 
 T = TypeVar("T")
+
+_WILD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Snapshot:
         if any(map(file_filter(wanted), files)):
             return
         what = ", ".join((*wanted.path_globs, *wanted.languages))
-        like = nearest_path(wanted.path_globs, [file.path for file in files])
+        like = _nearest_path(wanted.path_globs, [file.path for file in files])
         reporter.notice(f"no indexed file is {what}" + (f": the nearest is {like}" if like else ""))
 
 
@@ -102,3 +106,14 @@ def answering(
             if scanned[name] is not None:
                 reporter.notice(f"{name} is being compared with its files: answering from before")
         yield Snapshot(store, connection, asked, scanned, live)
+
+
+def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
+    """The file or folder among `paths` that what one of `globs` begins with is most like, or ""."""
+    folders = {path[: at + 1] for path in paths for at, letter in enumerate(path) if letter == "/"}
+    known = [*sorted(folders), *paths][:MAX_COMPARED]
+    for glob in globs:
+        start = _WILD.split(glob.lstrip("!/"), maxsplit=1)[0]
+        if start and (like := get_close_matches(start, known, n=1)):
+            return like[0]
+    return ""

@@ -85,7 +85,6 @@ class _Collector:
         self._real_top = os.path.realpath(top)
         self._max_file_bytes = max_file_bytes
         self._asked_for = asked_for
-        self._too_large = reasons.larger_than(max_file_bytes)
 
     def add(self, path: str) -> None:
         try:
@@ -140,7 +139,7 @@ class _Collector:
         if reason := skip_by_name(relative.rpartition("/")[2]):
             return reason
         if status.st_size > self._max_file_bytes:
-            return self._too_large
+            return reasons.larger_than(self._max_file_bytes)
         return "" if status.st_size else reasons.EMPTY
 
     def _is_inside(self, real: str) -> bool:

@@ -17,8 +17,8 @@ from memory_sidecar.code.meant import (
     MAX_CHUNKS_SAYING,
     Names,
     indexed_name,
+    words_said,
 )
-from memory_sidecar.code.messages import words_said
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.core.sqlite import Connection

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.hits import HitView, hit_lines
+from memory_sidecar.cli.search import HitView, hit_lines
 from memory_sidecar.code.excerpt import excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 
