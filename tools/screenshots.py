@@ -1,7 +1,7 @@
 """Takes the pictures of the page that README shows: python tools/screenshots.py [--serve PORT]
 
-Over a small made-up data directory, of dates that lie as far back as they would, with the real
-model. `--serve` keeps the page there to look at instead.
+Over a small made-up data directory, of dates that lie as far back as they would, which the real
+program makes, with the real model. `--serve` keeps the page there to look at instead.
 """
 
 from __future__ import annotations
@@ -9,82 +9,162 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
-from functools import partial
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from urllib.parse import urljoin
 
 from PIL import Image
 
-from memory_sidecar.agents.judging import JudgedSet
-from memory_sidecar.agents.services import Services
-from memory_sidecar.context.access import accesses_of_paths
-from memory_sidecar.context.atoms import AtomDraft
-from memory_sidecar.context.handlers import Context, init, record
-from memory_sidecar.context.layout import Root
-from memory_sidecar.core.model import Asked, AtomKind, CodeQuery
-from memory_sidecar.core.paths import DataDir
-from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.disk.usage import QuestionLog, log_reads
-from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.model import MemoryQuery
-from memory_sidecar.sessions.model import SessionQuery
-from memory_sidecar.web.site import Site
-
 ROOT = Path(__file__).parents[1]
+PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 DEMO = Path(__file__).with_name("demo.json")
 PICTURES = ROOT / "docs" / "pictures"
 SOURCES = ("memory_sidecar/code", "memory_sidecar/memories", "memory_sidecar/index", "docs")
-DAY_MS = 86_400_000
+DAY_S = 86_400
 WIDTH, HEIGHT = 960, 600
 COLOURS = 128  # of a picture, so that it is small
+
+ASKING = {"code": ["search"], "memories": ["query"], "sessions": ["session", "search"]}
+BASIS = {"experiment": "--link", "knowledge": "--evidence", "pattern": "--source-experiment"}
 
 
 def main() -> None:
     options = _options()
-    with tempfile.TemporaryDirectory(prefix="memory-sidecar-page-") as scratch:
-        services = demo(Path(scratch))
-        site = Site(services, environ={}, daemon=lambda: None, idle_s=3600)
-        site.start(options.serve or 0)
-        if options.serve is None:
-            shoot(site, json.loads(DEMO.read_text("utf-8"))["views"])
-        else:
-            print(site.address(), flush=True)
-            site.wait()
-        site.close()
-        services.close()
-
-
-def demo(folder: Path) -> Services:
-    """What `demo.json` tells, below `folder`, and indexed."""
     told = json.loads(DEMO.read_text("utf-8"))
-    now = system_clock()
-    data = DataDir(folder / "data")
-    for memory in told["memories"]:
-        write_memory(data, memory, now)
-    for session in told["sessions"]:
-        write_session(data, session, now)
-    write_atoms(folder / "context", told["atoms"])
-    services = Services(data, settings_of(folder))
-    services.codebase().index([copied(folder / "memory-sidecar")], reporter=Silent())
-    for name in services.agent_names():
-        services.agent(name).rebuild(reporter=Silent())
-    for question in told["questions"]:
-        ask(services, question, now)
-    for judged in told["judged"]:
-        JudgedSet(services, Silent()).add(
-            judged["text"], Asked.CODE, "memory-sidecar", judged["place"]
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-page-") as scratch:
+        demo = Demo(Path(scratch), time.time())
+        try:
+            demo.fill(told)
+            url = demo.run("web", "--no-open", "--port", str(options.serve or 0))["url"]
+            if options.serve is None:
+                shoot(url, told["views"])
+            else:
+                print(url, flush=True)
+                threading.Event().wait()  # until it is interrupted
+        finally:
+            demo.run("stop")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What `demo.json` tells, below `folder`, as if it had been made up to `now`."""
+
+    folder: Path
+    now: float
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "memory-sidecar"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "MEMORY_SIDECAR_DATA_DIR": str(self.data),
+            "MEMORY_SIDECAR_CONTEXT_ROOT": str(self.folder / "context"),
+            "MEMORY_SIDECAR_RERANK": "false",
+        }
+
+    def fill(self, told: dict[str, Any]) -> None:
+        copied(self.project)
+        self.run("index", ".", "--wait", "dense")
+        for memory in told["memories"]:
+            self.write_memory(memory)
+        for session in told["sessions"]:
+            self.save_session(session)
+        for agent in {each["agent"] for each in told["memories"]}:
+            self.run("reindex", "--agent", agent)
+        self.make_atoms(told["atoms"])
+        self.ask(told["questions"])
+        for judged in told["judged"]:
+            self.run("judged", "add", judged["text"], judged["place"])
+
+    def run(self, *arguments: str, stdin: str = "") -> Any:  # noqa: ANN401  JSON
+        done = subprocess.run(
+            [PROGRAM, *arguments, "--json"],
+            cwd=self.project,
+            env=self.environ,
+            input=stdin,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
         )
-    return services
+        return json.loads(done.stdout)
 
+    def write_memory(self, memory: dict[str, Any]) -> None:
+        """Its file, with the days since it was made, and the reads of it since."""
+        made = self.now - memory["days"] * DAY_S
+        file = self.data / "knowledge" / memory["agent"] / memory["path"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        meta = {"created_at": iso(made), "updated_at": iso(made), **memory["meta"]}
+        lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in meta.items())
+        file.write_text(f"---\n{lines}---\n\n{memory['content']}\n", encoding="utf-8")
+        step = (self.now - made) / (memory["reads"] + 1)
+        self.note_reads(
+            memory["agent"],
+            ((memory["path"], made + step * (number + 1)) for number in range(memory["reads"])),
+        )
 
-def settings_of(folder: Path) -> Settings:
-    return Settings(context_root=str(folder / "context"), rerank=False)
+    def note_reads(self, agent: str, reads: Iterable[tuple[str, float]]) -> None:
+        log = self.data / "knowledge" / ".state" / agent / "access.jsonl"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            for path, at in reads:
+                file.write(json.dumps({"ts": iso(at), "file": path, "tool": "get"}) + "\n")
+
+    def save_session(self, session: dict[str, Any]) -> None:
+        """With the days since it began instead of moments."""
+        began, agent = self.now - session["days"] * DAY_S, session["agent"]
+        document = session["document"] | {"created_at": iso(began), "updated_at": iso(began)}
+        for number, message in enumerate(document["messages"]):
+            message["created_at"] = iso(began + number * 90)
+        self.run("session", "save", "-", "--agent", agent, stdin=json.dumps(document))
+        self.note_reads(agent, ((path, began + 60) for path in session["recalled"]))
+
+    def make_atoms(self, atoms: list[dict[str, Any]]) -> None:
+        """A dense-context root with a project, each atom read so many times."""
+        self.run("context", "init", str(self.folder / "context"), "--project", "ranking")
+        reads = {}
+        for atom in atoms:
+            kind = atom["kind"]
+            words = ["--status", atom["status"], "--body", "Measured."]
+            words += [word for each in atom["basis"] for word in (BASIS[kind], each)]
+            made = self.run("context", "new", kind, atom["summary"], *words)
+            reads[made["path"]] = atom["reads"]
+        for number in range(max(reads.values())):
+            read = [path for path, times in reads.items() if times > number]
+            self.run("context", "access", *read)
+        self.run("context", "regen")
+
+    def ask(self, questions: list[dict[str, Any]]) -> None:
+        """Each once, noted as if so many times, once in so many days up to now."""
+        for each in questions:
+            of_agent = [] if each["kind"] == "code" else ["--agent", each["agent"]]
+            self.run(*ASKING[each["kind"]], each["text"], *of_agent)
+        self.run("stop")  # what was asked is written behind the answer
+        log = self.data / "questions" / "asked.jsonl"
+        asked = zip(questions, log.read_text("utf-8").splitlines(), strict=True)
+        noted = [
+            json.loads(line)
+            | {"agent": each["agent"], "at": int(1000 * (self.now - n * each["days"] * DAY_S))}
+            for each, line in asked
+            for n in range(each["times"])
+        ]
+        log.write_text("".join(json.dumps(line) + "\n" for line in noted), encoding="utf-8")
 
 
 def copied(project: Path) -> Path:
@@ -95,77 +175,11 @@ def copied(project: Path) -> Path:
     return project
 
 
-def write_memory(data: DataDir, memory: dict[str, Any], now: int) -> None:
-    """Its file, with the days since it was made, and the reads of it since."""
-    agent, made = data.agent(memory["agent"]), now - memory["days"] * DAY_MS
-    stamps = {"created_at": iso_utc(made), "updated_at": iso_utc(made)}
-    file = agent.memories / memory["path"]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    page = new_page(stamps | memory["meta"], memory["content"] + "\n")
-    file.write_text(page, encoding="utf-8")
-    for number in range(memory["reads"]):
-        at = made + (now - made) * (number + 1) // (memory["reads"] + 1)
-        log_reads(agent.tree, agent.access_log, [memory["path"]], tool="get", at_ms=at)
+def iso(epoch_s: float) -> str:
+    return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec="milliseconds")
 
 
-def write_session(data: DataDir, session: dict[str, Any], now: int) -> None:
-    """Its file, with the days since it began instead of moments."""
-    began = now - int(session["days"] * DAY_MS)
-    document = session["document"] | {"created_at": iso_utc(began), "updated_at": iso_utc(began)}
-    for number, message in enumerate(document["messages"]):
-        message["created_at"] = iso_utc(began + number * 90_000)
-    agent = data.agent(session["agent"])
-    log_reads(agent.tree, agent.access_log, session["recalled"], tool="get", at_ms=began + 60_000)
-    folder = agent.sessions / iso_utc(began)[:7]
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{document['session_id']}.json"
-    file.write_text(json.dumps(document, indent=1), encoding="utf-8")
-
-
-def write_atoms(root: Path, atoms: list[dict[str, Any]]) -> None:
-    """A dense-context root with a project, each atom read so many times."""
-    init(root, project="ranking")
-    context = Context(Root(root), embed_with=_no_model)
-    project = context.root.project("ranking")
-    for atom in atoms:
-        kind = AtomKind[atom["kind"].upper()]
-        basis = {_BASIS[kind]: atom["basis"]}
-        draft = AtomDraft(summary=atom["summary"], status=atom["status"], body="Measured.", **basis)
-        made = context.new(project, kind, draft)
-        for _ in range(atom["reads"]):
-            record(accesses_of_paths([Path(made.path)]))
-    context.regenerate([project], reporter=Silent())
-
-
-_BASIS = {
-    AtomKind.EXPERIMENT: "links",
-    AtomKind.KNOWLEDGE: "evidence",
-    AtomKind.PATTERN: "source_experiments",
-}
-
-
-def _no_model() -> NoReturn:
-    raise AssertionError("no atom is compared with others here")
-
-
-def ask(services: Services, question: dict[str, Any], now: int) -> None:
-    """Ask a question so many times, as if once in so many days up to now."""
-    agent, text = question["agent"], question["text"]
-    asks: dict[str, Callable[[], list[Any]]] = {
-        "code": lambda: services.codebase().search(CodeQuery(text), reporter=Silent()),
-        "memories": lambda: Memories(services.agent(agent), Silent()).query(MemoryQuery(text=text)),
-        "sessions": lambda: services.sessions(agent, reporter=Silent()).search(
-            SessionQuery(text=text)
-        ),
-    }
-    for number in range(question["times"]):
-        at = now - int(number * question["days"] * DAY_MS)
-        log = QuestionLog(services.data_dir.tree, clock=partial(int, at), is_kept=True)
-        log.asking(Asked(question["kind"]), agent, text, asks[question["kind"]])
-        log.close()
-
-
-def shoot(site: Site, views: dict[str, str]) -> None:
+def shoot(url: str, views: dict[str, str]) -> None:
     """A picture of each view in dark and light, by the name that `views` gives its address."""
     from playwright.sync_api import sync_playwright
 
@@ -174,17 +188,15 @@ def shoot(site: Site, views: dict[str, str]) -> None:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-lcd-text"]
         )
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.goto(url)
+        page.wait_for_url("**/memories")
         for scheme in ("light", "dark"):
-            page = browser.new_page(
-                viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme
-            )
-            page.goto(site.address())
-            page.wait_for_url("**/memories")
+            page.emulate_media(color_scheme=scheme)
             for name, address in views.items():
-                page.goto(f"http://127.0.0.1:{site.port}{address}")
+                page.goto(urljoin(url, address))
                 page.wait_for_load_state("networkidle")
                 keep(page.screenshot(), PICTURES / f"{name}-{scheme}.png")
-            page.close()
         browser.close()
 
 
