@@ -20,6 +20,7 @@ from memory_sidecar.core.errors import (
     DaemonUnreachable,
     SidecarError,
     StoreReadOnly,
+    unforeseen,
 )
 from memory_sidecar.core.opening import make_only_while
 from memory_sidecar.core.paths import find_data_dir
@@ -188,7 +189,7 @@ class Commands:
         except Exception as error:
             _log.exception("failed: %s", " ".join(call.arguments))
             log_path = state_file(str(self._data_dir), "daemon.log")
-            call.print_error(SidecarError(f"internal error: {error!r}", hint=f"see {log_path}"))
+            call.print_error(unforeseen(error, hint=f"see {log_path}"))
             status = EXIT_FAILED
         exchange.stdout.flush()
         exchange.stderr.flush()

@@ -17,7 +17,7 @@ from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
-from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
+from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, unforeseen
 from memory_sidecar.core.process import keep_few_arenas
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate
 
@@ -280,8 +280,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BROKEN_PIPE
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}:{frame.lineno}"
-        call.print_error(SidecarError(f"internal error at {where}: {error!r}", hint="report it"))
+        where = f" at {Path(frame.filename).name}:{frame.lineno}"
+        call.print_error(unforeseen(error, hint="report it", at=where))
         _discard_output()
         return SidecarError.exit_status
 

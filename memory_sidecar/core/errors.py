@@ -25,13 +25,15 @@
         ├── StoreNewer             1  a newer version of memory-sidecar wrote it
         ├── StoreReadOnly          1  the data directory cannot be written
         ├── StoreBusy              1  another process holds the writer's lock
-        └── DiskFull               1  no room left
+        ├── DiskFull               1  no room left
+        └── OutOfFiles             1  this process has as many files open as it may have
 
 A message says what is wrong, a hint what would be right; both are one line.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -181,6 +183,34 @@ class StoreBusy(StoreError):
 
 class DiskFull(StoreError):
     code = "disk_full"
+
+
+class OutOfFiles(StoreError):
+    code = "out_of_files"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "as many files are open as this process may open",
+            hint="raise the limit, `ulimit -Hn`, then `memory-sidecar stop`",
+        )
+
+
+def unforeseen(error: BaseException, *, hint: str, at: str = "") -> SidecarError:
+    """What is said of an `error` that is none of these: a limit of the system, or a fault of ours.
+
+    `at` says where, and `hint` is for a fault.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if is_out_of_files(cause):
+            return OutOfFiles()
+        cause = cause.__cause__ or cause.__context__
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return SidecarError(f"internal error{at}: {what}", hint=hint)
+
+
+def is_out_of_files(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def one_line(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import OutOfFiles, UsageError, is_out_of_files
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.projects import CONFIG_NAME, answer_of, config_folder, upwards
 
@@ -126,6 +126,8 @@ def _read(config: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, RecursionError) as error:
+        if is_out_of_files(error):
+            raise OutOfFiles from error
         raise UsageError(f"{config} is not readable TOML: {error}") from error
 
 

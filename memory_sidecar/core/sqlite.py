@@ -22,6 +22,7 @@ import apsw
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import (
     DiskFull,
+    OutOfFiles,
     PathRefused,
     SidecarError,
     StoreBusy,
@@ -29,6 +30,7 @@ from memory_sidecar.core.errors import (
     StoreError,
     StoreForeign,
     StoreReadOnly,
+    is_out_of_files,
 )
 from memory_sidecar.core.opening import FileRefused, Tree
 
@@ -262,6 +264,8 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return _disk_full(path)
         case apsw.IOError() if _is_full(path):
             return _disk_full(path)
+        case apsw.IOError() | apsw.CantOpenError() if _may_open_no_more():
+            return OutOfFiles()
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreReadOnly(
                 f"cannot open or write {path} ({error})",
@@ -301,7 +305,18 @@ def _is_full(path: Path) -> bool:
         return False
 
 
+def _may_open_no_more() -> bool:
+    """Whether that is why a file could not be opened, which SQLite does not tell."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return is_out_of_files(error)
+    return False
+
+
 def _named_os(error: OSError, path: Path) -> SidecarError:
+    if is_out_of_files(error):
+        return OutOfFiles()
     if isinstance(error, FileRefused):
         return PathRefused(
             f"{error.filename} is not opened: {error.reason}",

@@ -152,9 +152,11 @@ class Server:
     async def run(self) -> None:
         """Serve until `stop`; what runs then has some seconds to finish, and is then cancelled."""
         # Given a socket, this serves Unix ones as well, and does not remove their files.
+        # Where no more files may be opened, asyncio tries `backlog` times to accept, and logs each.
         server = await asyncio.start_server(
-            self._accept, sock=self._listener.socket, limit=MAX_FRAME_BYTES, backlog=BACKLOG
+            self._accept, sock=self._listener.socket, limit=MAX_FRAME_BYTES, backlog=1
         )
+        self._listener.socket.listen(BACKLOG)
         await self._stopping.wait()
         self._on_stop()
         server.close()

@@ -19,6 +19,7 @@ from memory_sidecar.core.errors import (
     DiskFull,
     ModelError,
     NotFound,
+    OutOfFiles,
     PathRefused,
     StoreBusy,
     StoreCorrupt,
@@ -46,7 +47,7 @@ STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written al
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
 LOST_PATIENCE_S = 10.0  # of a question, with rows that are being made again
 AT_ONCE = 64  # new texts that a caller may wait for, which takes a second or two
-CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull)  # which is no reason not to read
+CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull, OutOfFiles)  # which is no reason not to read
 
 T = TypeVar("T")
 
@@ -295,7 +296,7 @@ class Database(Readings[S]):
             )
         except (StoreBusy, Stopped, TimeoutError) as error:
             reporter.notice(f"{error}: answering from what is indexed")
-        except (NotFound, PathRefused, StoreReadOnly, DiskFull) as error:
+        except (NotFound, PathRefused, *CANNOT_WRITE) as error:
             if not has_rows:
                 raise
             reporter.notice(f"{error}: answering from what is indexed")

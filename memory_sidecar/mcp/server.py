@@ -26,7 +26,7 @@ from pydantic import ValidationError, model_serializer
 
 from memory_sidecar import __version__
 from memory_sidecar.core.credentials import mask_credentials, mask_document, masks_in
-from memory_sidecar.core.errors import Conflict, SidecarError, one_line
+from memory_sidecar.core.errors import Conflict, SidecarError, one_line, unforeseen
 from memory_sidecar.core.results import plain
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
@@ -215,7 +215,7 @@ def _look_at(finished: asyncio.Future[Answer]) -> None:
 def _internal(error: Exception, what: str) -> SidecarError:
     """What is said of a fault of ours; called where `error` is handled."""
     _log.exception("failed: %s", what)
-    return SidecarError(f"internal error: {error!r}", hint="see the daemon's log")
+    return unforeseen(error, hint="see the daemon's log")
 
 
 def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:

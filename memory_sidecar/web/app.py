@@ -27,7 +27,7 @@ from memory_sidecar import __version__
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.credentials import mask_credentials, mask_document
-from memory_sidecar.core.errors import Conflict, NotFound, SidecarError, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, SidecarError, UsageError, unforeseen
 from memory_sidecar.core.results import plain
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
@@ -93,9 +93,8 @@ class WebApp:
             return self._failed(visit, error, request)
         except Exception as error:
             _log.exception("%s %s failed", request.method, visit.path)
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            unforeseen = SidecarError(f"internal error: {what}", hint="the daemon's log says where")
-            return self._failed(visit, unforeseen, request)
+            told = unforeseen(error, hint="the daemon's log says where")
+            return self._failed(visit, told, request)
         if answered.told is not None:
             visitor: Visitor = request.state.visitor
             visitor.tell(answered.told)

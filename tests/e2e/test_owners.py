@@ -132,6 +132,26 @@ def test_a_shells_limit_of_open_files_is_not_the_daemons(home: Home) -> None:
     assert resource.prlimit(home.pid, resource.RLIMIT_NOFILE) == (allowed, most)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process")
+def test_a_daemon_that_may_open_no_more_files_says_so_and_goes_on(home: Home) -> None:
+    store(home, "stripes mislead", "first")
+    limits = resource.prlimit(home.pid, resource.RLIMIT_NOFILE)
+    refused = 0
+    for more in (2, 4, 6, 8, 12):
+        highest = max(int(each.name) for each in Path(f"/proc/{home.pid}/fd").iterdir())
+        agent = f"agent-{more}"
+        resource.prlimit(home.pid, resource.RLIMIT_NOFILE, (highest + 1 + more, limits[1]))
+        done = home.call("store", "zebras", "--agent", agent, "--category", "c", "--json")
+        resource.prlimit(home.pid, resource.RLIMIT_NOFILE, limits)
+        if done.returncode:
+            refused += 1
+            assert json.loads(done.stderr.splitlines()[-1])["error"]["code"] == "out_of_files"
+        store(home, "lions", agent)
+        assert {"zebras", "lions"} >= set(memories(home, agent)) >= {"lions"}
+    assert refused
+    assert len(home.log) < 100_000
+
+
 def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home: Home) -> None:
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
