@@ -132,8 +132,7 @@ def _goes_on(call: Call, report: IndexReport) -> str:
     waiting = counted(report.vectors_pending, "chunk")
     if call.host is None:
         return f"{waiting} have no vector yet: `memory-sidecar index --wait dense` makes them"
-    codebase = call.codebase
-    left_s = codebase.seconds_to_embed(
+    left_s = call.codebase.data.owner.activity.vectors.seconds_for(
         report.vectors_pending, wait_s=PACE_WAIT_S, cancelled=call.cancelled
     )
     about = f", about {duration(left_s)}" if left_s else ""

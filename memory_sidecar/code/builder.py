@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
-from memory_sidecar.code.build import build_document
+from memory_sidecar.code.document import build_document
 from memory_sidecar.code.shared import SharedSource, beside, out_of_step
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.code.names import DefinitionRow, Place, read_places
+from memory_sidecar.code.document import DefinitionRow, Place, read_places
 from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import told_as

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -24,10 +22,10 @@ from memory_sidecar.code.results import (
 from memory_sidecar.code.search import forget, search_code
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.shared import Sharing, Team
-from memory_sidecar.code.snapshot import Snapshot, answering
+from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
-from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, UsageError
+from memory_sidecar.core.errors import DatabaseError, NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
@@ -43,12 +41,10 @@ from memory_sidecar.index.report import (
     count_rows,
     count_sources,
     list_files,
-    seconds_left,
+    scan_times,
 )
 
 T = TypeVar("T")
-
-POLL_S = 0.1
 
 
 class Codebase:
@@ -249,14 +245,36 @@ class Codebase:
 
     @contextmanager
     def _answering(self, wanted: Sequence[str], reporter: Reporter) -> Iterator[Snapshot]:
+        """A snapshot, and notices of what it may not have of the sources `wanted`, or of all.
+
+        Raises NotFound for one that was never indexed.
+        """
         sources = self.registry.all()
         if not sources:
             raise NoIndex(
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        with answering(self.data, sources, wanted, reporter) as here, self._models.gate.query():
-            yield here
+        with self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection):
+            scanned = scan_times(connection)
+            asked = wanted or tuple(scanned)
+            for name in asked:
+                if name not in scanned:
+                    raise NotFound(
+                        f"no source {name!r} is indexed here",
+                        hint=f"there are: {', '.join(sorted(scanned)) or 'none'}",
+                    )
+            live = self.data.states()
+            for name, state in live.items():
+                if state.error and name in asked:
+                    reporter.notice(f"{state.error}: answering from what was indexed of {name}")
+            for name in self.data.unseen(sources).intersection(asked):
+                if scanned[name] is not None:
+                    reporter.notice(
+                        f"{name} is being compared with its files: answering from before"
+                    )
+            with self._models.gate.query():
+                yield Snapshot(store, connection, asked, scanned, live)
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
         """A barrier: every save before this call is indexed when it returns, or a notice says not.
@@ -268,12 +286,8 @@ class Codebase:
         elif not self.data.wait_fresh(timeout_ms=timeout_ms):
             reporter.notice(f"not all is indexed after {timeout_ms} ms: answering from what is")
 
-    def source_around(self, folder: Path) -> Source | None:
-        """The registered source that `folder` lies in."""
-        return self.registry.containing(folder)
-
     def require_source_around(self, folder: Path) -> Source:
-        """The same. Raises NoIndex, which says how to have one there."""
+        """The source that `folder` lies in. Raises NoIndex, which says how to have one there."""
         if source := self.registry.containing(folder):
             return source
         hint = "`memory-sidecar index .` indexes it"
@@ -284,19 +298,6 @@ class Codebase:
         raise NoIndex(f"no source contains {folder}", hint=hint)
 
     # Report
-
-    def seconds_to_embed(
-        self, chunks: int, *, wait_s: float, cancelled: threading.Event
-    ) -> float | None:
-        """How long the vectors of so many chunks will take; None where that is not known.
-
-        Waits up to `wait_s` for the first that is embedded, unless `cancelled`.
-        """
-        until_s, pace = time.monotonic() + wait_s, self.data.owner.activity.vectors
-        while not (per_second := pace.per_second) and time.monotonic() < until_s:
-            if cancelled.wait(POLL_S):
-                return None
-        return seconds_left(chunks, per_second)
 
     def status(self) -> CodebaseStatus:
         """Raises NoIndex where nothing was indexed."""

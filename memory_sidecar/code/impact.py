@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.code.diffs import ChangedFile
+from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph
-from memory_sidecar.code.names import DefinitionRow, FileNames
 from memory_sidecar.code.navigation import best_of, distinct, uses_of
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit

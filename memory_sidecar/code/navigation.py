@@ -10,10 +10,10 @@ from typing import Any
 from msgspec import UNSET
 
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
+from memory_sidecar.code.document import Place
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.meant import MAX_NEAREST, nearest_names
-from memory_sidecar.code.names import Place
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from memory_sidecar.code.build import CodeDocument
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.store import CodeStore

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -15,12 +14,10 @@ from memory_sidecar.code.meant import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
-from memory_sidecar.core.model import CodeFilter, Source
+from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.report import scan_times
 
 T = TypeVar("T")
 
@@ -79,33 +76,6 @@ class Snapshot:
         what = ", ".join((*wanted.path_globs, *wanted.languages))
         like = _nearest_path(wanted.path_globs, [file.path for file in files])
         reporter.notice(f"no indexed file is {what}" + (f": the nearest is {like}" if like else ""))
-
-
-@contextmanager
-def answering(
-    data: Database[CodeStore], sources: Sequence[Source], wanted: Sequence[str], reporter: Reporter
-) -> Iterator[Snapshot]:
-    """A snapshot, and notices of what it may not have of the sources `wanted`, or of all.
-
-    `sources` are all that are registered. Raises NotFound for one that was never indexed.
-    """
-    with data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection):
-        scanned = scan_times(connection)
-        asked = wanted or tuple(scanned)
-        for name in asked:
-            if name not in scanned:
-                raise NotFound(
-                    f"no source {name!r} is indexed here",
-                    hint=f"there are: {', '.join(sorted(scanned)) or 'none'}",
-                )
-        live = data.states()
-        for name, state in live.items():
-            if state.error and name in asked:
-                reporter.notice(f"{state.error}: answering from what was indexed of {name}")
-        for name in data.unseen(sources).intersection(asked):
-            if scanned[name] is not None:
-                reporter.notice(f"{name} is being compared with its files: answering from before")
-        yield Snapshot(store, connection, asked, scanned, live)
 
 
 def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:

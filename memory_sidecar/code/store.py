@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
-from memory_sidecar.code.build import CodeDocument
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.history import follow_history, forget_history
 from memory_sidecar.core.model import Chunk, Document, Source

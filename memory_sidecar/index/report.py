@@ -16,6 +16,7 @@ from memory_sidecar.core.results import ListedFile, Time
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.schema import Corpus
 
+POLL_S = 0.1
 WINDOW_S = 10.0  # a pace is taken over so long
 VECTORS = "vectors of all sources"  # with blanks, as no source is called
 DATABASE = "the database as a whole"
@@ -185,6 +186,17 @@ class Pace:
             now_s = self._now_s()
             done = sum(count for _, count in self._recent(now_s))
             return done / max(min(now_s - self._began_s, WINDOW_S), 1.0)
+
+    def seconds_for(self, count: int, *, wait_s: float, cancelled: threading.Event) -> float | None:
+        """How long so many will take; `None` where that is not known.
+
+        Waits up to `wait_s` for the first that is done, unless `cancelled`.
+        """
+        until_s = self._now_s() + wait_s
+        while not (per_second := self.per_second) and self._now_s() < until_s:
+            if cancelled.wait(POLL_S):
+                return None
+        return seconds_left(count, per_second)
 
     def _recent(self, now_s: float) -> deque[tuple[float, int]]:
         while self._steps and self._steps[0][0] < now_s - WINDOW_S:

@@ -77,5 +77,5 @@ class Caller:
     @property
     def sources(self) -> list[Source]:
         """The sources that those folders lie in, each once."""
-        around = map(self.codebase.source_around, self.folders)
+        around = map(self.codebase.registry.containing, self.folders)
         return list(dict.fromkeys(source for source in around if source is not None))

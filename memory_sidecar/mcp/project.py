@@ -78,7 +78,7 @@ def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Inde
         raise PathRefused(problem, hint="tell the user to open the folder of one")
     codebase = caller.codebase
     codebase.index([wanted], reporter=report)
-    source = codebase.source_around(wanted)
+    source = codebase.registry.containing(wanted)
     states = {each.name: each for each in codebase.status().sources}
     if source is None or source.name not in states:
         raise NoIndex(f"{wanted} was taken out of the index meanwhile")

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from psycopg import Cursor
 
-from memory_sidecar.code.build import CodeDocument
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus
 from memory_sidecar.core.sqlite import Connection

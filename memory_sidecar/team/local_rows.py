@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memory_sidecar.code.build import ChunkWords, CodeDocument
+from memory_sidecar.code.document import ChunkWords, CodeDocument
 from memory_sidecar.code.store import CHUNKS, CodeStore, chunk_from_row
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection

@@ -276,7 +276,7 @@ def test_another_chunker_version_chunks_anew(
 ):
     codebase.close()
     monkeypatch.setattr(flow, "CHUNKER_VERSION", "next")
-    monkeypatch.setattr("memory_sidecar.code.build.CHUNKER_VERSION", "next")
+    monkeypatch.setattr("memory_sidecar.code.document.CHUNKER_VERSION", "next")
     reopened = make_codebase()
     assert reopened.index([project], reporter=notices).files_processed == 8
     assert reopened.index([project], reporter=notices).files_processed == 0

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from memory_sidecar.code import workers as module
-from memory_sidecar.code.build import build_document
+from memory_sidecar.code.document import build_document
 from memory_sidecar.code.workers import Workers
 from memory_sidecar.core.model import Document, Source
 from memory_sidecar.disk.walk import walk

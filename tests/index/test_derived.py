@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.code.build import ChunkWords, CodeDocument, head_of
+from memory_sidecar.code.document import ChunkWords, CodeDocument, head_of
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile

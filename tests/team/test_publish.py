@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from memory_sidecar.code.build import build_document
+from memory_sidecar.code.document import build_document
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.index.document import BuildError
 from tests.index.test_watched_code import end, eventually, tended

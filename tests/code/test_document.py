@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.code.build import HEAD_CHARACTERS, head_of
+from memory_sidecar.code.document import HEAD_CHARACTERS, head_of
 from memory_sidecar.core.model import Chunk
 
 METHOD = """\
