@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import TypeVar, cast
 
 from memory_sidecar.core.errors import (
@@ -46,7 +47,7 @@ from memory_sidecar.index.source import Look
 STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written already
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
 LOST_PATIENCE_S = 10.0  # of a question, with rows that are being made again
-AT_ONCE = 64  # new texts that a caller may wait for, which takes a second or two
+AT_ONCE, AT_ONCE_S = 64, 1.0  # new texts that a caller may wait for, and how long after asking
 CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull, OutOfFiles)  # which is no reason not to read
 
 T = TypeVar("T")
@@ -125,14 +126,15 @@ class Database(Readings[S]):
     ) -> bool:
         """Index files that the caller just wrote, `first` having been called; whether it was done.
 
-        Returns with their vectors, unless there is no model or much to embed. Another process that
-        holds the lock may do it instead: `is_done` tells.
+        Returns with their vectors, unless there is no model, much to embed or no time left.
+        Another process that holds the lock may do it instead: `is_done` tells.
         """
+        began = monotonic()
 
         def work(said: Reporter) -> bool:
             first(said)
             self.owner.refresh(source, said, Look(under=under))
-            self._embed_few(said)
+            self._embed_few(said, lambda: self.is_tended and monotonic() > began + AT_ONCE_S)
             return True
 
         try:
@@ -331,11 +333,11 @@ class Database(Readings[S]):
             self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed
         )
 
-    def _embed_few(self, reporter: Reporter) -> None:
+    def _embed_few(self, reporter: Reporter, until: Callable[[], bool] = bool) -> None:
         """What a caller may wait for; beside a watch the rest follows behind."""
         with suppress(ModelError):
-            if not self.is_tended or waiting(self.open()) <= AT_ONCE:
-                self.owner.embed(reporter)
+            if not self.is_tended or (not until() and waiting(self.open()) <= AT_ONCE):
+                self.owner.embed(reporter, until=until)
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, and the lost ones besides; those that are watched are seen to by themselves."""

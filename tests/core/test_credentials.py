@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from memory_sidecar.core.credential_candidates import _RUN, _runs
 from memory_sidecar.core.credentials import (
     find_credentials,
     mask_credentials,
@@ -158,3 +159,10 @@ def test_a_form_that_goes_on_behind_its_run_is_found():
     behind = f"/IncomingWebhook/{'0a1b2c3d' * 4}/{other}"
     text = f"to https://shop.webhook.office.com/webhookb2/{one}@{other}{behind} by post"
     assert "Teams webhook" in [each.kind for each in find_credentials(text)]
+
+
+def test_what_may_hold_a_key_is_found_as_the_expression_finds_it():
+    made = random.Random(1)
+    for _ in range(300):
+        text = "".join(made.choice("aZ9_-/=\n é語\ud83d?") * made.randint(1, 20) for _ in range(20))
+        assert list(_runs(text)) == [(run.start(), run[0]) for run in _RUN.finditer(text)]

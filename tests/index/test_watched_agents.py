@@ -12,6 +12,8 @@ from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.index import database
+from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.tending import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
@@ -86,6 +88,34 @@ def test_a_change_is_taken_up_while_many_agents_wait_for_vectors(
         holds(services, "first", "one.md", "two.md")
     finally:
         go_on.set()
+
+
+def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
+    services, live, data_dir, monkeypatch
+):
+    write_memory(data_dir / "knowledge" / "first", "one.md", "The first.")
+    live.start()
+    holds(services, "first", "one.md")
+    agent, go_on = services.agent("first"), threading.Event()
+    embed = HashEmbedder.embed_passages
+
+    def slowly(embedder, texts, *, stop=None):
+        assert go_on.wait(60)
+        return embed(embedder, texts, stop=stop)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
+    monkeypatch.setattr(database, "AT_ONCE_S", 0.0)
+    write_memory(data_dir / "knowledge" / "first", "two.md", "The second.")
+    try:
+        agent.take_up(["two.md"], reporter=Silent())
+        holds(services, "first", "one.md", "two.md")
+        assert waiting(agent.data.open()) == 1
+    finally:
+        go_on.set()
+    deadline = time.monotonic() + 30
+    while waiting(agent.data.open()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp_path):
