@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile, Stamp
+from memory_sidecar.core.opening import FileRefused
 
 if TYPE_CHECKING:
     from memory_sidecar.core.model import Scan
@@ -36,6 +37,8 @@ class Builder(Protocol):
         `folders` are those of the source, of which some may be repositories. "" where a scan trusts
         nothing of an earlier one.
         """
+        del folders
+        return ""
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
@@ -99,6 +102,22 @@ class FileVanished(BuildError):
 
 class Stopped(BuildError):
     """It was left as it is, because the pass was ended early."""
+
+
+@contextmanager
+def build_errors() -> Iterator[None]:
+    """Turn what the disk says while a file is read into BuildError and FileVanished.
+
+    A FileRefused, which will not change by itself, passes.
+    """
+    try:
+        yield
+    except FileRefused:
+        raise
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileVanished("deleted while it was being indexed") from error
+    except OSError as error:
+        raise BuildError(error.strerror or str(error)) from error
 
 
 def skipped_document(source: Source, file: SourceFile, reason: str, *, version: str) -> Document:

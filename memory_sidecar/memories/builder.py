@@ -29,11 +29,11 @@ from memory_sidecar.disk.atoms import (
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
 from memory_sidecar.index.document import (
     Builder,
-    BuildError,
-    FileVanished,
+    build_errors,
     fingerprint,
     skipped_document,
 )
+from memory_sidecar.memories.categories import described_by
 from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, memory_of, texts
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
@@ -81,10 +81,6 @@ class MemoryBuilder(Builder):
     def version(self) -> str:
         return _VERSION
 
-    def rules_elsewhere(self, folders: Collection[str]) -> str:
-        del folders
-        return ""
-
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
@@ -102,13 +98,10 @@ class MemoryBuilder(Builder):
 
     def build(self, file: SourceFile) -> Document:
         try:
-            data = Tree(self._directory.root).read(file.path, MAX_PAGE_BYTES)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise FileVanished("deleted while it was being indexed") from error
+            with build_errors():
+                data = Tree(self._directory.root).read(file.path, MAX_PAGE_BYTES)
         except FileRefused as refusal:
             return self._skipped(file, refusal.reason)
-        except OSError as error:
-            raise BuildError(error.strerror or str(error)) from error
         if b"\0" in data:
             return self._skipped(file, reasons.BINARY)
         if not data.strip():
@@ -125,7 +118,6 @@ class MemoryBuilder(Builder):
         return skipped_document(self._directory, file, reason, version=_VERSION)
 
     def _category(self, file: SourceFile, page: Page, content_hash: str) -> Document:
-        described = page.meta.get("description")
         return CategoryDocument(
             source=self._directory.name,
             file=file,
@@ -133,7 +125,7 @@ class MemoryBuilder(Builder):
             language="markdown",
             status=FileStatus.INDEXED,
             category=category_of(file.path),
-            description=described if isinstance(described, str) else page.body.strip(),
+            description=described_by(page),
         )
 
     def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:

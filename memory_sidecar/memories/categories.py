@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
+from memory_sidecar.disk.frontmatter import Page, edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.names import CATEGORY_FILE, MEMORY_SUFFIX, check_category
+from memory_sidecar.memories.names import CATEGORY_FILE, MEMORY_SUFFIX, check_category, is_hidden
 from memory_sidecar.memories.results import Archived, Described
 
 
@@ -24,7 +24,7 @@ def create(
         raise UsageError("the root is there already", hint="name a category to make below it")
     with directory.changing():
         page = directory.find(_page_path(category))
-        there = described_by(page.text) if page else ""
+        there = described_by(parse_page(page.text)) if page else ""
         if page is None or not there:
             return _write(directory, category, page, description, now_ms)
         if description not in ("", there):
@@ -78,7 +78,7 @@ def delete(
         paths = [
             path
             for file in sorted(folder.rglob(f"*{MEMORY_SUFFIX}"))
-            if not _is_hidden(path := file.relative_to(directory.root).as_posix())
+            if not is_hidden(path := file.relative_to(directory.root).as_posix())
             and file.is_file()
             and not file.is_symlink()
         ]
@@ -97,15 +97,10 @@ def delete(
         return taken, category
 
 
-def described_by(text: str) -> str:
+def described_by(page: Page) -> str:
     """What the page of a category says: its `description`, or else its body."""
-    page = parse_page(text)
     given = page.meta.get("description")
     return given.strip() if isinstance(given, str) else page.body.strip()
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split("/"))
 
 
 def _page_path(category: str) -> str:

@@ -42,6 +42,11 @@ class MemoryFile:
     hash: str  # see `file_hash`
     page: MemoryPage
 
+    @classmethod
+    def of(cls, path: str, text: str, *, mtime_ms: int = 0) -> MemoryFile:
+        """What `text` at `path` says; `mtime_ms` stands in for the times that it does not tell."""
+        return cls(path, text, file_hash(text.encode()), read_memory(text, mtime_ms=mtime_ms))
+
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeDirectory:
@@ -112,7 +117,7 @@ class KnowledgeDirectory:
             raise PathRefused(
                 f"{path} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
-        return MemoryFile(path, text, file_hash(content), read_memory(text, mtime_ms=mtime_ms))
+        return MemoryFile.of(path, text, mtime_ms=mtime_ms)
 
     def has_folder(self, path: str) -> bool:
         """Whether a folder is at `path`. Raises PathRefused for one behind a link."""
@@ -126,20 +131,18 @@ class KnowledgeDirectory:
     def create(self, path: str, text: str) -> MemoryFile:
         """Raises FileExistsError where `path` is taken."""
         file = self.root / path
-        content = text.encode("utf-8")
         with named_errors(file):
-            is_made = create_file(self.tree, file, content)
+            is_made = create_file(self.tree, file, text.encode())
         if not is_made:
             raise FileExistsError(path)
-        return MemoryFile(path, text, file_hash(content), read_memory(text, mtime_ms=0))
+        return MemoryFile.of(path, text)
 
     def replace(self, old: MemoryFile, text: str) -> MemoryFile:
         """Write `text` over what was read as `old`."""
         file = self.root / old.path
-        content = text.encode("utf-8")
         with named_errors(file):
-            replace_file(self.tree, file, content)
-        return MemoryFile(old.path, text, file_hash(content), read_memory(text, mtime_ms=0))
+            replace_file(self.tree, file, text.encode())
+        return MemoryFile.of(old.path, text)
 
     def remove(self, path: str, *, if_hash: str = "") -> str:
         """Delete the memory at `path` so that nothing brings it back; returns its path."""

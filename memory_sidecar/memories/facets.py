@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.memories.lists import SUPERSEDED, condition_of
 from memory_sidecar.memories.model import MemoryFilter
+from memory_sidecar.memories.names import with_above
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
 MOST_VALUES = 40  # of a facet
@@ -111,7 +112,7 @@ class Facets:
         sums: dict[str, Counter[str]] = defaultdict(Counter)
         for agent, rows in counted:
             for facet, value, count in rows:
-                for each in _with_above(value) if facet == "category" else (value,):
+                for each in with_above(value) if facet == "category" else (value,):
                     sums[facet][each] += count
                 if facet == "memories" and count:
                     sums["agent"][agent] += count
@@ -123,9 +124,3 @@ class Facets:
             for name in cls.__dataclass_fields__
         }
         return cls(**told | {"memories": sums["memories"].total()})
-
-
-def _with_above(category: str) -> Iterator[str]:
-    """A category, and those that it lies in."""
-    parts = category.split("/")
-    return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))

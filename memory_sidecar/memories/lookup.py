@@ -15,6 +15,7 @@ from memory_sidecar.core.sqlite import Connection, integers
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.vectors import Vector, VectorIndex
 from memory_sidecar.memories.model import Relation, estimate_tokens
+from memory_sidecar.memories.names import with_above
 from memory_sidecar.memories.results import Category, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS, MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
@@ -117,7 +118,7 @@ def list_categories(connection: Connection) -> list[Category]:
     ).fetchall()
     totals = {path: [0, 0] for path, *_ in rows}
     for path, _, _, memories, tokens in rows:
-        for above in (path, *(path[:at] for at, sign in enumerate(path) if sign == "/")):
+        for above in with_above(path):
             if above in totals:
                 totals[above][0] += memories
                 totals[above][1] += tokens

@@ -94,8 +94,10 @@ def check_path(path: str) -> str:
     text = _relative(path)
     parts = text.split("/")
     named = text if text.lower().endswith(MEMORY_SUFFIX) else text + MEMORY_SUFFIX
-    if any(part in ("", ".") or part.startswith(".") for part in parts) or (
-        named.rpartition("/")[2] in (CATEGORY_FILE, MEMORY_SUFFIX)
+    if (
+        "" in parts
+        or is_hidden(text)
+        or (named.rpartition("/")[2] in (CATEGORY_FILE, MEMORY_SUFFIX))
     ):
         raise UsageError(
             f"{path!r} names no memory", hint="name one like decisions/use-sqlite.md, see `list`"
@@ -111,6 +113,17 @@ def _relative(path: str) -> str:
     if not text.isprintable():
         raise UsageError(f"{path!r} holds a control character")
     return text
+
+
+def is_hidden(path: str) -> bool:
+    """Whether it, or a folder above it, begins with a dot: it is no memory."""
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def with_above(category: str) -> list[str]:
+    """`a/b/c`, `a/b` and `a`; nothing for the root."""
+    parts = category.split("/") if category else []
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def is_name(text: str) -> bool:

@@ -19,6 +19,7 @@ from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage
 from memory_sidecar.memories.model import IndexedMemory, Relation, estimate_tokens
+from memory_sidecar.memories.names import with_above
 
 MEMORY_CHUNKS = Corpus(
     name="memory_chunk",
@@ -216,7 +217,7 @@ def _settle_categories(connection: Connection, touched: Iterable[str]) -> None:
 
     Its own agent's description comes before that of a directory registered besides.
     """
-    categories = {folder for category in touched for folder in _with_above(category)}
+    categories = {folder for category in touched for folder in with_above(category)}
     for category in sorted(categories, reverse=True):  # those inside first
         connection.execute(
             "DELETE FROM categories WHERE path = ?1 AND NOT EXISTS"
@@ -233,9 +234,3 @@ def _settle_categories(connection: Connection, touched: Iterable[str]) -> None:
             " ON CONFLICT DO UPDATE SET description = excluded.description",
             (category, category.rpartition("/")[0] or None),
         )
-
-
-def _with_above(category: str) -> list[str]:
-    """`a/b/c`, `a/b` and `a`; nothing for the root."""
-    parts = category.split("/") if category else []
-    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]

@@ -15,8 +15,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import written_out
-
-SUFFIX = ".md"
+from memory_sidecar.memories.names import MEMORY_SUFFIX, is_hidden
 
 
 def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | None = None) -> Scan:
@@ -34,7 +33,7 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
             f"{root} cannot be read: {error.strerror}", hint="check its permissions and its disk"
         ) from error
     starts = frozenset([""] if under is None else map(_checked, under))
-    waiting = [path for path in starts if not _is_hidden(path)]
+    waiting = [path for path in starts if not is_hidden(path)]
     files: dict[str, SourceFile] = {}
     folders: set[str] = set()
     unreadable: set[str] = set()
@@ -45,7 +44,7 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
                 continue
             status = os.lstat(root / path) if path else root.stat()
             if not stat.S_ISDIR(status.st_mode):
-                if path.lower().endswith(SUFFIX):
+                if path.lower().endswith(MEMORY_SUFFIX):
                     file = _file(path, status, max_file_bytes)
                     files[file.path] = file
             elif path not in folders:
@@ -66,13 +65,9 @@ def _listing(root: Path, folder: str) -> Iterator[str]:
     """The paths in `folder` that may be memories, or hold some."""
     with os.scandir(root / folder) as entries:
         for entry in entries:
-            is_named = entry.name.lower().endswith(SUFFIX)
-            if not _is_hidden(entry.name) and (is_named or entry.is_dir(follow_symlinks=False)):
+            is_named = entry.name.lower().endswith(MEMORY_SUFFIX)
+            if not is_hidden(entry.name) and (is_named or entry.is_dir(follow_symlinks=False)):
                 yield f"{folder}/{entry.name}" if folder else entry.name
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split("/"))
 
 
 def _leads_through_link(root: Path, path: str) -> bool:

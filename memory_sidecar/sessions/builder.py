@@ -14,8 +14,7 @@ from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.index.document import (
     Builder,
-    BuildError,
-    FileVanished,
+    build_errors,
     fingerprint,
     skipped_document,
 )
@@ -46,10 +45,6 @@ class SessionBuilder(Builder):
     def version(self) -> str:
         return _VERSION
 
-    def rules_elsewhere(self, folders: Collection[str]) -> str:
-        del folders
-        return ""
-
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
@@ -58,12 +53,9 @@ class SessionBuilder(Builder):
 
     def build(self, file: SourceFile) -> Document:
         try:
-            data = self._files.read_bytes(file.path)
+            with build_errors():
+                data = self._files.read_bytes(file.path)
             session = _session_named(file.path, data)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise FileVanished("deleted while it was being indexed") from error
-        except OSError as error:
-            raise BuildError(error.strerror or str(error)) from error
         except SessionInvalid as error:
             return skipped_document(self._source, file, error.message, version=_VERSION)
         return self._document(file, session, hashlib.sha256(data).hexdigest())
