@@ -109,7 +109,7 @@ def growth_of(
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_of(at) for _, at in log)
         except SidecarError as error:
-            reporter.notice(f"without {each.name}: {error.message}; {error.hint}")
+            reporter.notice(f"without {each.name}: {error.with_hint}")
     asked = [q for q in services.questions.since(begins[0]) if agent in ("", q.agent)]
     questions = Counter(week_of(q.at) for q in asked)
     unanswered = Counter(week_of(q.at) for q in asked if q.weak)

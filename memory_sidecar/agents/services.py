@@ -179,7 +179,7 @@ class Services:
                 problems.append(error)
         if problems:
             for problem in problems[1:]:
-                reporter.notice(f"{problem.message}; {problem.hint}")
+                reporter.notice(problem.with_hint)
             raise problems[0]
         if code is not None:
             return replace(code, agents=tuple(agents))

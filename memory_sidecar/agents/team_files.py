@@ -134,8 +134,6 @@ class TeamFiles:
 
 def _memories(agent: Agent) -> MirroredFolder:
     paths = agent.paths
-    locks = paths.state.parent / ".locks"
-    directory = KnowledgeDirectory(OWN_DIRECTORY, paths.memories, locks, paths.tree, is_made=True)
     source = Source(OWN_DIRECTORY, paths.memories)
     builder = MemoryBuilder(source, agent=agent.name, believes_empty=True)
     return MirroredFolder(
@@ -144,7 +142,7 @@ def _memories(agent: Agent) -> MirroredFolder:
         paths.tree,
         MAX_PAGE_BYTES,
         scan=builder.scan,
-        changing=directory.changing,
+        changing=KnowledgeDirectory.of_agent(paths).changing,
         is_path=_is_memory,
     )
 
@@ -158,7 +156,7 @@ def _sessions(agent: Agent) -> MirroredFolder:
         paths.tree,
         MAX_SESSION_BYTES,
         scan=files.scan,
-        changing=lambda: files.changing(paths.state / "sessions.lock"),
+        changing=lambda: files.changing(paths.sessions_lock),
         is_path=lambda path: _SESSION_PATH.fullmatch(path) is not None,
     )
 

@@ -110,10 +110,7 @@ def new(
     )
     opened = _open(call, root)
     owner = opened.project(project, cwd=call.cwd)
-    if kind == DECISION:
-        made = opened.decide(owner, draft, allow_secrets=allow_secrets)
-    else:
-        made = opened.new(owner, AtomKind[kind.upper()], draft, allow_secrets=allow_secrets)
+    made = opened.new(owner, kind, draft, allow_secrets=allow_secrets)
     return call.show(made, lambda call, made: call.print(f"{made.id}: {made.path}"))
 
 
@@ -268,8 +265,7 @@ def refs(
     """Show how often each atom was read, the most used ones first."""
     opened = _open(call, root)
     projects = opened.projects(project, cwd=call.cwd, every=every)
-    used = call.masked(opened.used(projects))
-    used = [each for each in used if (each.hot or not hot) and (each.cold or not cold)]
+    used = call.masked(opened.used(projects, hot=hot, cold=cold))
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
             call.reporter.notice(f"the log up to now is {opened.root.shown(path)}")

@@ -152,22 +152,22 @@ class Context:
         return [around] if around is not None else self.root.projects()
 
     def new(
-        self, project: Project, kind: AtomKind, draft: AtomDraft, *, allow_secrets: bool = False
+        self, project: Project, kind: str, draft: AtomDraft, *, allow_secrets: bool = False
     ) -> NewAtom:
-        """Make an atom under the next free number; raises SecretRefused, and as `create_atom`."""
-        if not allow_secrets:
-            refuse_credentials(draft)
-        with _named_errors(self.root.path):
-            made, path = create_atom(project, kind, draft, today=local_day(self._clock()))
-        return NewAtom(str(made), kind.value, project.name, path.as_posix())
+        """Make an atom, or a decision record, under the next free number.
 
-    def decide(self, project: Project, draft: AtomDraft, *, allow_secrets: bool = False) -> NewAtom:
-        """Make a decision record; raises as `new`."""
+        `kind` is a word of AtomKind, or DECISION. Raises SecretRefused, and as `create_atom`.
+        """
         if not allow_secrets:
             refuse_credentials(draft)
+        today = local_day(self._clock())
         with _named_errors(self.root.path):
-            made, path = create_decision(project, draft, today=local_day(self._clock()))
-        return NewAtom(made, DECISION, project.name, path.as_posix())
+            if kind == DECISION:
+                made, path = create_decision(project, draft, today=today)
+            else:
+                atom, path = create_atom(project, AtomKind[kind.upper()], draft, today=today)
+                made = str(atom)
+        return NewAtom(made, kind, project.name, path.as_posix())
 
     def regenerate(self, projects: Sequence[Project], *, reporter: Reporter) -> Regenerated:
         """Bring the indexes, refs and lists of `projects`, and the root's pages, up to date."""
@@ -215,8 +215,13 @@ class Context:
         self.regenerate(self.root.projects(), reporter=reporter)
         return fixed
 
-    def used(self, projects: Sequence[Project]) -> list[AtomUse]:
-        """Every atom with its refs as of now, the most used first. Writes nothing."""
+    def used(
+        self, projects: Sequence[Project], *, hot: bool = False, cold: bool = False
+    ) -> list[AtomUse]:
+        """Every atom, or the `hot` or `cold` ones, with its refs, the most used first.
+
+        Writes nothing.
+        """
         with _named_errors(self.root.path):
             loaded = load(self.root, projects, now_ms=self._clock())
         by_use = sorted(
@@ -238,6 +243,8 @@ class Context:
                 basis=[f"{other.project.name}/{other.name}" for other in loaded.basis(atom)],
             )
             for atom in by_use
+            if (not hot or loaded.refs(atom).count >= HOT_REFS)
+            and (not cold or loaded.is_cold(atom))
         ]
 
     def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
@@ -266,7 +273,7 @@ class Context:
         if broken and len(broken) == len(projects):
             raise broken[0]
         for each in broken:
-            reporter.notice(f"left out: {each.message}; {each.hint}")
+            reporter.notice(f"left out: {each.with_hint}")
         return found
 
     def _embed(self, reporter: Reporter) -> Embed | None:

@@ -54,6 +54,11 @@ class SidecarError(Exception):
         """What is wrong, in one line."""
         return str(self.args[0])
 
+    @property
+    def with_hint(self) -> str:
+        """The same, and what would be right."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
     def as_json(self) -> dict[str, dict[str, Any]]:
         """The shape that the contract gives for an error in JSON mode."""
         return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}

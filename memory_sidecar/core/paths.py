@@ -128,6 +128,15 @@ class AgentPaths(StorePaths):
         return self.db.parent.parent / "archive" / self.agent
 
     @property
+    def locks(self) -> Path:
+        """The folder of the locks for folders of memories, whichever agents share these."""
+        return self.state.parent / ".locks"
+
+    @property
+    def sessions_lock(self) -> Path:
+        return self.state / "sessions.lock"
+
+    @property
     def access_log(self) -> Path:
         """Which memories were read, and when: not derived."""
         return self.state / "access.jsonl"

@@ -51,7 +51,7 @@ def index_sources(
         reporter.notice(f"{why.message}: its index stays as it was; {why.hint}")
     embedded = 0
     if problem is not None:
-        reporter.notice(f"no vectors: {problem.message}; {problem.hint}")
+        reporter.notice(f"no vectors: {problem.with_hint}")
     elif embed:
         folders = () if embed is True else embed
         parts = [(each.name, part) for each in sources for part in _parts_of(each, folders)]

@@ -138,7 +138,7 @@ def judge_with(models: Models, reporter: Reporter) -> Judge | None:
     """
 
     def say(error: ModelError) -> None:
-        reporter.notice(f"not reranked: {error.message}; {error.hint}")
+        reporter.notice(f"not reranked: {error.with_hint}")
 
     try:
         reranker = models.reranker

@@ -266,7 +266,7 @@ class Readings(ABC, Generic[S]):
                     "`memory-sidecar status` tells how far they are",
                 )
         elif problem is not None and not required:
-            reporter.notice(f"ranking {meanwhile}: {problem.message}; {problem.hint}")
+            reporter.notice(f"ranking {meanwhile}: {problem.with_hint}")
         if problem is not None and required:
             raise problem
         return embedder.embed_query if embedder and problem is None else None

@@ -14,12 +14,10 @@ from pydantic import Field
 from memory_sidecar.context.access import accesses_of_paths
 from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.checks import CHECKS
-from memory_sidecar.context.decisions import DECISION
 from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import Reporter, about, told_as
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
@@ -60,11 +58,7 @@ def write_atom(caller: Caller, asked: WriteAtom, _report: Reporter) -> WrittenAt
     context = _context(caller)
     draft = told_as(AtomDraft, asked)
     project = context.project(asked.project or None, cwd=caller.folders[0])
-    if asked.kind == DECISION:
-        made = context.decide(project, draft, allow_secrets=asked.allow_secrets)
-    else:
-        kind = AtomKind[asked.kind.upper()]
-        made = context.new(project, kind, draft, allow_secrets=asked.allow_secrets)
+    made = context.new(project, asked.kind, draft, allow_secrets=asked.allow_secrets)
     return told_as(WrittenAtom, made)
 
 
@@ -90,11 +84,8 @@ class Atoms(StoredAnswer):
 def list_atoms(caller: Caller, asked: ListAtoms, _report: Reporter) -> Atoms:
     """List experiments, findings and patterns, and how often they were read."""
     context = _context(caller)
-    used = [
-        each
-        for each in context.used(context.projects(asked.project or None, cwd=caller.folders[0]))
-        if (each.hot or not asked.hot) and (each.cold or not asked.cold)
-    ]
+    projects = context.projects(asked.project or None, cwd=caller.folders[0])
+    used = context.used(projects, hot=asked.hot, cold=asked.cold)
     return Atoms(atoms=tuple(used[: asked.limit]), total=len(used))
 
 

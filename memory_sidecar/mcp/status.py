@@ -47,7 +47,7 @@ def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
     except NoIndex as nothing:
         report.notice(nothing.message)
     if problem := caller.services.models.problem:
-        report.notice(f"no vectors: {problem.message}; {problem.hint}")
+        report.notice(f"no vectors: {problem.with_hint}")
     return IndexStatus(
         version=__version__,
         agent=caller.agent,

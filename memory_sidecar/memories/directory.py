@@ -25,9 +25,11 @@ from memory_sidecar.core.atomic import (
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.files import MemoryPage, read_memory
+from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.names import check_path
 
 LOCK_TIMEOUT_S = 60
@@ -61,6 +63,11 @@ class KnowledgeDirectory:
     locks: Path
     data: Tree
     is_made: bool = False  # when it is not there; one on a disk that is not mounted must not be
+
+    @classmethod
+    def of_agent(cls, paths: AgentPaths) -> KnowledgeDirectory:
+        """The agent's own, which need not be there yet."""
+        return cls(OWN_DIRECTORY, paths.memories, paths.locks, paths.tree, is_made=True)
 
     @property
     def tree(self) -> Tree:

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -288,11 +287,10 @@ class Memories(Recall):
 
         Raises NotFound.
         """
-        paths, is_own = self._agent.paths, name == OWN_DIRECTORY
-        root: Path = paths.memories if is_own else self._agent.source(name).root
-        return KnowledgeDirectory(
-            name, root, paths.state.parent / ".locks", paths.tree, is_made=is_own
-        )
+        paths = self._agent.paths
+        if name == OWN_DIRECTORY:
+            return KnowledgeDirectory.of_agent(paths)
+        return KnowledgeDirectory(name, self._agent.source(name).root, paths.locks, paths.tree)
 
     def _take_up(self, directory: str, files: Collection[str]) -> None:
         """Have these files, just written, moved or removed, be found as they are now."""

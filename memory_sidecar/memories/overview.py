@@ -61,7 +61,7 @@ class Overview:
             try:
                 hits += Recall(agent, self._reporter).query(query, with_shared=False)
             except SidecarError as error:
-                self._reporter.notice(f"without {agent.name}: {error.message}; {error.hint}")
+                self._reporter.notice(f"without {agent.name}: {error.with_hint}")
         return sorted(hits, key=lambda hit: (-hit.relevance, hit.path, hit.agent))[: query.top_k]
 
     def size(self) -> int:
@@ -85,7 +85,7 @@ class Overview:
             try:
                 answers.append(agent.data.recovering(lambda: self._one(agent, ask), self._reporter))  # noqa: B023  asked at once
             except SidecarError as error:
-                self._reporter.notice(f"without {agent.name}: {error.message}; {error.hint}")
+                self._reporter.notice(f"without {agent.name}: {error.with_hint}")
         return answers
 
     def _one(self, agent: AgentDatabase, ask: Callable[[AgentDatabase, Connection], T]) -> T:

@@ -191,15 +191,14 @@ class Recall:
         own, shared = self._agent, self._agent.shared if with_shared else None
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
-            nothing = own.nothing()
-            self._reporter.notice(f"{nothing.message}; {nothing.hint}")
+            self._reporter.notice(own.nothing().with_hint)
         for agent in existing:
             try:
                 store, connection = stack.enter_context(agent.snapshot(self._reporter))
             except SidecarError as error:
                 if agent is own or own not in existing or isinstance(error, StoreCorrupt):
                     raise
-                self._reporter.notice(f"without shared memories: {error.message}; {error.hint}")
+                self._reporter.notice(f"without shared memories: {error.with_hint}")
                 continue
             yield agent, store, connection
 

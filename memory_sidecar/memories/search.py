@@ -136,11 +136,9 @@ class _Search:
     def hits(self, average: float | None) -> list[RankedMemory]:
         """At least as many of the best as are wanted, in no particular order."""
         judged = _Judged.of(self.query.mode, self.words, self.meaning, average)
-        return self._read(self.scope.connection, judged)
-
-    def _read(self, connection: Connection, judged: _Judged) -> list[RankedMemory]:
-        """Hits of the best memories; of all others only as much is read as ranks them."""
-        ranked = self._ranked(connection, judged)[: self.query.top_k + SPARE_HITS]
+        # Of all other memories only as much is read as ranks them.
+        ranked = self._ranked(judged)[: self.query.top_k + SPARE_HITS]
+        connection = self.scope.connection
         passages = read_passages(connection, [each.place.chunk for each in ranked])
         keys = [each.place.memory for each in ranked]
         memories = read_memories(connection, keys, agent=self.scope.agent, now=self.now)
@@ -157,9 +155,10 @@ class _Search:
             for each in ranked
         ]
 
-    def _ranked(self, connection: Connection, judged: _Judged) -> list[_Candidate]:
+    def _ranked(self, judged: _Judged) -> list[_Candidate]:
         """The memories of the best chunks, and those that the question names, best first."""
-        rows, named = self._best_rows(connection, judged), []
+        connection = self.scope.connection
+        rows, named = self._best_rows(judged), []
         if self.query.mode is SearchMode.HYBRID:
             named = named_chunks(connection, _NAME.findall(self.query.text))
             rows = np.union1d(rows, judged.rows_of(named))
@@ -183,7 +182,7 @@ class _Search:
             losses["outdated"] = ASKED_LOSS if is_asked_for else OUTDATED_LOSS
         return losses
 
-    def _best_rows(self, connection: Connection, judged: _Judged) -> Ids:
+    def _best_rows(self, judged: _Judged) -> Ids:
         """Rows of the best chunks; of those that are equally good, the first by path."""
         depth = _depth(self.query)
         if len(judged.ids) <= depth:
@@ -193,7 +192,7 @@ class _Search:
         equal = judged.ids[judged.scores == limit]
         if len(above) + len(equal) == depth:
             return np.concatenate([above, judged.rows_of(equal)])
-        first = first_by_path(connection, equal, limit=depth - len(above))
+        first = first_by_path(self.scope.connection, equal, limit=depth - len(above))
         return np.concatenate([above, judged.rows_of(first)])
 
 

@@ -74,7 +74,7 @@ class Sessions:
         self._clock = agent.clock
         self._reporter = reporter
         self._files = SessionFiles(agent.paths.sessions, agent.paths.tree)
-        self._lock = agent.paths.state / "sessions.lock"
+        self._lock = agent.paths.sessions_lock
 
     # One session
 
@@ -222,7 +222,7 @@ class Sessions:
         if failed and not saved:
             raise failed[0][1]
         for _, why in failed:
-            self._reporter.notice(f"{why.message}; {why.hint}")
+            self._reporter.notice(why.with_hint)
         return Imported(
             tuple(saved), tuple(FailedImport(file.as_posix(), why.message) for file, why in failed)
         )

@@ -46,7 +46,7 @@ class Journal(Sessions):
                 file, replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
             )
         except MemvidFailed as error:
-            self._reporter.notice(f"{file.name} was not written: {error.message}; {error.hint}")
+            self._reporter.notice(f"{file.name} was not written: {error.with_hint}")
             return _put(saved, "failed")
         if holds_ours_alone:
             self._note(file)
@@ -62,7 +62,7 @@ class Journal(Sessions):
         try:
             saved = self.import_files([file], environ).sessions
         except SidecarError as error:
-            self._reporter.notice(f"{file.name} is not searched: {error.message}; {error.hint}")
+            self._reporter.notice(f"{file.name} is not searched: {error.with_hint}")
             return
         self._note(file)
         new = sum(each.created for each in saved)

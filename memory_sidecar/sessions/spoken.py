@@ -48,10 +48,10 @@ def message_in(line: Mapping[str, Any]) -> dict[str, str] | None:
     said = _queued(line) or line.get("message")
     if isinstance(said, Mapping):
         said = {"role": line.get("role"), **said}  # which Cursor tells beside it
-        identity = _text(said.get("id")) or _text(line.get("uuid"))
+        identity = text_of(said.get("id")) or text_of(line.get("uuid"))
     else:
         said = event_of(line)
-        identity = _text(said.get("id"))
+        identity = text_of(said.get("id"))
     role = _role(said)
     is_codex_setup = said is not line and role == Role.SYSTEM
     if not role or is_codex_setup or "subtype" in said or said.get("model") == SYNTHETIC:
@@ -65,7 +65,7 @@ def message_in(line: Mapping[str, Any]) -> dict[str, str] | None:
         "id": identity,
         "role": role,
         "content": words,
-        "speaker": _text(said.get("speaker")) or _text(said.get("name")),
+        "speaker": text_of(said.get("speaker")) or text_of(said.get("name")),
         "created_at": _time(line) or _time(said),
     }
     return {name: value for name, value in told.items() if value}
@@ -97,7 +97,7 @@ def _words(content: object, *, is_user: bool) -> str:
     """The words of a message's content: a text, or blocks of which some are texts."""
     blocks: Iterable[object] = content if isinstance(content, list) else (content,)
     words = (
-        _text(block.get("text")) if isinstance(block, Mapping) else _text(block)
+        text_of(block.get("text")) if isinstance(block, Mapping) else text_of(block)
         for block in blocks
         if not isinstance(block, Mapping)
         or (block.get("type", "text") in _TEXT_KINDS and not block.get("thought"))
@@ -148,5 +148,6 @@ def _time(fields: Mapping[str, Any]) -> str:
     return next((iso_utc(at) for at in moments if at is not None and at >= 0), "")
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """`value`, if it is a text."""
     return value if isinstance(value, str) else ""

@@ -22,7 +22,7 @@ from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.sessions.documents import SESSION_ID, hash_of
 from memory_sidecar.sessions.model import Role
-from memory_sidecar.sessions.spoken import SYNTHETIC, event_of, message_in
+from memory_sidecar.sessions.spoken import SYNTHETIC, event_of, message_in, text_of
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """The kinds of lines that name all of a transcript, the best last, and where they say it."""
@@ -195,7 +195,7 @@ def _take(transcript: _Transcript, line: Mapping[str, Any]) -> None:
     said = inner if isinstance(inner, Mapping) else event
     git = event.get("git")
     transcript.project_path = (
-        transcript.project_path or _text(line.get("cwd")) or _text(event.get("cwd"))
+        transcript.project_path or text_of(line.get("cwd")) or text_of(event.get("cwd"))
     )
     for key, told in (
         ("git_branch", line.get("gitBranch")),
@@ -203,11 +203,11 @@ def _take(transcript: _Transcript, line: Mapping[str, Any]) -> None:
         ("version", line.get("version") or event.get("cli_version")),
         ("model", said.get("model") if said.get("model") != SYNTHETIC else None),
     ):
-        if _text(told):
-            transcript.metadata.setdefault(key, _text(told))
-    if title := _text(line.get(_TITLES.get(_text(line.get("type")), ""))).strip():
+        if text_of(told):
+            transcript.metadata.setdefault(key, text_of(told))
+    if title := text_of(line.get(_TITLES.get(text_of(line.get("type")), ""))).strip():
         transcript.titles[line["type"]] = title
-    if (uuid := _text(line.get("uuid"))) and uuid in transcript.lines:
+    if (uuid := text_of(line.get("uuid"))) and uuid in transcript.lines:
         return
     transcript.lines.add(uuid)
     if message := message_in(line):
@@ -240,7 +240,3 @@ def _document(
     if transcript.project_path:
         document["project_path"] = transcript.project_path
     return {**document, "metadata": metadata, "messages": transcript.messages}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -63,7 +63,7 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
                 else asks[kind]()
             )
         except NoIndex as nothing:
-            visit.notice(f"{nothing.message}; {nothing.hint}")
+            visit.notice(nothing.with_hint)
             hits = []
         found[kind.value] = tuple(hits)
     return FoundByKind(**found)
@@ -124,7 +124,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
                 if sessions.are_there and is_there(visit.services.agent(name), visit):
                     found.append(sessions)
             except SidecarError as error:
-                visit.notice(f"without {name}: {error.message}; {error.hint}")
+                visit.notice(f"without {name}: {error.with_hint}")
     return found
 
 

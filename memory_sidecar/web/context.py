@@ -110,7 +110,7 @@ def _roots(visit: Visit) -> list[Path]:
         try:
             found += [source.root for source in visit.services.agent(name).registry.all()]
         except SidecarError as error:
-            visit.notice(f"without {name}: {error.message}; {error.hint}")
+            visit.notice(f"without {name}: {error.with_hint}")
     return [root for root in dict.fromkeys(found) if is_root(root)]
 
 

@@ -109,7 +109,7 @@ def overview_of(visit: Visit) -> Overview:
             if agent.exists and is_there(agent, visit):
                 agents.append(agent)
         except SidecarError as error:
-            visit.notice(f"without {name}: {error.message}; {error.hint}")
+            visit.notice(f"without {name}: {error.with_hint}")
     return Overview(agents, visit)
 
 
