@@ -8,8 +8,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.names import first_of, located, place_of, print_references, with_filter
-from memory_sidecar.code.diffs import ChangedFile, changed_files
-from memory_sidecar.code.impact import Alteration
+from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.results import ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError

@@ -23,9 +23,8 @@ from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import read_identity
-from memory_sidecar.team.asking import Asking, AskingBeside
 from memory_sidecar.team.code_read import SharedRows
-from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.link import Asking, AskingBeside, Connected, TeamLink
 from memory_sidecar.team.overlaid import Overlaid
 from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import Reach, SourceRow, read_sources

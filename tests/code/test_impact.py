@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_sidecar.code.diffs import changed_files
+from memory_sidecar.code.impact import changed_files
 
 HEAD = "--- a/pets.py\n+++ b/pets.py\n"
 
