@@ -16,7 +16,12 @@ from memory_sidecar.core.projects import (
     leading_options_last,
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
-from memory_sidecar.daemon.protocol import ProtocolError
+from memory_sidecar.daemon.protocol import (
+    EXIT_BROKEN_PIPE,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    ProtocolError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +41,6 @@ HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
 HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
 COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks how a line could go on
 
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 CANCEL_PATIENCE_S = 2.0
 LATE_INTERRUPT = "interrupted; the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16

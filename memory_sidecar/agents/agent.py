@@ -92,7 +92,7 @@ class Agent:
 
     def unload(self) -> None:
         """Give the memory of the vectors back; the next query reads them again."""
-        self.data.unload()
+        self.data.file.unload()
 
     @property
     def exists(self) -> bool:

@@ -32,6 +32,7 @@ from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import ProcessLock, holder
+from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED
 from memory_sidecar.daemon.server import Kind
 from memory_sidecar.daemon.start import EXIT_NO_PLACE
 
@@ -45,8 +46,6 @@ LONG_TEXT = 20_000  # characters; what standard input holds counts as such
 WAITING = frozenset({"index", "reindex", "model"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
 GARBAGE_THRESHOLD = 20_000  # of objects: a scan makes many, and leaves no cycles behind
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 
 _log = logging.getLogger(__name__)
 

@@ -20,10 +20,9 @@ from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, unforeseen
 from memory_sidecar.core.process import keep_few_arenas
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate
+from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
 PROGRAM = "memory-sidecar"
-EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 MAX_COLUMNS = 100
 
 

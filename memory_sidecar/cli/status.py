@@ -18,8 +18,8 @@ from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 
-EXIT_INTERRUPTED = 130
 REDRAW_S = 1.0
 REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands below
 MAX_WEEKS = 104

@@ -91,7 +91,7 @@ class Codebase:
 
     def unload(self) -> None:
         """Give back the memory of vectors, paths and names; the next query reads them again."""
-        self.data.unload()
+        self.data.file.unload()
         forget()
 
     # Index

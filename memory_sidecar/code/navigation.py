@@ -13,7 +13,7 @@ from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.meant import MAX_NEAREST, nearest_names
+from memory_sidecar.code.meant import BETWEEN_NAMES, MAX_NEAREST, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -24,7 +24,6 @@ MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
 
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
-_SEPARATOR = re.compile(r"\.|::|->|#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
             f"{asked.what!r} is no name",
             hint="for example total_price, Cart.total_price or shop/cart.py:12",
         )
-    parts = _SEPARATOR.split(asked.what.removesuffix("()"))
+    parts = BETWEEN_NAMES.split(asked.what.removesuffix("()"))
     sources = asked.filter.sources
 
     def defined(name: str) -> list[Defined]:

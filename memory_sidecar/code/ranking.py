@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers, Mask
+from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.fusion import (
     DEFINED_WEIGHT,
     NAME_WEIGHT,
@@ -22,8 +21,8 @@ from memory_sidecar.code.fusion import (
 )
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.index.arms import explained
-from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.arms import Scores, explained
+from memory_sidecar.index.codes import Ids, Mask
 
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
 FILE_CHUNKS = 4
@@ -32,9 +31,6 @@ COMMON_RANK = 30  # the candidate whose relevance is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that each further chunk of a file keeps
 FURTHER_CHUNKS = 3  # after which it is the same for all
 WEAK_BELOW = 0.58  # 0.4 % of the best hits of questions with an answer, half of those without
-
-Scores = npt.NDArray[np.float64]
-
 
 STATIC_BESIDE = 0.2  # of the static cosine, beside the model's
 STATIC_ALONE = 0.5  # in its place, until that is there

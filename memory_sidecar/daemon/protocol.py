@@ -42,6 +42,9 @@ PROTOCOL = 1
 MAX_FRAME_BYTES = 8 << 20
 GREETING = "memory_sidecar"
 
+# Of a command, beside those of named errors; a shell reports the signals so.
+EXIT_FAILED, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 130, 141
+
 
 class ProtocolError(Exception):
     """The other side does not speak this protocol."""

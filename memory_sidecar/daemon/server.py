@@ -27,6 +27,8 @@ from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import BACKLOG, Listener
 from memory_sidecar.daemon.own_code import OwnCode
 from memory_sidecar.daemon.protocol import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
     MAX_FRAME_BYTES,
     ProtocolError,
     decode,
@@ -44,8 +46,6 @@ LINGER_S = 30.0  # for a client that is slow to read the end of its answer
 FINISH_TIMEOUT_S = 5.0  # for what runs when the daemon is asked to stop
 CANCEL_TIMEOUT_S = 1.0
 MAX_CLIENTS = 512
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 
 _REFUSED: Frame = {"type": "refused"}  # by a daemon that stops: the next one answers
 

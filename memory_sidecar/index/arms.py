@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import rounded
-from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.codes import Floats, Ids, Mask
 from memory_sidecar.index.vectors import VectorView
 
 Scores = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ class VectorArm:
         return self._view.cosines_of(self._query, wanted).astype(np.float64)
 
 
-def among(ids: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
+def among(ids: Ids, allowed: Ids | None) -> Mask:
     """Mask of those `ids` that are allowed. `allowed` is sorted, or `None` for all."""
     if allowed is None:
         return np.ones(len(ids), np.bool_)

@@ -74,7 +74,7 @@ class Database(Readings[S]):
         self.paths = paths
         self._builder = builder
         self._make_owner = partial(
-            Owner, self._file, paths, sources=sources, builder=builder, models=models, embed=embed
+            Owner, self.file, paths, sources=sources, builder=builder, models=models, embed=embed
         )
         self._owner: Owner[S] | None = None
         self._making = threading.Lock()  # of the owner: a second one would wait for the first
@@ -91,7 +91,7 @@ class Database(Readings[S]):
         """End what is under way, until `until_s`; whether it has ended."""
         has_ended = self._owner is None or self._owner.close(until_s=until_s)
         if has_ended:
-            self._file.close()
+            self.file.close()
         return has_ended
 
     # Writing
@@ -258,7 +258,7 @@ class Database(Readings[S]):
 
     def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
         def work(_: Reporter) -> None:
-            if unless_after in (None, self._file.beginnings):
+            if unless_after in (None, self.file.beginnings):
                 self.owner.start_over()
 
         self.ask(work, reporter, patience_s=STORE_PATIENCE_S)

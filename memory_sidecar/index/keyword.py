@@ -18,10 +18,9 @@ from typing import Any
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.report import rows_in
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import (
@@ -131,7 +130,7 @@ def match_expression(terms: Iterable[str]) -> str:
 
 def keyword_scores(
     connection: Connection, corpus: Corpus, keywords: Keywords, *, limit: int | None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+) -> tuple[Ids, Floats]:
     """BM25 of the rows that hold any of the keywords: ids and scores, the highest first.
 
     With `limit=None` every match is returned, so that a filter can be applied to all of them.
@@ -149,7 +148,7 @@ def keyword_scores(
     return np.fromstring(ids, np.int64, sep=","), np.fromstring(scores, np.float32, sep=",")
 
 
-def keyword_share(bm25: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def keyword_share(bm25: Floats) -> Floats:
     """BM25 (n,) ≥ 0 as a share in 0…1 that saturates."""
     return (bm25 / (bm25 + BM25_HALF)).astype(np.float32)
 

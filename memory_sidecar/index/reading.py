@@ -72,7 +72,7 @@ class StoreFile(Generic[S]):
     def __init__(self, path: Path, store: type[S], *, clock: Clock) -> None:
         self.path = path
         self.clock = clock
-        self.used_at_s = time.monotonic()
+        self.used_at_s = time.monotonic()  # when it was opened last, for whatever purpose
         self.beginnings = 0  # how many times it was set aside for a new one
         self._type = store
         self._store: S | None = None
@@ -154,7 +154,7 @@ class Readings(ABC, Generic[S]):
         """
         self.models = models
         self.sources = sources
-        self._file = file
+        self.file = file
         self._remedy = remedy
 
     @abstractmethod
@@ -172,32 +172,19 @@ class Readings(ABC, Generic[S]):
     def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
         """Set the database aside for a new one; of several callers, by `unless_after`, one does."""
 
-    @property
-    def used_at_s(self) -> float:
-        """When it was opened last, for whatever purpose, as `time.monotonic` counts."""
-        return self._file.used_at_s
-
     def open(self) -> S:
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
-        return self._file.open()
-
-    def rest(self) -> None:
-        """Give idle connections back; the next use opens new ones."""
-        self._file.rest()
-
-    def unload(self) -> None:
-        """Give the memory of the vectors back, too; the next query reads them again."""
-        self._file.unload()
+        return self.file.open()
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Do `work`, which reads; if the database turns out to be damaged, begin it anew before."""
-        beginnings = self._file.beginnings
+        beginnings = self.file.beginnings
         try:
             return work()
         except Exception as error:
             # A reader of the database that another thread set aside may meet any error.
-            if self._file.beginnings == beginnings:
-                if not (isinstance(error, StoreCorrupt) and error.is_of(self._file.path)):
+            if self.file.beginnings == beginnings:
+                if not (isinstance(error, StoreCorrupt) and error.is_of(self.file.path)):
                     raise
                 reporter.notice(f"{error.message}: making it again")
                 self.begin_anew(reporter, unless_after=beginnings)
@@ -310,12 +297,12 @@ class Readings(ABC, Generic[S]):
 
         It was deleted, damaged or of an older schema, or making it was interrupted.
         """
-        if self._file.take_outdated():
-            reporter.notice(f"{self._file.path.name} is of an older version: making it again")
+        if self.file.take_outdated():
+            reporter.notice(f"{self.file.path.name} is of an older version: making it again")
         known = set(source_names(connection))
         wanted = self.sources() if sources is None else sources
         lost = [source for source in wanted if source.name not in known]
         if lost:
             names = ", ".join(source.name for source in lost)
-            reporter.notice(f"{self._file.path.name} holds nothing of {names}: indexing it")
+            reporter.notice(f"{self.file.path.name} holds nothing of {names}: indexing it")
         return known, lost

@@ -152,11 +152,11 @@ class Tending:
         databases = self._all()
         self._looks.begin([each for database in databases for each in database.owner.followed()])
         for database in databases:
-            unused_s = self._now_s() - database.used_at_s
+            unused_s = self._now_s() - database.file.used_at_s
             if unused_s >= REST_AFTER_S:
-                database.rest()
+                database.file.rest()
             if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * LOOK_EVERY_S:
-                database.unload()
+                database.file.unload()
         if self._has_worked and not any(each.owner.loop.is_running for each in databases):
             self._has_worked = False
             return_free()  # of every file a little was in memory

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import integers
-from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids
+from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids, Mask
 from memory_sidecar.index.schema import VectorTable
 
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
@@ -142,7 +142,7 @@ class _Undone:
     added: Ids
     others: CodedRows
 
-    def without_added(self, ids: Ids) -> npt.NDArray[np.bool_]:
+    def without_added(self, ids: Ids) -> Mask:
         return ~np.isin(ids, self.added)
 
 

@@ -306,7 +306,7 @@ def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_pa
     second.mkdir()
     (second / "a.py").write_text("def heron(): pass\n")
     codebase.index([second], reporter=Silent(), embed=False)
-    codebase.data.rest()  # so that nothing of it is remembered
+    codebase.data.file.rest()  # so that nothing of it is remembered
     damage(codebase.paths.db)
     codebase.index([second], reporter=Silent(), embed=False)
     eventually(lambda: all(state.is_current for state in live.states().values()))
