@@ -51,6 +51,8 @@ REFUSED_PAUSE_S = 0.05
 
 def main() -> int:
     """Run the command line of this process; returns its exit status."""
+    if sys.getfilesystemencoding() != "utf-8":  # by the locale; names of files are UTF-8 here
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
             from memory_sidecar.cli.completing import complete

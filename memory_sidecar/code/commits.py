@@ -72,7 +72,7 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
     )
     try:
         done = run_child(
-            [sys.executable, "-P", "-m", __name__],
+            [sys.executable, "-P", "-X", "utf8", "-m", __name__],
             environ=child_environment(os.environ),
             text=asked.encode(),
             timeout_s=PATIENCE_S,

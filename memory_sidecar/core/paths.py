@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.errors import PathRefused, StoreReadOnly
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.projects import locate
 
@@ -189,9 +189,19 @@ class DataDir:
 def find_data_dir(
     option: Path | None, *, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> DataDir:
-    """As `locate` finds it."""
+    """As `locate` finds it. Raises StoreReadOnly for one that this user may not look into."""
     named = str(option) if option is not None else None
-    return DataDir(Path(locate(named, cwd=str(cwd), environ=environ)[0]))
+    root = Path(locate(named, cwd=str(cwd), environ=environ)[0])
+    try:
+        os.scandir(root).close()
+    except PermissionError as error:
+        raise StoreReadOnly(
+            f"the data directory {root} cannot be read: {error.strerror}",
+            hint="it may be another user's; name one of yours with --data-dir",
+        ) from error
+    except OSError:
+        pass  # it is not there yet, or what is done with it says what is wrong
+    return DataDir(root)
 
 
 def real_place(path: Path) -> Path:

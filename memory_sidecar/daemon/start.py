@@ -92,7 +92,7 @@ def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
 
 def _spawn(data_dir: str) -> subprocess.Popen[bytes]:
     """A process of its own session, so that no terminal takes it along."""
-    command = [sys.executable, "-P", "-m", DAEMON_MODULE, data_dir]
+    command = [sys.executable, "-P", "-X", "utf8", "-m", DAEMON_MODULE, data_dir]
     log = _open_log(state_file(data_dir, "daemon.log"))
     try:
         return subprocess.Popen(  # noqa: S603

@@ -140,6 +140,16 @@ def test_text_is_utf8_whatever_the_locale(sidecar, indexed, environ):
     assert "索引" in done.out
 
 
+def test_names_of_files_are_utf8_whatever_the_locale(sidecar):
+    posix = {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}
+    words = ("--agent", "a", "--json")
+    stored = sidecar("store", "Größe zählt", "--category", "c", *words, **posix)
+    assert stored.json["path"] == "c/größe-zählt.md"
+    for environ in (posix, {}):
+        (hit,) = sidecar("query", "Größe", *words, **environ).json
+        assert hit["content"] == "Größe zählt"
+
+
 def test_a_text_may_come_from_standard_input(run, indexed):
     asked = run("search", "--all", "-", "--json", stdin="検索".encode())
     assert asked.json[0]["filename"] == "日本語.py"

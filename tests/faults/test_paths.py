@@ -91,6 +91,18 @@ def test_a_folder_that_may_not_be_read_is_refused(run, unreadable):
     assert "Permission denied" in done.error["message"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["search x", "query x", "status", "doctor", "index .", "store x --agent a --category c"],
+)
+def test_a_data_directory_that_may_not_be_read_is_named_in_one_line(run, unreadable, words):
+    folder, elsewhere = unreadable
+    no_config = {"XDG_CONFIG_HOME": os.devnull}
+    done = run(*words.split(), "--data-dir", folder, "--json", cwd=elsewhere, environ=no_config)
+    assert (done.status, done.error["code"]) == (1, "store_read_only")
+    assert f"{folder} cannot be read: Permission denied" in done.error["message"]
+
+
 def test_an_empty_folder_is_a_source_without_files(run, tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("index", tmp_path / "empty", "--json")
