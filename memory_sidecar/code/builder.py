@@ -1,17 +1,24 @@
-"""How the files of a project become documents; `index.source` tells the whole way."""
+"""How the files of a project become documents; `index.source` tells the whole way.
+
+Where a team shares the source, a local database holds what differs from the team's: a file that the
+team has, with the same content, keeps its names here and leaves its chunks out. So what is tracked
+of a file is the fingerprint of its own content, the one that the team has at its path, and when
+that was looked at: whatever changes, the file is written again.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
-from memory_sidecar.code.document import build_document
-from memory_sidecar.code.shared import SharedSource, beside, out_of_step
+from memory_sidecar.code.document import CodeDocument, build_document
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
@@ -20,6 +27,7 @@ from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import AtHand
 
 _many = threading.RLock()
@@ -29,11 +37,50 @@ _many = threading.RLock()
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
 
 
-def own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
-    """What of `own` files lies inside of `root`. Indexed, every write would cause the next one."""
-    real = [path.resolve() for path in own]
-    inside = [path.relative_to(root) for path in real if root in path.parents]
-    return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What went up to the team."""
+
+    files: int
+    chunks: int
+    deleted: int  # files that are not here any more
+
+
+class SharedSource(Protocol):
+    """A source that the team has, too."""
+
+    @property
+    def generation(self) -> int:
+        """How often the team's rows had been changed when `fingerprints` was read."""
+
+    @property
+    def has_moved_on(self) -> bool:
+        """Whether a search has seen a later generation."""
+
+    def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
+        """Of the content of each file that the team has, by path; `None` while that is unknown.
+
+        As of a moment ago, unless `anew`.
+        """
+
+    def put(
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+    ) -> Sequence[Document]:
+        """Give `documents` to the team, if this machine may; returns what is to be written here."""
+
+    def counts_at(self, path: str) -> VectorCounts:
+        """Of the chunks that the team has of a file. Raises DatabaseError and NoIndex."""
+
+    def catch_up(self, store: CodeStore) -> None:
+        """Give the team what could not be given before, if this machine may."""
+
+    def give(self, store: CodeStore, *, by_force: bool) -> Given:
+        """Make what the team has what is here: rows go up with their vectors, and leave here.
+
+        A file of which the team has another version than when its rows left stays as it is: the
+        next pass reads it again. What is absent here is deleted there after a scan of everything.
+        `by_force` where another machine indexes it. Raises DatabaseError and Conflict.
+        """
 
 
 class CodeBuilder:
@@ -42,11 +89,16 @@ class CodeBuilder:
     believes_empty = False  # a mount point without its disk is an empty folder
 
     def __init__(
-        self, source: Source, *, settings: Settings, shared: SharedSource | None = None
+        self,
+        source: Source,
+        *,
+        settings: Settings,
+        own: Iterable[Path] = (),
+        shared_by: Callable[[Source], SharedSource | None] | None = None,
     ) -> None:
-        """`shared` is what a team has of `source`."""
-        self._source = source
-        self.shared = shared
+        """Leaves out what of our `own` files lies there; `shared_by` tells a team's part of it."""
+        self._source = replace(source, excludes=source.excludes + _own_globs(source.root, own))
+        self.shared = shared_by(source) if shared_by is not None else None
         self._settings = settings
         self._workers: Workers | None = None
 
@@ -120,3 +172,44 @@ class CodeBuilder:
     def finish(self, store: DerivedStore) -> None:
         if self.shared is not None and isinstance(store, CodeStore):
             self.shared.catch_up(store)
+
+
+def _own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
+    """What of `own` files lies inside of `root`. Indexed, every write would cause the next one."""
+    real = [path.resolve() for path in own]
+    inside = [path.relative_to(root) for path in real if root in path.parents]
+    return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
+
+
+_NOTHING = "-"  # is what the team has at that path
+
+
+def halves(tracked: str) -> tuple[str, str]:
+    """Of what is tracked: the content's own fingerprint, and the team's, "" for none."""
+    own, theirs, *_ = *tracked.split(" "), ""
+    return own, "" if theirs == _NOTHING else theirs
+
+
+def is_left_out(tracked: str) -> bool:
+    """Whether the team has the same."""
+    own, theirs = halves(tracked)
+    return bool(own) and own == theirs
+
+
+def beside(document: Document, theirs: str, generation: int) -> Document:
+    """`document`, of which the team has the fingerprint `theirs`, as it is kept here."""
+    own, _ = halves(document.fingerprint)
+    if own == theirs and isinstance(document, CodeDocument):
+        document = replace(document, chunks=(), words=(), heads=())
+    return replace(document, fingerprint=f"{own} {theirs or _NOTHING} {generation}")
+
+
+def out_of_step(
+    manifest: Mapping[str, ManifestEntry], theirs: Mapping[str, str]
+) -> Collection[str]:
+    """The files that were written beside another version of the team's than it has now."""
+    return [
+        path
+        for path, entry in manifest.items()
+        if entry.fingerprint and halves(entry.fingerprint)[1] != theirs.get(path, "")
+    ]

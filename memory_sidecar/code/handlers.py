@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TypeVar
 
-from memory_sidecar.code.builder import CodeBuilder, own_globs
+from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.results import (
     CodebaseStatus,
@@ -65,10 +66,14 @@ class Codebase:
         What lies in `own_folders`, our own data, is never indexed; nor is the database.
         """
         self.paths = paths
-        self._own = (*own_folders, paths.state, *paths.files)
         self.registry = Registry(paths.registry, data_dirs=own_folders)
-        self._settings = settings
         self._models = models
+        self.builder = partial(  # of a source: what reads its files
+            CodeBuilder,
+            settings=settings,
+            own=(*own_folders, paths.state, *paths.files),
+            shared_by=team.source if team is not None else None,
+        )
         self.data = Database(
             paths,
             store=CodeStore,
@@ -177,14 +182,6 @@ class Codebase:
         if not (sources := self.registry.all()):
             raise NoIndex("no source is registered", hint="run `memory-sidecar index PATH`")
         return sources
-
-    def builder(self, source: Source) -> CodeBuilder:
-        """What reads the files of `source`, and leaves out what lies there of our own."""
-        return CodeBuilder(
-            replace(source, excludes=source.excludes + own_globs(source.root, self._own)),
-            settings=self._settings,
-            shared=self.sharing.source(source),
-        )
 
     # Search
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from memory_sidecar.code.builder import CodeBuilder
+from memory_sidecar.code.builder import CodeBuilder, SharedSource, is_left_out
 from memory_sidecar.code.results import Why
-from memory_sidecar.code.shared import SharedSource, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer

@@ -19,6 +19,7 @@ from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.process import return_free, trim
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.followed import Followed
+from memory_sidecar.index.owner import Owner
 
 BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
 LOOK_EVERY_S = 1.0
@@ -44,7 +45,7 @@ class Tending:
         """Waits a moment for `begin`; what callers ask for is done before."""
         self._begin = begin
         self._now_s = now_s
-        self._databases: list[Database[Any]] = []
+        self._owners: dict[Database[Any], Owner[Any]] = {}
         self._unfollowed: list[Database[Any]] = []
         self._chores: list[_Chore] = []
         self._looks = _Looks()
@@ -58,12 +59,12 @@ class Tending:
     def tend(self, database: Database[Any]) -> None:
         """Watch its sources from now on, and do in threads what it has to do."""
         with self._lock:
-            if self._is_closed or database in self._databases:
+            if self._is_closed or database in self._owners:
                 return
-            self._databases.append(database)
+            owner = self._owners[database] = database.owner
             self._unfollowed.append(database)
             self._is_new = True
-        database.owner.tend(self.wake)
+        owner.tend(self.wake)
         self.wake()
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
@@ -84,11 +85,11 @@ class Tending:
         """End all owners, until `until_s` at the latest; what they have committed stays."""
         with self._lock:
             self._is_closed = True
-            databases = list(self._databases)
+            owners = dict(self._owners)
         self.wake()
-        for database in databases:
-            database.owner.stop()
-        for database in databases:
+        for owner in owners.values():
+            owner.stop()
+        for database in owners:
             if not database.close(until_s=until_s):
                 _log.warning("%s was left in the middle of something", database.paths.db)
         if self._thread.is_alive():
@@ -114,7 +115,7 @@ class Tending:
     def _begin_what_is_due(self) -> float:
         """Have owners begin; returns when the next one is due, if none wakes us before."""
         now_s = self._now_s()
-        owners = [database.owner for database in self._all()]
+        owners = self._all().values()
         running = sum(owner.loop.is_running for owner in owners)
         self._has_worked |= running > 0
         next_s = math.inf
@@ -149,15 +150,15 @@ class Tending:
 
     def _look(self) -> None:
         """At roots, and at what idles."""
-        databases = self._all()
-        self._looks.begin([each for database in databases for each in database.owner.followed()])
-        for database in databases:
+        owners = self._all()
+        self._looks.begin([each for owner in owners.values() for each in owner.followed()])
+        for database in owners:
             unused_s = self._now_s() - database.file.used_at_s
             if unused_s >= REST_AFTER_S:
                 database.file.rest()
             if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * LOOK_EVERY_S:
                 database.file.unload()
-        if self._has_worked and not any(each.owner.loop.is_running for each in databases):
+        if self._has_worked and not any(each.loop.is_running for each in owners.values()):
             self._has_worked = False
             return_free()  # of every file a little was in memory
 
@@ -165,9 +166,9 @@ class Tending:
         if self._has_worked:
             trim()
 
-    def _all(self) -> list[Database[Any]]:
+    def _all(self) -> dict[Database[Any], Owner[Any]]:
         with self._lock:
-            return list(self._databases)
+            return dict(self._owners)
 
 
 class _Looks:

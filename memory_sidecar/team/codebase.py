@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 
+from memory_sidecar.code.builder import is_left_out
 from memory_sidecar.code.searched import LocalRows
-from memory_sidecar.code.shared import is_left_out
 from memory_sidecar.core.errors import DatabaseError, ModelError, NoIndex, StoreNewer
 from memory_sidecar.core.model import CodeFilter, Source
 from memory_sidecar.core.results import Reporter

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from memory_sidecar.code.shared import Given, beside, halves, is_left_out
+from memory_sidecar.code.builder import Given, beside, halves, is_left_out
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
 from memory_sidecar.core.model import Document, FileStatus, Source
