@@ -21,7 +21,7 @@ from memory_sidecar.code.results import (
     Why,
 )
 from memory_sidecar.code.search import forget, search_code
-from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -84,12 +84,17 @@ class Codebase:
             remedy="memory-sidecar index",
             embed=team.embed if team is not None else embed_pending,
         )
-        self.sharing = Sharing(self.registry, self.data, team)
+        self._team = team
 
     @property
     def clones(self) -> Clones:
         """Those of its sources that are named by an address of git."""
         return Clones(self.paths, self.registry)
+
+    @property
+    def sharing(self) -> Sharing:
+        """What a team has of it."""
+        return Sharing(self.registry, self.data, self._team)
 
     def close(self) -> None:
         self.data.close()
@@ -194,18 +199,18 @@ class Codebase:
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
         try:
-            return self.data.recovering(
-                lambda: self._search(query, reporter, self.sharing), reporter
-            )
+            return self.data.recovering(lambda: self._search(query, reporter, self._team), reporter)
         except DatabaseError as error:
             reporter.notice(f"{error.message}: searching what is here")
-            return self._search(query, reporter, Sharing(self.registry, self.data, None))
+            return self._search(query, reporter, None)
 
-    def _search(self, query: CodeQuery, reporter: Reporter, sharing: Sharing) -> list[CodeHit]:
+    def _search(self, query: CodeQuery, reporter: Reporter, team: Team | None) -> list[CodeHit]:
         with ExitStack() as stack:
             here = stack.enter_context(self._answering(query.filter.sources, reporter))
             local = LocalRows(here.connection, here.store, query.filter)
-            rows = stack.enter_context(sharing.searched(local, query.filter, reporter))
+            rows: Searched = local
+            if team is not None:
+                rows = stack.enter_context(self.sharing.searched(local, query.filter, reporter))
             embed_query = embed_static = None
             if query.mode is not SearchMode.KEYWORD:
                 embed_static = self.data.embed_static(here.connection)
