@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -292,18 +292,37 @@ def run(data_dir: Path, tmp_path: Path) -> Callable[..., Finished]:
     return partial(run_here, environ=environ, cwd=tmp_path)
 
 
+@contextmanager
+def hashing_services(data: Path) -> Iterator[Services]:
+    """An empty data directory, with a model that costs nothing."""
+    with closing(Services(DataDir(data), Settings())) as services:
+        services.models.close()
+        services.models = HashModels(data / "embeddings.sqlite")
+        yield services
+
+
+@pytest.fixture
+def services(data_dir: Path) -> Iterator[Services]:
+    with hashing_services(data_dir) as services:
+        yield services
+
+
 @pytest.fixture
 def serve(data_dir: Path, tmp_path: Path) -> Iterator[Callable[..., Finished]]:
     """As `run`, with everything kept open in between, as a daemon does."""
-    services = Services(DataDir(data_dir), Settings())
-    yield partial(
+    with closing(Services(DataDir(data_dir), Settings())) as services:
+        yield run_with(services, cwd=tmp_path)
+
+
+def run_with(services: Services, *, cwd: Path) -> Callable[..., Finished]:
+    """Runs command lines with `services`, which stay open."""
+    return partial(
         run_here,
         environ={},
-        cwd=tmp_path,
+        cwd=cwd,
         open_services=lambda **_: services,
         close_services=lambda _: None,
     )
-    services.close()
 
 
 def run_here(*arguments: str | Path, stdin: bytes = b"", **made: Any) -> Finished:

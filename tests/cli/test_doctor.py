@@ -24,7 +24,7 @@ from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index import models
 from memory_sidecar.index.apply import FEW_FILES
-from tests.conftest import STATIC, run_here, write_memory
+from tests.conftest import STATIC, run_with, write_memory
 from tests.disk.test_watch_faults import Opened
 from tests.finished import Finished
 
@@ -52,13 +52,7 @@ def services(data_dir: Path, model_dir: Path) -> Iterator[Services]:
 @pytest.fixture
 def call(services: Services, tmp_path: Path) -> Callable[..., Finished]:
     """Runs a command line with `services`."""
-    return partial(
-        run_here,
-        environ={},
-        cwd=tmp_path,
-        open_services=lambda **_: services,
-        close_services=lambda _: None,
-    )
+    return run_with(services, cwd=tmp_path)
 
 
 def eventually(condition: Callable[[], object]) -> None:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.core.times import last_weeks, parse_time, week_of
 from tests.conftest import write_memory
 
 DAY = 86_400_000
-
-
-def test_weeks_begin_on_mondays_in_utc():
-    monday = parse_time("2026-03-02T00:00:00Z")
-    assert monday is not None
-    assert [week_of(monday + each) for each in (-1, 0, 7 * DAY - 1)] == [
-        *(monday - 7 * DAY, monday, monday),
-    ]
-    assert last_weeks(2, now=monday + 1) == [monday - 7 * DAY, monday]
 
 
 def test_what_is_asked_is_noted_and_shown(run, project, data_dir, known_vectors):

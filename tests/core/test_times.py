@@ -6,9 +6,11 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.times import (
     coming_moment,
     duration,
+    last_weeks,
     parse_duration,
     parse_time,
     past_moment,
+    week_of,
 )
 
 MARCH_1 = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -118,3 +120,12 @@ def test_what_is_no_time_is_a_usage_error(read):
 def test_a_coming_moment_can_be_written_as_a_date(text):
     with pytest.raises(UsageError, match="out of range"):
         coming_moment(text, now_ms=MARCH_1)
+
+
+def test_weeks_begin_on_mondays_in_utc():
+    monday = parse_time("2026-03-02T00:00:00Z")
+    assert monday is not None
+    assert [week_of(monday + each) for each in (-1, 0, 7 * DAY - 1)] == [
+        *(monday - 7 * DAY, monday, monday),
+    ]
+    assert last_weeks(2, now=monday + 1) == [monday - 7 * DAY, monday]

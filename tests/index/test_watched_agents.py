@@ -7,26 +7,14 @@ import time
 
 import pytest
 
-from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
-from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
 from memory_sidecar.index import database
 from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.tending import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
-from tests.conftest import HashEmbedder, HashModels, write_memory
-
-
-@pytest.fixture
-def services(data_dir):
-    services = Services(DataDir(data_dir), Settings())
-    models = HashModels(data_dir / "embeddings.sqlite")
-    services.models = models
-    yield services
-    services.close()
+from tests.conftest import HashEmbedder, write_memory
 
 
 @pytest.fixture
@@ -97,6 +85,8 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
     live.start()
     holds(services, "first", "one.md")
     agent, go_on = services.agent("first"), threading.Event()
+    while waiting(agent.data.open()):
+        time.sleep(0.01)
     embed = HashEmbedder.embed_passages
 
     def slowly(embedder, texts, *, stop=None):

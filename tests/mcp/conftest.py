@@ -13,11 +13,8 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
 from memory_sidecar.mcp.caller import Caller
-from tests.conftest import HashModels
 from tests.e2e.home import Home
 from tests.mcp.host import Host
 
@@ -75,16 +72,6 @@ def host(start: Callable[..., Host]) -> Host:
     host = start()
     host.open()
     return host
-
-
-@pytest.fixture
-def services(data_dir: Path) -> Iterator[Services]:
-    """An empty data directory, with a model that costs nothing."""
-    services = Services(DataDir(data_dir), Settings())
-    models = HashModels(data_dir / "embeddings.sqlite")
-    services.models = models
-    yield services
-    services.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.atomic import file_hash
-from memory_sidecar.core.times import parse_time
 from memory_sidecar.memories.files import (
     content_hash,
     memory_id,
@@ -49,32 +48,6 @@ def test_a_bare_page_is_a_memory():
 
 def test_leading_blanks_of_the_first_line_are_content():
     assert read_memory("---\na: 1\n---\n\n    code\n", mtime_ms=0).content == "    code"
-
-
-@pytest.mark.parametrize(
-    ("value", "ms"),
-    [
-        ("2026-03-01T09:12:00Z", MARCH_1),
-        ("2026-03-01T09:12:00.000Z", MARCH_1),
-        ("2026-03-01T10:12:00+01:00", MARCH_1),
-        ("2026-03-01 04:42:00-0430", MARCH_1),
-        ("2026-03-01 09:12", MARCH_1),
-        ("2026-03-01t09:12:00.1234567z", MARCH_1 + 123),
-        ("2026-03-01", MARCH_1 - (9 * 60 + 12) * 60_000),
-        (MARCH_1, MARCH_1),
-        (MARCH_1 // 1000, MARCH_1),
-        ("0001-01-01", -62_135_596_800_000),
-    ],
-)
-def test_times(value, ms):
-    assert parse_time(value) == ms
-
-
-@pytest.mark.parametrize(
-    "value", [None, True, "", "soon", "2026-06-31", "2026-13-01", "2026-01-01T25:00", [], "30d"]
-)
-def test_what_is_no_time(value):
-    assert parse_time(value) is None
 
 
 @pytest.mark.parametrize(

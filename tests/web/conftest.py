@@ -23,14 +23,12 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from memory_sidecar.web.site import Site
-from tests.conftest import HashModels, write_project
+from tests.conftest import hashing_services, write_project
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -132,15 +130,11 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Shared by the tests of a module: each stores what it looks for."""
     folder = tmp_path_factory.mktemp("web")
-    services = Services(DataDir(folder / "data"), Settings())
-    models = HashModels(folder / "embeddings.sqlite")
-    services.models.close()
-    services.models = models
-    site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
-    site.start()
-    yield Served(site, services, write_project(folder / "project"))
-    site.close()
-    services.close()
+    with hashing_services(folder / "data") as services:
+        site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+        site.start()
+        yield Served(site, services, write_project(folder / "project"))
+        site.close()
 
 
 @pytest.fixture

@@ -11,31 +11,24 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
-from memory_sidecar.core.paths import DataDir
-from memory_sidecar.core.settings import Settings
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.web.site import Site
-from tests.conftest import HashModels
+from tests.conftest import hashing_services
 from tests.web.conftest import Served
 
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Served]:
     """A page as the daemon serves it."""
-    services = Services(DataDir(tmp_path / "data"), Settings())
-    models = HashModels(tmp_path / "embeddings.sqlite")
-    services.models.close()
-    services.models = models
-    site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
-    watching = Watching(services)
-    watching.start()
-    site.start()
-    yield Served(site, services, tmp_path)
-    site.close()
-    watching.close()
-    services.close()
+    with hashing_services(tmp_path / "data") as services:
+        site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+        watching = Watching(services)
+        watching.start()
+        site.start()
+        yield Served(site, services, tmp_path)
+        site.close()
+        watching.close()
 
 
 def write_sessions(folder: Path, count: int) -> None:
