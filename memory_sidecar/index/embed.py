@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from memory_sidecar.core.sqlite import Connection, integers
-from memory_sidecar.embedding.cache import embed_texts, vector_key
-from memory_sidecar.embedding.embedder import EmbeddingStopped
+from memory_sidecar.embedding.cache import vector_key
+from memory_sidecar.embedding.embedder import EmbeddingStopped, Vectors
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import count_pending
@@ -86,16 +86,20 @@ def embed_pending(
             rows = _with_texts(store, chosen[taken : taken + SLICE_TEXTS])
         taken += SLICE_TEXTS
         if rows:
-            texts = [row.text for row in rows]
-            try:
-                vectors = embed_texts(
-                    texts, embedder=models.embedder, cache=models.cache, stop=stop
-                )
-            except EmbeddingStopped:
+            vectors = embedded(models, [row.text for row in rows], stop)
+            if vectors is None:
                 return
             put_vectors(store, list(zip(rows, vectors, strict=True)))
             done += len(rows)
         yield done, max(done, total)
+
+
+def embedded(models: Models, texts: Sequence[str], stop: threading.Event) -> Vectors | None:
+    """The vectors of `texts`; `None` where `stop` is set meanwhile. Raises ModelError."""
+    try:
+        return models.embed(texts, stop=stop)
+    except EmbeddingStopped:
+        return None
 
 
 class EmbedPending(Protocol):

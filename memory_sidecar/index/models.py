@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -66,8 +66,8 @@ class Models:
             return self._embedder
 
     @property
-    def embed(self) -> Callable[[Sequence[str]], Vectors]:
-        """What makes vectors of texts, (n, dimension). Raises ModelMissing, ModelCorrupt."""
+    def embed(self) -> partial[Vectors]:
+        """What makes vectors of texts: see `embed_texts`. Raises ModelMissing, ModelCorrupt."""
         return partial(embed_texts, embedder=self.embedder, cache=self.cache)
 
     @property

@@ -18,10 +18,8 @@ from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
-from memory_sidecar.embedding.cache import embed_texts
-from memory_sidecar.embedding.embedder import EmbeddingStopped
 from memory_sidecar.index.codes import Floats
-from memory_sidecar.index.embed import SLICE_TEXTS
+from memory_sidecar.index.embed import SLICE_TEXTS, embedded
 from memory_sidecar.index.keyword import tokenizing
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
@@ -212,10 +210,9 @@ class SourceOfTeam:
         done = 0
         try:
             while not stop.is_set() and (rows := self._pending(models.files.sha256)):
-                texts = [head for _, head in rows]
-                vectors = embed_texts(
-                    texts, embedder=models.embedder, cache=models.cache, stop=stop
-                )
+                vectors = embedded(models, [head for _, head in rows], stop)
+                if vectors is None:
+                    return
                 found = dict(zip([row for row, _ in rows], vectors, strict=True))
 
                 def put(found: Mapping[int, Floats] = found) -> None:
@@ -226,8 +223,6 @@ class SourceOfTeam:
                 self._link.retrying(put)
                 done += len(rows)
                 yield done
-        except EmbeddingStopped:
-            return
         except (*FAILS, NoIndex) as error:
             self._note(error)
 
