@@ -15,7 +15,7 @@ CREATE TABLE code_chunks (
     symbols    TEXT NOT NULL,           -- names defined in these lines, separated by spaces
     scope      TEXT NOT NULL,
     signature  TEXT NOT NULL,
-    head       TEXT NOT NULL,           -- what the model sees: see code/head.py
+    head       TEXT NOT NULL,           -- what the model sees: see code/document.py
     updated_at INTEGER NOT NULL,
     UNIQUE (source, filename, location)
 );
@@ -104,7 +104,7 @@ CREATE TABLE code_definitions (
 
 CREATE INDEX code_definitions_by_name ON code_definitions (name);
 
--- Where a file uses a name: see code/names.py.
+-- Where a file uses a name: see code/document.py.
 CREATE TABLE code_references (
     file   INTEGER NOT NULL REFERENCES code_files (id) ON DELETE CASCADE,
     name   TEXT NOT NULL,

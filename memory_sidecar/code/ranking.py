@@ -1,6 +1,6 @@
 """Scores the candidates of a hybrid query, all of them at once: arrays with a row for each.
 
-`search.fusion` tells what relevance is made of. As a score it lies in 0…1: 0.75 for a full match;
+`code.fusion` tells what relevance is made of. As a score it lies in 0…1: 0.75 for a full match;
 what other chunks lend on top never reaches 0.9. That is where the chunks begin that the query
 names, in their own order. Of the chunks of one file each further one counts less, so that the first
 ranks show several files.

@@ -45,8 +45,8 @@ Change = tuple[str, Document | None]
 """One change for the database: a path, and the document that is to be there for it, if any."""
 
 Build = Callable[[SourceFile], Document]
-"""Reads and builds one file; called from several threads. What it raises goes to `on_error`,
-and what was written for that file before stays."""
+"""Reads and builds one file; called from several threads. Where it raises, what was written for the
+file before stays."""
 
 WriteAll = Callable[[Sequence[Change]], None]
 """One transaction. Called from one thread at a time; called again with the same after a crash."""

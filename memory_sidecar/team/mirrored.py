@@ -12,12 +12,10 @@ import msgspec
 
 from memory_sidecar.core.atomic import move_file, remove_empty_folders
 from memory_sidecar.core.credentials import find_credentials
-from memory_sidecar.core.model import Scan
+from memory_sidecar.core.model import Scan, Stamp
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.team.mirror_rows import TeamFile
-
-Stamp = tuple[int, int, int]
 
 
 class MirrorStep(Enum):
@@ -109,7 +107,7 @@ class MirrorState(msgspec.Struct):
 
 
 STATE = msgspec.json.Decoder(MirrorState)
-"""Made once: two threads must not make the first one (`core/convert.py`)."""
+"""Made once: two threads must not make the first one (`core/results.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
