@@ -22,9 +22,8 @@ from typing import Any
 from conversations import read_conversations, save_conversation
 from judged_sets import read_lines
 from machine import describe_machine
-from repositories import checkout
+from repositories import checkout, set_options
 from retrieval import write_report
-from trees import cache_folder
 from turns_as_memories import write_turn
 
 from memory_sidecar.agents.agent import Agent
@@ -166,12 +165,9 @@ def turn_scores(folder: Path, models: Models) -> dict[str, Scores]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = set_options(__doc__)
     parser.add_argument("code", type=Path, metavar="CODE_SET")
     parser.add_argument("turns", type=Path, metavar="CONVERSATIONS")
-    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
-    parser.add_argument("--no-results", action="store_true", help="print only")
     return parser.parse_args()
 
 

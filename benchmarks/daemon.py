@@ -21,7 +21,7 @@ from itertools import count, cycle
 from pathlib import Path
 
 from command import run_command
-from figures import Results
+from figures import Results, figure_options
 from latency import QUESTIONS, give_random_vectors
 from machine import describe_machine
 from served import Served, served
@@ -297,10 +297,9 @@ PARTS: dict[str, Callable[[Results, Path, Path], None]] = {
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = figure_options(__doc__)
     add_tree_options(parser)
     parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     return parser.parse_args()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,12 @@ class Results:
         figure = {"name": name, "value": round(value, 3), "unit": unit}
         self.figures.append(figure | {"wanted": wanted, "note": note})
         print(f"{name:44} {value:>11,.2f} {unit:9} {wanted:9} {note}", flush=True)
+
+    def add_times(self, name: str, taken: Sequence[float], *, wanted: str = "") -> None:
+        """The median of milliseconds, with what 95 % of them stay within."""
+        worst = statistics.quantiles(taken, n=20)[-1]
+        note = f"median of {len(taken)}; 95 % within {worst:.1f} ms"
+        self.add(name, statistics.median(taken), "ms", wanted=wanted, note=note)
 
     def value(self, name: str) -> float:
         """Of a figure that was taken before."""
@@ -41,3 +50,10 @@ class Results:
         (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
         if also:
             Path(also).write_text(text, encoding="utf-8")
+
+
+def figure_options(doc: str | None) -> argparse.ArgumentParser:
+    """The options of a benchmark that `doc` describes, of which figures are written."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+    return parser

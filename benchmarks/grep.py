@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from figures import Results
+from figures import Results, figure_options
 from machine import describe_machine
 from trees import add_tree_options, chosen_tree
 
@@ -149,9 +149,8 @@ def _ast_grep(program: str, tree: Path, pattern: str) -> tuple[float, int]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = figure_options(__doc__)
     add_tree_options(parser)
-    parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
     return parser.parse_args()
 
 

@@ -23,9 +23,8 @@ from typing import Any
 
 from judged_sets import read_lines
 from machine import describe_machine
-from repositories import checkout
+from repositories import checkout, set_options
 from retrieval import write_report
-from trees import cache_folder
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import CodeQuery
@@ -264,11 +263,8 @@ def _write(name: str, items: Sequence[Item]) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = set_options(__doc__)
     parser.add_argument("--build", action="store_true", help="draw the sets anew")
-    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
-    parser.add_argument("--no-results", action="store_true", help="print only")
     return parser.parse_args()
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from command import Run, run_command
 from curve import draw_curve
-from figures import Results
+from figures import Results, figure_options
 from machine import RESULTS, describe_machine
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
@@ -188,10 +188,9 @@ PARTS: dict[str, Callable[[Results, Path, Path, argparse.Namespace], None]] = {
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = figure_options(__doc__)
     add_tree_options(parser)
     parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     parser.add_argument("--files", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000])
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000, 1_000_000])
     return parser.parse_args()

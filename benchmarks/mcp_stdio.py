@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 from command import run_command
-from figures import Results
+from figures import Results, figure_options
 from latency import QUESTIONS, give_random_vectors
 from machine import describe_machine
 from trees import add_tree_options, chosen_tree
@@ -225,10 +225,9 @@ def _p95(taken: list[float]) -> float:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figure_options(__doc__)
     add_tree_options(parser)
     parser.add_argument("--calls", type=int, default=500, help="of each of the eight agents")
-    parser.add_argument("--json", help="write the figures to this file, too")
     return parser.parse_args()
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import statistics
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from crowd import store_while_killed
-from figures import Results
+from figures import Results, figure_options
 from machine import describe_machine
 
 from memory_sidecar.agents.agent import Agent
@@ -125,22 +124,20 @@ def measure_calls(results: Results, agent: Agent) -> None:
         for n in range(200)
     ]
     stores = _times([partial(memories.store, draft) for draft in drafts])
-    _add(results, "store", stores, wanted="≤ 40")
+    results.add_times("store", stores, wanted="≤ 40")
     again = _times([partial(memories.store, draft) for draft in drafts])
-    _add(results, "store of what is known", again)
+    results.add_times("store of what is known", again)
     questions = [" ".join(chance.choices(WORDS, k=6)) for _ in range(200)]
     for mode in (SearchMode.HYBRID, SearchMode.KEYWORD):
         asked = [MemoryQuery(text=text, mode=mode, rerank=False) for text in questions]
-        _add(
-            results,
+        results.add_times(
             f"query, {mode.value}",
             _times([partial(memories.query, query) for query in asked]),
             wanted="≤ 15",
         )
     filtered = MemoryFilter(category="decision", tags=("cache", "area:"), updated_after=1)
     asked = [MemoryQuery(text=text, filter=filtered, rerank=False) for text in questions]
-    _add(
-        results,
+    results.add_times(
         "query, filtered",
         _times([partial(memories.query, query) for query in asked]),
         wanted="≤ 15",
@@ -158,7 +155,7 @@ def measure_calls(results: Results, agent: Agent) -> None:
 
 def _add_list(results: Results, memories: Memories, name: str, wanted: MemoryList) -> None:
     times = _times([lambda: memories.list(wanted)] * 100)
-    _add(results, f"list of 20, {name}", times, wanted="≤ 5")
+    results.add_times(f"list of 20, {name}", times, wanted="≤ 5")
 
 
 def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
@@ -171,17 +168,10 @@ def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
     return taken[10:]
 
 
-def _add(results: Results, name: str, times: list[float], *, wanted: str = "") -> None:
-    worst = statistics.quantiles(times, n=20)[-1]
-    note = f"median of {len(times)}; 95 % within {worst:.1f} ms"
-    results.add(name, statistics.median(times), "ms", wanted=wanted, note=note)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = figure_options(__doc__)
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--stores", type=int, default=250, help="of each of the eight processes")
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     return parser.parse_args()
 
 

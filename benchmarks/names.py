@@ -10,7 +10,6 @@ name has it). Times are of one question in this process, with the database open.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import random
@@ -29,7 +28,7 @@ from typing import Any
 
 import clangd
 from clangd import Asked
-from figures import Results
+from figures import Results, figure_options
 from machine import describe_machine
 
 from memory_sidecar.code import navigation
@@ -74,11 +73,10 @@ Spot = tuple[str, int]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = figure_options(__doc__)
     parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
     parser.add_argument("--typescript", type=Path, metavar="NODE_MODULES", help="where that is")
     parser.add_argument("--clangd", type=Path, metavar="PROGRAM", help="to compare C and C++ with")
-    parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     options = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)
     machine, results = describe_machine(), Results()

@@ -138,12 +138,18 @@ def _rounded(row: Row) -> Row:
 
 def read_options(title: str) -> argparse.Namespace:
     """What a benchmark over a set of repositories is told; `title` says in a line what it is."""
-    parser = argparse.ArgumentParser(description=title)
+    parser = set_options(title)
     parser.add_argument("set", type=Path, metavar="SET")
+    return parser.parse_args()
+
+
+def set_options(doc: str | None) -> argparse.ArgumentParser:
+    """The options of a benchmark over sets that `doc` describes."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
     parser.add_argument("--no-results", action="store_true", help="print only")
-    return parser.parse_args()
+    return parser
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import Results
+from figures import Results, figure_options
 from machine import describe_machine
 
 from memory_sidecar.agents.agent import Agent
@@ -186,16 +186,13 @@ def _add(
         started = time.perf_counter()
         sessions.search(query)
         taken.append(1000 * (time.perf_counter() - started))
-    worst = statistics.quantiles(taken, n=20)[-1]
-    note = f"median of {len(taken)}; 95 % within {worst:.1f} ms"
-    results.add(name, statistics.median(taken), "ms", wanted=wanted, note=note)
+    results.add_times(name, taken, wanted=wanted)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = figure_options(__doc__)
     parser.add_argument("--sessions", type=int, default=10_000)
     parser.add_argument("--messages", type=int, default=200_000)
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     return parser.parse_args()
 
 

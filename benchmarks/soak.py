@@ -22,7 +22,7 @@ from pathlib import Path
 
 from churn import Churn
 from command import run_command
-from figures import Results
+from figures import Results, figure_options
 from kill9 import KNOWN, know_vectors
 from machine import describe_machine
 from rows import Rows, differences, rows_of
@@ -168,11 +168,10 @@ def _add_sample(results: Results, when: str, sample: Sample) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = figure_options(__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of what is changed, asked and killed")
     add_tree_options(parser)
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     return parser.parse_args()
 
 

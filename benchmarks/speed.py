@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from command import Run, run_command
-from figures import Results
+from figures import Results, figure_options
 from latency import query_latency
 from machine import describe_machine
 from onnx_limit import share_of_limit
@@ -155,9 +155,8 @@ _seconds: Callable[[Run], float] = lambda run: run.seconds  # noqa: E731
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = figure_options(__doc__)
     add_tree_options(parser)
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
     parser.add_argument("--vectors", type=int, default=1000, help="chunks to embed")
     return parser.parse_args()
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from context import make_root
-from figures import Results
+from figures import Results, figure_options
 from machine import describe_machine
 from memories import AGENT, write_memories
 from sessions import Language, write_sessions
@@ -129,10 +129,9 @@ def _get(port: int, path: str, cookie: str = "") -> tuple[float, str]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = figure_options(__doc__)
     parser.add_argument("--memories", type=int, action="append", help="each of these numbers")
     parser.add_argument("--sources", type=int, default=50)
-    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     return parser.parse_args()
 
 
