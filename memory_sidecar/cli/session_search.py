@@ -21,7 +21,6 @@ from memory_sidecar.cli.options import (
     with_top_k,
 )
 from memory_sidecar.core.model import Asked, SearchMode
-from memory_sidecar.core.times import past_moment, system_clock
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -131,20 +130,11 @@ def chosen_filter(
     call: Call,
     *,
     project: str,
-    topics: tuple[str, ...],
-    outcomes: tuple[str, ...],
-    after: str | None,
-    before: str | None,
+    **chosen: Any,  # noqa: ANN401  as `said` takes them
 ) -> SessionFilter:
-    """The filter that these options mean."""
+    """The filter that the options of `filter_options` mean."""
     is_path = project.startswith(_PATH_SIGNS)
-    return SessionFilter(
-        project=str(call.path(project)) if is_path else project,
-        topics=topics,
-        outcomes=tuple(map(Outcome, outcomes)),
-        after=past_moment(after, now_ms=system_clock()),
-        before=past_moment(before, now_ms=system_clock()),
-    )
+    return SessionFilter.said(project=str(call.path(project)) if is_path else project, **chosen)
 
 
 def _print_hits(call: Call, hits: list[SessionHit]) -> None:

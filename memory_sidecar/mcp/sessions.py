@@ -12,7 +12,7 @@ from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Reporter, Time, about, tell_weak, told_as
-from memory_sidecar.core.times import iso_utc, past_moment, system_clock
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.paging import (
@@ -27,7 +27,6 @@ from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
-    Outcome,
     SessionFilter,
     SessionQuery,
     Snippet,
@@ -141,12 +140,12 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         top_k=page.offset + asked.top_k + 1,
         by_session=asked.by_session,
         min_score=asked.min_score,
-        filter=SessionFilter(
+        filter=SessionFilter.said(
             project=asked.project,
-            topics=tuple(asked.topics),
-            outcomes=(Outcome(asked.outcome),) if asked.outcome else (),
-            after=past_moment(asked.after, now_ms=system_clock()),
-            before=past_moment(asked.before, now_ms=system_clock()),
+            topics=asked.topics,
+            outcomes=[asked.outcome] if asked.outcome else [],
+            after=asked.after,
+            before=asked.before,
         ),
     )
     found = page.rest(

@@ -5,13 +5,15 @@ Its fields are those of its file, which `documents` reads; moments are epoch mil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.times import past_moment, system_clock
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -187,6 +189,30 @@ class SessionFilter:
     outcomes: tuple[Outcome, ...] = ()  # any of
     after: int | None = None  # began at or after, epoch ms
     before: int | None = None  # began before
+
+    @classmethod
+    def said(
+        cls,
+        *,
+        project: str,
+        topics: Iterable[str],
+        outcomes: Iterable[str],
+        after: str | None,
+        before: str | None,
+    ) -> SessionFilter:
+        """As callers say it, times as `past_moment` reads them. Raises UsageError."""
+        try:
+            ended = tuple(map(Outcome, outcomes))
+        except ValueError:
+            raise UsageError("no session ends so", hint=f"one of {', '.join(Outcome)}") from None
+        now = system_clock()
+        return cls(
+            project=project,
+            topics=tuple(topics),
+            outcomes=ended,
+            after=past_moment(after, now_ms=now),
+            before=past_moment(before, now_ms=now),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

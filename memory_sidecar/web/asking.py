@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
-from memory_sidecar.core.times import past_moment, system_clock
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.sessions.handlers import Sessions
-from memory_sidecar.sessions.model import TIERS, HitKind, Outcome, SessionFilter, SessionQuery
+from memory_sidecar.sessions.model import TIERS, HitKind, SessionFilter, SessionQuery
 from memory_sidecar.sessions.results import SessionHit
 from memory_sidecar.web.coming import is_there
 from memory_sidecar.web.memories import filter_of, overview_of
@@ -130,15 +129,10 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 
 def session_filter(visit: Visit) -> SessionFilter:
     """What the words of the address ask of sessions. Raises UsageError."""
-    try:
-        outcomes = tuple(map(Outcome, visit.texts("outcome")))
-    except ValueError:
-        raise UsageError("no session ends so", hint=f"one of {', '.join(Outcome)}") from None
-    now = system_clock()
-    return SessionFilter(
+    return SessionFilter.said(
         project=visit.text("project"),
         topics=visit.texts("topic"),
-        outcomes=outcomes,
-        after=past_moment(visit.text("after") or None, now_ms=now),
-        before=past_moment(visit.text("before") or None, now_ms=now),
+        outcomes=visit.texts("outcome"),
+        after=visit.text("after"),
+        before=visit.text("before"),
     )
