@@ -15,10 +15,11 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,12 @@ class Notices:
         return any(words in text for text in self.said)
 
 
+@lru_cache(10_000)
+def _of_word(word: str, dimension: int) -> npt.NDArray[np.float64]:
+    seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "replace")).digest()[:8])
+    return np.random.default_rng(seed).standard_normal(dimension)
+
+
 class HashEmbedder:
     """Unit vectors from a hash of each word: texts that share words lie close to each other."""
 
@@ -150,10 +157,9 @@ class HashEmbedder:
     def load(self) -> None: ...
 
     def embed_query(self, text: str) -> npt.NDArray[np.float32]:
-        total = np.zeros(self.files.dimension)
-        for word in text.lower().split() or [""]:
-            seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "replace")).digest()[:8])
-            total += np.random.default_rng(seed).standard_normal(self.files.dimension)
+        counts = Counter(text.lower().split() or [""])
+        words = np.stack([_of_word(word, self.files.dimension) for word in counts])
+        total = np.array(list(counts.values())) @ words
         vector: npt.NDArray[np.float32] = (total / np.linalg.norm(total)).astype(np.float32)
         return vector
 
