@@ -119,19 +119,18 @@ class Recall:
 
     def around(self, memory: Memory) -> Around:
         """What lies around a memory of this agent."""
-
-        def ask(readable: Sequence[Readable]) -> Around:
-            ((_, store, connection),) = readable
-            return around(connection, store, memory)
-
-        return self._ask(ask, with_shared=False)
+        return self._ask_own(lambda store, connection: around(connection, store, memory))
 
     def near_pairs(self, memories: Sequence[Memory]) -> Sequence[NearPair]:
         """Which of these memories of this agent say nearly the same as another of its own."""
+        return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
 
-        def ask(readable: Sequence[Readable]) -> Sequence[NearPair]:
+    def _ask_own(self, question: Callable[[DerivedStore, Connection], T]) -> T:
+        """As `_ask`, of the agent's own database, which is there."""
+
+        def ask(readable: Sequence[Readable]) -> T:
             ((_, store, connection),) = readable
-            return near_pairs(connection, store, memories)
+            return question(store, connection)
 
         return self._ask(ask, with_shared=False)
 
