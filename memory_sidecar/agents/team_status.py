@@ -8,7 +8,7 @@ from typing import Annotated
 from memory_sidecar.agents.exchanged import Differing
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.results import Problem, about
+from memory_sidecar.core.results import Problem, about, told_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ def team_status(services: Services) -> TeamStatus | None:
         with link.reading() as connection:
             require_schema(connection, link)
     except SidecarError as error:
-        problem = Problem(error.code, error.message, error.hint)
+        problem = told_as(Problem, error)
     agents = []
     for name in services.settings.database_agents if link else ():
         try:
             files = services.agent(name).team
         except SidecarError as error:
-            problem = problem or Problem(error.code, error.message, error.hint)
+            problem = problem or told_as(Problem, error)
         else:
             agents.append(TeamAgent(name, files.differing() if files else ()))
     return TeamStatus(link.shown if link else "", delay_ms, problem, tuple(agents))

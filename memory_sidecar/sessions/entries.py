@@ -1,22 +1,14 @@
-"""Entries of a journal: which sessions are some, many as one; and which files were imported.
+"""Entries of a journal: which sessions are some, and many as one.
 
 An entry is a session of its own, so that it is found by itself. Its tags stand in its metadata.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.opening import Tree
-
 KIND = "journal"
-MAX_BYTES = 1 << 20
 
 
 def is_entry(document: Mapping[str, Any]) -> bool:
@@ -59,32 +51,3 @@ def _said(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     told = [summary.get("brief"), summary.get("detailed")]
     told += [*(summary.get("key_decisions") or ()), *(summary.get("problems_solved") or ())]
     return [{"role": "assistant", "content": "\n".join(filter(None, told))}]
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedFiles:
-    """Which `.mv2` files are known as they are, by path: noted in the file `path` of `tree`."""
-
-    tree: Tree
-    path: Path
-
-    def knows(self, file: Path) -> bool:
-        """Whether `file` is as it was when it was noted."""
-        return self._noted().get(str(file)) == _state(file)
-
-    def note(self, file: Path) -> None:
-        """Take `file`, as it is now, for known. Raises OSError."""
-        noted = self._noted() | {str(file): _state(file)}
-        replace_file(self.tree, self.path, json.dumps(noted).encode())
-
-    def _noted(self) -> dict[str, Any]:
-        try:
-            noted = read_json(self.tree.read(self.path, MAX_BYTES))
-        except (OSError, BrokenJson):
-            return {}
-        return noted if isinstance(noted, dict) else {}
-
-
-def _state(file: Path) -> list[int]:
-    status = file.stat()
-    return [status.st_size, status.st_mtime_ns]

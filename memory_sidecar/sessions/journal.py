@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, UsageError
+from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import told_as
 from memory_sidecar.core.times import parse_time
-from memory_sidecar.sessions.entries import ImportedFiles, has_tag, is_entry
+from memory_sidecar.sessions.entries import has_tag, is_entry
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
 from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Put, Saved
+
+MAX_NOTED_BYTES = 1 << 20
 
 
 class Journal(Sessions):
@@ -99,3 +105,32 @@ class Journal(Sessions):
 def _put(saved: Saved, memvid: str) -> Put:
     uri = EVIDENCE_PREFIX + saved.session_id
     return told_as(Put, saved, uri=uri, timestamp=saved.created_at, memvid=memvid)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFiles:
+    """Which `.mv2` files are known as they are, by path: noted in the file `path` of `tree`."""
+
+    tree: Tree
+    path: Path
+
+    def knows(self, file: Path) -> bool:
+        """Whether `file` is as it was when it was noted."""
+        return self._noted().get(str(file)) == _state(file)
+
+    def note(self, file: Path) -> None:
+        """Take `file`, as it is now, for known. Raises OSError."""
+        noted = self._noted() | {str(file): _state(file)}
+        replace_file(self.tree, self.path, json.dumps(noted).encode())
+
+    def _noted(self) -> dict[str, Any]:
+        try:
+            noted = read_json(self.tree.read(self.path, MAX_NOTED_BYTES))
+        except (OSError, BrokenJson):
+            return {}
+        return noted if isinstance(noted, dict) else {}
+
+
+def _state(file: Path) -> list[int]:
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns]
