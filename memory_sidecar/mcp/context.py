@@ -21,6 +21,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Reporter, about, told_as
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
+from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 
 MAX_LISTED = 200
@@ -105,10 +106,8 @@ class Findings(StoredAnswer):
         return "\n".join(lines) or "nothing is wrong"
 
 
-def check_context(caller: Caller, asked: CheckContext, report: Reporter) -> Findings:
+def check_context(caller: Caller, asked: CheckContext, report: CallReport) -> Findings:
     """Find what is wrong in the files: broken links, missing fields, what is stale or doubled."""
-    from memory_sidecar.mcp.hints import for_agent  # which knows every tool, these too
-
     for rule in asked.rules:
         if rule not in CHECKS:
             raise UsageError(f"there is no rule {rule!r}", hint=f"any of {', '.join(CHECKS)}")
@@ -116,11 +115,7 @@ def check_context(caller: Caller, asked: CheckContext, report: Reporter) -> Find
     project = context.root.project(asked.project) if asked.project else None
     rules = asked.rules or list(CHECKS)
     found = context.check(rules=rules, project=project, reporter=report)
-    return Findings(
-        findings=tuple(
-            context.shown(each, remedy_of=lambda text: for_agent(text, caller)) for each in found
-        )
-    )
+    return Findings(findings=tuple(context.shown(each, remedy_of=report.word) for each in found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

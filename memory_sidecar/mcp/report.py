@@ -17,9 +17,9 @@ class CallReport:
     """The `Reporter` of one call. Made in the event loop, used by the threads that do the work."""
 
     def __init__(self, tell: Tell, *, word: Callable[[str], str]) -> None:
-        """`word` puts a notice into words that help an agent."""
+        """`word` puts what helps a person into words that help an agent."""
         self.notices: list[str] = []
-        self._word = word
+        self.word = word
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._cancelled = threading.Event()
@@ -41,7 +41,7 @@ class CallReport:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        if (text := self._word(text)) not in self.notices:
+        if (text := self.word(text)) not in self.notices:
             self.notices.append(text)
 
     def progress(self, stage: str, done: int, total: int) -> None:

@@ -18,9 +18,10 @@ import mcp_types as types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import Reporter, about, object_schema_of
+from memory_sidecar.core.results import about, object_schema_of
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.quoting import DATA
+from memory_sidecar.mcp.report import CallReport
 
 
 class _NotListed:
@@ -86,7 +87,7 @@ class Effect(Enum):
 class Tool:
     """One tool. `run` works in a thread, and raises SidecarError."""
 
-    run: Callable[[Caller, Any, Reporter], Answer]
+    run: Callable[[Caller, Any, CallReport], Answer]
     effect: Effect
     toolset: Toolset | None = None  # None: offered whatever is chosen
     title: str = ""  # its name, where that is a word of Python
