@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -170,6 +171,13 @@ class Registry:
             raise PathRefused(
                 f"the name {written_out(real)} is not UTF-8",
                 hint="rename that folder: nothing can be kept under such a name",
+            )
+        if (real / "HEAD").is_file() and all(
+            (real / name).is_dir() for name in ("objects", "refs")
+        ):
+            raise PathRefused(
+                f"{real} is git's own folder, or a bare repository: it holds no checked out files",
+                hint=f"`memory-sidecar index {quote(real.as_uri())}` indexes a clone of it",
             )
         for data_dir in map(_real, self._data_dirs):
             within = any(real.is_relative_to(data_dir / name) for name in OWN_FOLDERS)

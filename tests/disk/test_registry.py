@@ -265,6 +265,18 @@ def test_a_root_whose_name_is_not_utf8_is_refused(registry: Registry, tmp_path: 
     assert registry.all() == []
 
 
+def test_what_git_keeps_is_no_source_and_its_clone_is_offered(
+    registry: Registry, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "shop.git"], check=True)
+    subprocess.run(["git", "init", "-q", tmp_path / "app"], check=True)
+    for root in (tmp_path / "shop.git", tmp_path / "app" / ".git"):
+        with pytest.raises(PathRefused, match="no checked out files") as caught:
+            registry.add(root)
+        assert root.as_uri() in caught.value.hint
+    assert registry.add(tmp_path / "app").name == "app"
+
+
 def test_a_read_only_data_directory_is_named(
     locked_root: Path, tmp_path: Path, drop_privileges: Callable[[], None]
 ) -> None:
