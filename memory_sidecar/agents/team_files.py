@@ -14,12 +14,12 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
 
-from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
+from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import OWN_DIRECTORY
@@ -39,7 +39,7 @@ _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 class TeamFiles:
     """The files of `agent` that a team has, too."""
 
-    def __init__(self, agent: Agent, link: TeamLink) -> None:
+    def __init__(self, agent: AgentDatabase, link: TeamLink) -> None:
         self._agent = agent
         self._link = link
         self._looked_at_s = -LOOK_EVERY_S
@@ -132,7 +132,7 @@ class TeamFiles:
                 self._agent.index(files, reporter=reporter, directory=name)
 
 
-def _memories(agent: Agent) -> MirroredFolder:
+def _memories(agent: AgentDatabase) -> MirroredFolder:
     paths = agent.paths
     source = Source(OWN_DIRECTORY, paths.memories)
     builder = MemoryBuilder(source, agent=agent.name, believes_empty=True)
@@ -147,7 +147,7 @@ def _memories(agent: Agent) -> MirroredFolder:
     )
 
 
-def _sessions(agent: Agent) -> MirroredFolder:
+def _sessions(agent: AgentDatabase) -> MirroredFolder:
     paths = agent.paths
     files = SessionFiles(paths.sessions, paths.tree)
     return MirroredFolder(

@@ -40,11 +40,17 @@ class AgentDatabase(Protocol):
     def exists(self) -> bool:
         """Whether there is anything of this agent, in files or in its database."""
 
+    def sources(self) -> list[Source]:
+        """What its database is derived from. Raises PathRefused for a folder that is a link."""
+
     def source(self, directory: str) -> Source:
         """The source of that name. Raises NotFound."""
 
     def take_up(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index these files of a directory, just written, moved or removed, before returning."""
+
+    def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
+        """The same for this machine alone: a team is not given them."""
 
     def take_news(self, reporter: Reporter) -> None:
         """Have what a team's other machines stored by now, as files and rows of this one."""
