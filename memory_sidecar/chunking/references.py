@@ -4,8 +4,8 @@
 `@call`, `@type`, `@import`, `@attribute`, `@other`; `@tag` is a JSX element, `@path` a string that
 names a file, `@argument` one that may (after `require(`). No references are a variable `@bound`,
 what is `@never` one, like the name of a definition, and what to `@skip` unless another capture
-takes it. Scopes are followed only for a name that the file defines, too: in the definition that
-binds it that is a variable. Any other name a file binds or does not.
+takes it. Scopes are followed only for a name that the file defines or imports, too: in the
+definition that binds it that is a variable. Any other name a file binds or does not.
 
 What an import calls by a name of its own counts as what that stands for: `Basket` of `from
 shop.cart import Cart as Basket`. `queries/aliases/<language>.scm` captures the `@alias`, the
@@ -72,13 +72,19 @@ _DOTS = {  # what stands between a receiver and its member
     "php": (b"->", b"::", b"\\"),
     **dict.fromkeys(("csharp", "java", "kotlin", "ruby", "rust"), (b".", b"::")),
 }
+# Where a variable hides a function of its name in calls, too, even before its first line.
+_CALLS_VARIABLES = frozenset({"python", "javascript", "typescript", "tsx"})
 _SELVES = frozenset(b"self Self this super base parent static crate".split())
+_VALUES = frozenset(b"await meta".split())  # `read().await.len()`, `import.meta.url`
 _NAMES_TOO = frozenset(b"base parent static".split())  # in most languages: as calls and members
 _NO_NAMES = _SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
     b" break class continue false null true".split()
 )
 _WORD = re.compile(rb"\w+\Z")
+_SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
+_MAX_SUPER = 100  # characters
+_REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 
 _IMPORTER = re.compile(rb"(?:\b(?:require\w*|load|preload|source)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z")
 # Of Go, whose versions begin with a second one: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
@@ -128,6 +134,7 @@ def find_references(
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
     names = {at: data[at : found[at][0]] for at in defined if at in found}
+    brought = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
     taken = {*names.values(), *(text for text, at in bound.items() if set(at) - aliases.keys())}
     meant = {
         text: _meaning(data, each, language)
@@ -135,7 +142,15 @@ def find_references(
         if (text := data[at : each.alias.end_byte]) not in taken
     }
     found |= {at: (found[at][0], None) for at in names}
-    return _in_order(found, data, language, _regions(bound, names, defined), meant)
+    regions = _regions(bound, brought | names, defined)
+    variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": regions}
+    if language in _CALLS_VARIABLES:
+        required = (n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n)))
+        meanings = {*brought.values(), *names.values(), *required}
+        variables["call"] = {
+            n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in meanings
+        }
+    return _in_order(found, data, language, variables, meant)
 
 
 class _Alias(NamedTuple):
@@ -170,9 +185,10 @@ def _meaning(data: bytes, alias: _Alias, language: str) -> _Meaning:
 def _regions(
     bound: Mapping[bytes, Sequence[int]], names: Mapping[int, bytes], defined: Mapping[int, Span]
 ) -> dict[bytes, Sequence[Span]]:
-    """Where each `bound` name is a variable: in the whole file, unless that defines it, too.
+    """Where each `bound` name is a variable: in the whole file, unless it is one of `names`, too.
 
-    What is bound beside its own definition, as `f = wrap(f)`, stays what that defines.
+    `names`: by their first byte, those that the file defines or imports. What is bound beside its
+    own definition, as `f = wrap(f)`, stays what that defines.
     """
     regions: dict[bytes, Sequence[Span]] = dict.fromkeys(bound, _EVERYWHERE)
     left = MAX_FOLLOWED
@@ -180,7 +196,7 @@ def _regions(
         if name not in bound or left < len(bound[name]):
             continue
         left -= len(bound[name])
-        beside = _around(at, defined, but=defined[at])
+        beside = _around(at, defined, but=defined.get(at))
         inside = {_around(each, defined) for each in bound[name]} - {beside}
         regions[name] = [span for span in inside if span != _WHOLE]
     return regions
@@ -211,7 +227,7 @@ def _in_order(
     found: dict[int, tuple[int, How | None]],
     data: bytes,
     language: str,
-    bound: Mapping[bytes, Sequence[Span]],
+    variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
     meant: Mapping[bytes, _Meaning],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
@@ -227,9 +243,8 @@ def _in_order(
             is_member = data[start - 1] in dot_ends
             alias = None if is_member or how == "import" else meant.get(name)
             meaning = alias.name if alias else ""
-            is_variable = (
-                how == "other" and not meaning and name in bound and _is_in(bound[name], start)
-            )
+            spans = variables.get(how, {}).get(name, ())
+            is_variable = not meaning and not (is_member and how == "call") and _is_in(spans, start)
             is_name = name not in _NO_NAMES or (name in _NAMES_TOO and (is_member or how == "call"))
             if is_name and not is_variable:
                 row += data.count(b"\n", counted, start)
@@ -241,6 +256,8 @@ def _in_order(
                 elif is_member:
                     owner = data[before:end]
                     receiver = _receiver(data[end:start], owner, dots)
+                    if receiver == "?" and _SUPER.search(data, max(0, start - _MAX_SUPER), start):
+                        receiver = "super"
                     if owner in meant and receiver and data[before - 1] not in dot_ends:
                         receiver = meant[owner].owner
                 if how == "import":
@@ -265,7 +282,8 @@ def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
     if not owner:
         return before.lstrip(b"@").decode(errors="replace")
     if word := _WORD.search(owner):
-        return word[0].decode() if word[0] in _SELVES else "?" if word[0].isdigit() else ""
+        is_value = word[0].isdigit() or word[0] in _VALUES
+        return word[0].decode() if word[0] in _SELVES else "?" if is_value else ""
     return "?" if owner.endswith((b")", b"]", b"}", b">", b'"', b"'", b"`", b"/")) else ""
 
 

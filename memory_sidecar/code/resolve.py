@@ -32,6 +32,11 @@ _IMPLICIT_SELF = frozenset({"java", "csharp", "c", "swift", "ruby", "gdscript"})
 _SHARES_FOLDER = frozenset({"go", "java", "csharp", "swift", "c", "ruby", "php", "gdscript"})
 # Where one name is seen everywhere, or an import names a namespace and not a file.
 _SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua", "bash"})
+# Where a bare name is of its file, imported, or of a file beside it.
+_NAMES_ALL = frozenset({"python", "go"})
+# Where a bare name is no method, and a function of another file is no member.
+_TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
+_STAR = "*"  # what an import of all names counts as
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +132,30 @@ class _Resolving:
             return found
         if self._graph.imports(self._at, [self._name]):
             return self._imported()
-        if self._at.family in _SHARES_FOLDER:
-            beside = [d for d in self._tops if d.at.folder == self._at.folder]
-            if found := _one(beside, "exact"):
-                return found
+        beside = [d for d in self._tops if d.at.folder == self._at.folder]
+        if self._at.family in _SHARES_FOLDER and (found := _one(beside, "exact")):
+            return found
         if self._at.family in _SHARES_ALL and (found := _one(self._tops, "exact")):
             return found
+        if self._at.family in _NAMES_ALL:
+            return self._any(beside if self._at.family == "go" else self._opened())
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        return _one(opened, "likely") or self._any(self._tops or self._candidates)
+        return _one(opened, "likely") or self._any(self._unqualified)
+
+    @cached_property
+    def _unqualified(self) -> Sequence[Defined]:
+        """What a bare name of another file may mean."""
+        if self._tops or self._at.family not in _TELLS_MEMBERS:
+            return self._tops or self._candidates
+        shown = (d for d in self._candidates if d.row.kind not in _CALLED)
+        return tuple(d for d in shown if self._graph.kind_around(d) not in _CALLED)
+
+    def _opened(self) -> list[Defined]:
+        """What an import of all names brings into a file of Python."""
+        if not self._graph.imports(self._at, [_STAR]):
+            return []
+        around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self._tops]
+        return [d for d, names in around if self._graph.imports(self._at, names)]
 
     def _imported(self) -> Meaning:
         """By the file that is imported, or by a package around it, which may hand the name on."""
@@ -142,7 +163,7 @@ class _Resolving:
         if found := _one(from_there, "exact"):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
-        return _one(around, "likely") or Meaning(tuple(from_there or around or self._candidates))
+        return _one(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
     def _visible_here(self) -> list[Defined]:
         """What the file defines around the place, the innermost that has the name."""
@@ -159,28 +180,33 @@ class _Resolving:
         return [d for d in visible if len(d.row.scope) == innermost]
 
     def _of_self(self) -> Meaning:
-        above = 1 if self._place.receiver in _BASES else 0  # what the own class overrides is meant
-        for class_name in self._graph.lineage(self._at, self._own_class())[above:]:
+        is_above = self._place.receiver in _BASES  # what the own class overrides is meant
+        lineage = self._graph.lineage(self._at, self._own_class())
+        for class_name in lineage[is_above:]:
             ours = [d for d in self._members if d.owner == class_name]
             here = [d for d in ours if d.at.id == self._at.id]
             if found := _one(here or ours, "exact"):
                 return found
-        return self._any(self._members)
+        if not is_above:
+            return self._any(self._members)
+        is_foreign = len(lineage) > 1 and not any(map(self._graph.defined, lineage[1:]))
+        others = (d for d in self._members if d.owner != lineage[0])
+        return Meaning(() if is_foreign else tuple(others))
 
     def _own_class(self) -> str:
-        """The name of the class around the place."""
-        if self._around is None:
-            return ""
-        if self._around.is_type:
-            return self._around.row.name
-        return self._around.owner
+        """The name of the class around the place, or empty."""
+        around = self._around
+        for name in reversed(around.row.path.split(".") if around else ()):
+            if any(d.is_type and d.at.id == self._at.id for d in self._graph.defined(name)):
+                return name
+        return around.owner if around else ""
 
     def _of(self, receiver: str) -> Meaning:
         named = [d for d in self._candidates if d.owner == receiver]
         if found := _one(named, "exact"):
             return found
         is_imported = self._graph.imports(self._at, [receiver])
-        modules = [d for d in self._tops if receiver in d.at.modules]
+        modules = [d for d in self._tops if receiver in d.at.modules and d.at.id != self._at.id]
         if is_imported and (found := _one(modules, "exact")):
             return found
         packaged = [d for d in self._tops if d.at.folder.rpartition("/")[2] == receiver]
@@ -191,19 +217,34 @@ class _Resolving:
         alike = [d for d in self._members if _is_alike(receiver, d.owner)]
         if found := _one(alike, "likely"):
             return found
-        if len(self._candidates) == 1 and not is_imported:
+        if len(self._candidates) == 1 and not is_imported and not self._tops:
             class_name = self._candidates[0].owner
+            is_class = any(d.is_type for d in self._graph.defined(class_name))
             if self._at.id == self._candidates[0].at.id or (
-                class_name and self._graph.mentions(self._at, class_name)
+                is_class and self._graph.mentions(self._at, class_name)
             ):
                 return Meaning(tuple(self._candidates), "likely")
-        return Meaning(tuple(self._members or self._candidates))
+        if self._at.family not in _TELLS_MEMBERS:
+            return Meaning(tuple(self._members or self._candidates))
+        is_script = self._at.family == "javascript"  # imports under any name, returns functions
+        if is_imported:
+            is_object = is_script or self._graph.defined(receiver)
+            return Meaning((is_object and self._members) or self._tops)
+        files = {d.at.id for d in (*modules, *packaged)}
+        is_by_path = self._at.family == "rust"  # a module, without an import
+        others = (
+            d
+            for d in (self._candidates if is_script else self._tops)
+            if is_by_path or d.row.scope or d.at.id in files
+        )
+        return Meaning(self._members or tuple(others))
 
     def _any(self, candidates: Sequence[Defined]) -> Meaning:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
 
 
 _MEMBERS = TYPES | {"impl"}
+_CALLED = frozenset({"function", "method"})
 
 
 def _is_of_its_file(defined: Defined) -> bool:

@@ -39,6 +39,7 @@
 (import_from_statement module_name: [
   (dotted_name (identifier) @skip)
   (relative_import (dotted_name (identifier) @skip))])
+(import_from_statement (wildcard_import) @import)
 (future_import_statement name: (dotted_name (identifier) @skip))
 (aliased_import alias: (identifier) @bound)
 (attribute attribute: (identifier) @attribute)

@@ -1,0 +1,95 @@
+"""Which definition a name means, by what a language lets a reader of its file see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+FILES = {
+    "kit/base.py": (
+        "class Base:\n    def close(self): pass\n    def reset(self): pass\n\n"
+        "def stop(): pass\n\ndef open(path): pass\n\ndef hook(): pass\n"
+    ),
+    "kit/child.py": (
+        "import io\nimport os\nfrom kit.base import Base, stop\n\n"
+        "class Child(Base):\n    def close(self):\n        super().close()\n"
+        "    def reset(self):\n        super(Child, self).reset()\n"
+        "        def later():\n            self.close()\n\n"
+        "class Raw(io.RawIOBase):\n    def close(self):\n        super().close()\n\n"
+        "def run(stop, hook):\n    stop()\n    hook()\n    os.close(1)\n    open(1)\n\n"
+        "def end():\n    stop()\n    later()\n"
+    ),
+    "kit/all.py": "from kit.base import *\n\ndef every():\n    hook()\n",
+    "web/act.js": "export function save() {}\nexport function load() {}\n",
+    "web/view.js": (
+        "import { save } from './act';\nimport Bill from './bill';\n"
+        "const View = ({ save, load }) => { save(); load(); };\n"
+        "function both(load) { load(); save(); JSON.stringify(1); }\n"
+        "function stringify() {}\n"
+        "function sum(rows) { return rows.map(1) + stringify(); }\n"
+    ),
+    "web/app.js": "const app = {};\napp.map = function () {};\napp.use = () => app.map();\n",
+    "go/fit/fit.go": (
+        "package fit\n\nfunc min(x int) int { return x }\n\n"
+        "func Fit(x int) int { return min(x) }\n\ntype Size int\n\n"
+        'func (s Size) string() string { return "" }\n'
+    ),
+    "go/use/use.go": (
+        "package use\n\nfunc Use(x int) string { _ = min(x, 2); return string(rune(x)) }\n"
+    ),
+    "rs/ask.rs": (
+        "pub struct Ask;\nimpl Ask { pub fn get(&self) {} pub fn len(&self) {} }\n"
+        "pub fn unwrap() {}\n"
+    ),
+    "rs/main.rs": "fn main() { get(1); let n = read().await.unwrap(); }\n",
+}
+
+
+@pytest.fixture
+def callers(run, tmp_path: Path):
+    """What calls a name, as path:line and how sure that is."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+
+    def ask(name: str) -> list[str]:
+        found = run("callers", name, "--json", cwd=tmp_path).json
+        return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
+
+    return ask
+
+
+def test_super_means_what_the_own_class_overrides(callers):
+    assert callers("Base.close") == ["kit/child.py:7 exact"]
+    assert callers("Base.reset") == ["kit/child.py:9 exact"]
+    assert callers("Raw.close") == []
+
+
+def test_self_in_a_function_of_a_method_is_that_of_the_method(callers):
+    assert callers("Child.close") == ["kit/child.py:11 exact"]
+
+
+def test_a_parameter_that_is_called_is_no_function_of_its_name(callers):
+    assert callers("stop") == ["kit/child.py:24 exact"]
+    assert callers("save") == ["web/view.js:4 exact"]
+    assert callers("load") == []
+
+
+def test_a_bare_name_that_a_file_does_not_import_is_of_no_other_file(callers):
+    assert callers("kit/base.py:7") == []  # what is built in
+    assert callers("later") == []
+    assert callers("min") == ["go/fit/fit.go:5 exact"]
+    assert callers("Size.string") == []
+    assert callers("Ask.get") == []
+
+
+def test_a_bare_name_may_come_from_an_import_of_all_names(callers):
+    assert callers("hook") == ["kit/all.py:4 likely"]
+
+
+def test_what_is_called_of_a_foreign_module_or_object_is_no_function_of_the_file(callers):
+    assert callers("stringify") == ["web/view.js:6 exact"]
+    assert callers("app.map") == ["web/app.js:3 exact", "web/view.js:6 by name"]
+    assert callers("unwrap") == ["rs/main.rs:1 by name"]
