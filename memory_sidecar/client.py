@@ -31,7 +31,7 @@ NO_DAEMON_OPTION = "--no-daemon"
 NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
-TRUST_COMMAND = "trust"
+TRUST_COMMAND, EMBED_COMMAND = "trust", "embed"
 # These are about daemons, or are one, or must not be asked of one, so they run here.
 OWN_COMMANDS = frozenset(
     {"serve", "stop", "daemon", "service", "completion", "setup", "uninstall", TRUST_COMMAND}
@@ -72,7 +72,7 @@ def _main(arguments: list[str]) -> int:
     command = next((word for word in options if not word.startswith("-")), "")
     # To read the help takes no daemon.
     may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)
-    status = _check_new(arguments, options) if may_start else None
+    status = _check_new(arguments, options, command) if may_start else None
     if isinstance(status, int):
         return status
     runs_here = status == ALONE or _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
@@ -114,11 +114,11 @@ def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
 
 
-def _check_new(arguments: list[str], options: list[str]) -> int | str | None:
+def _check_new(arguments: list[str], options: list[str], command: str) -> int | str | None:
     """Tell of a data directory that is to be made; the exit status where it seems mistyped.
 
     ALONE for a command that only reads one that the environment names: a host may ask first, and
-    is answered without a folder and a daemon being made for that.
+    is answered without a folder and a daemon being made for that, but where it takes a model.
     """
     option = data_dir_option(arguments)
     named = option or os.environ.get(DATA_DIR_VARIABLE)
@@ -130,7 +130,8 @@ def _check_new(arguments: list[str], options: list[str]) -> int | str | None:
     try:
         said = check_new_data_dir(options, named)
     except NotFound as error:
-        return _explain(error, arguments) if option else ALONE
+        alone = None if command == EMBED_COMMAND else ALONE
+        return _explain(error, arguments) if option else alone
     if option:
         _note(said)
     return None

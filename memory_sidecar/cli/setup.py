@@ -37,7 +37,7 @@ class SetUp:
 
 
 @click.command()
-@click.argument("agents", nargs=-1, metavar="[AGENT]...")
+@click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(NAMES))
 @click.option("--undo", is_flag=True, help="Take back exactly what was written.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
@@ -76,9 +76,6 @@ def setup(
 
 
 def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> list[CodingAgent]:
-    for name in names:
-        if name not in NAMES:
-            raise UsageError(f"unknown coding agent {name!r}", hint=f"any of {', '.join(NAMES)}")
     if names:
         return [agent for agent in CODING_AGENTS if agent.name in names]
     if undo:

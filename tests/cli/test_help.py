@@ -102,6 +102,7 @@ def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
     assert completed("memory-sidecar index --data-dir src --fu") == ["plain,--full"]
     assert completed("memory-sidecar get pit") == completed("memory-sidecar nonsense --x") == []
     assert completed("memory-sidecar context new k") == ["plain,knowledge"]
+    assert completed("memory-sidecar setup claude v") == ["plain,vscode"]
     assert completed("memory-sidecar store 'a tex") == []
     assert completed("memory-sidecar sea", "zsh")[:2] == ["plain", "search"]
     assert completed("memory-sidecar sea", "fish")[0].startswith("plain,search\t")

@@ -270,7 +270,14 @@ def test_what_needs_no_data_says_nothing_of_the_directory(home: Home) -> None:
     home.data_dir.rmdir()
     done = home.call("embed", "text")
     assert (done.returncode, done.stderr) == (0, "")
-    assert not home.data_dir.exists()
+
+
+def test_a_model_is_loaded_once_for_who_embeds_before_there_is_data(home: Home) -> None:
+    home.data_dir.rmdir()
+    assert home.call("embed", "text").returncode == 0
+    assert home.is_served
+    done = home.call("embed", "--data-dir", home.folder / "typo", "text")
+    assert (done.returncode, (home.folder / "typo").exists()) == (3, False)
 
 
 def test_new_data_directory_is_said(home: Home) -> None:
