@@ -28,10 +28,10 @@ class CodingAgent:
     """
 
     name: str
-    program: str  # that is on PATH where the agent is installed
     folder: str  # that the agent makes for itself
     servers: str  # the file that lists MCP servers
-    servers_at: str  # the member of that file that holds them
+    servers_at: str = "mcpServers"  # the member of that file that holds them
+    program: str = ""  # that is on PATH where the agent is installed; "" where it is called so
     form: Form = "json"
     server_type: str = ""  # what the entry's `type` says, where one is wanted
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills
@@ -39,7 +39,7 @@ class CodingAgent:
 
     def is_installed(self, environ: Mapping[str, str]) -> bool:
         return self.path(self.folder, environ).is_dir() or bool(
-            shutil.which(self.program, path=environ.get("PATH"))
+            shutil.which(self.program or self.name, path=environ.get("PATH"))
         )
 
     def path(self, relative: str, environ: Mapping[str, str]) -> Path:
@@ -52,17 +52,14 @@ class CodingAgent:
 CODING_AGENTS = (
     CodingAgent(
         name="claude",
-        program="claude",
         folder=".claude",
         servers=".claude.json",
-        servers_at="mcpServers",
         server_type="stdio",
         skills=".claude/skills",
         hooks=".claude/settings.json",
     ),
     CodingAgent(
         name="codex",
-        program="codex",
         folder=".codex",
         servers=".codex/config.toml",
         servers_at=TABLES,
@@ -71,10 +68,8 @@ CODING_AGENTS = (
     ),
     CodingAgent(
         name="cursor",
-        program="cursor",
         folder=".cursor",
         servers=".cursor/mcp.json",
-        servers_at="mcpServers",
         skills=".cursor/skills",
     ),
     CodingAgent(
@@ -87,22 +82,17 @@ CODING_AGENTS = (
     ),
     CodingAgent(
         name="gemini",
-        program="gemini",
         folder=".gemini",
         servers=".gemini/settings.json",
-        servers_at="mcpServers",
         skills=".gemini/skills",
     ),
     CodingAgent(
         name="windsurf",
-        program="windsurf",
         folder=".codeium/windsurf",
         servers=".codeium/windsurf/mcp_config.json",
-        servers_at="mcpServers",
     ),
     CodingAgent(
         name="zed",
-        program="zed",
         folder=".config/zed",
         servers=".config/zed/settings.json",
         servers_at="context_servers",
