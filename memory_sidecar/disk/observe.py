@@ -6,8 +6,12 @@ a whole tree at once. Each is imported where it is used: watchdog takes longer t
 
 from __future__ import annotations
 
+import select
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Protocol
 
@@ -45,3 +49,40 @@ def open_observer(root: Path, report: Report) -> Observer:
     from memory_sidecar.disk.tree_observer import TreeObserver
 
     return TreeObserver(root, report)
+
+
+# https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+_TABLE = "/proc/self/mountinfo"
+_ESCAPES = {ord(letter): f"\\{ord(letter):03o}" for letter in " \t\n\\"}
+
+
+def mounted_in(root: Path) -> str:
+    """What is mounted below `root`, on Linux: the folder that a mount covers hears of nothing."""
+    inside = " " + f"{root}/".translate(_ESCAPES)
+    return "".join(line for line in _MOUNTS.lines() if inside in line)
+
+
+class _Mounts:
+    """The system's table of mounts, read again once the system says that it is another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file: TextIOWrapper | None = None
+        self._lines: tuple[str, ...] = ()
+
+    def lines(self) -> tuple[str, ...]:
+        if sys.platform != "linux":
+            return ()
+        with self._lock, suppress(OSError):
+            if self._file is None:
+                self._file = Path(_TABLE).open(errors="surrogateescape")  # noqa: SIM115
+                self._changed = select.poll()
+                self._changed.register(self._file, select.POLLPRI)
+            elif not self._changed.poll(0):
+                return self._lines
+            self._file.seek(0)
+            self._lines = tuple(self._file)
+        return self._lines
+
+
+_MOUNTS = _Mounts()

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.opening import is_utf8
-from memory_sidecar.disk.observe import Observer, Report, open_observer
+from memory_sidecar.disk.observe import Observer, Report, mounted_in, open_observer
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
@@ -63,7 +63,7 @@ class Watch:
         self._poll = Poll(self._root, self._hear, poll_ms=poll_ms)
         self._lock = threading.Lock()  # of everything below; never held while calling `on_change`
         self._observer: Observer | None = None
-        self._root_id: tuple[int, int] | None = None
+        self._root_id: tuple[int, int, str] | None = None
         self._wanted: frozenset[str] = frozenset()
         self._unwatched: tuple[str, ...] = ()
         self._limit_notice = ""
@@ -79,8 +79,8 @@ class Watch:
     def look(self) -> None:
         """Notice what no event tells; to be called about once a second.
 
-        That is another folder in the place of the root, the end of the observer, and changes where
-        nothing is watched.
+        That is another folder in the place of the root, another disk in it, the end of the
+        observer, and changes where nothing is watched.
         """
         if self._is_stopped:
             return
@@ -195,13 +195,14 @@ class Watch:
         self._poll.follow(folders if is_root_watched else folders | {""})
 
 
-def _identity(root: Path) -> tuple[int, int] | None:
-    """Which folder is at `root`, None when there is none."""
+def _identity(root: Path) -> tuple[int, int, str] | None:
+    """Which folder is at `root`, with what is mounted in it; None when there is none."""
     try:
         status = root.stat()
     except OSError:
         return None
-    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+    is_folder = stat.S_ISDIR(status.st_mode)
+    return (status.st_dev, status.st_ino, mounted_in(root)) if is_folder else None
 
 
 def _limit_notice(error: OSError) -> str:

@@ -375,3 +375,22 @@ def test_the_systems_real_limits_are_recognised(
     folders, notice = done.stdout.splitlines()
     assert folders == polled
     assert "fs.inotify.max_user_" in notice
+
+
+@linux_only
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_a_folder_that_is_mounted_in_a_source_is_noticed_and_watched(
+    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
+) -> None:
+    write("a.py", "on disk/old.py")
+    other, place = tmp_path / "other", root / "on disk"
+    other.mkdir()
+    start_watch()
+    if subprocess.run(["mount", "--bind", other, place], check=False).returncode:
+        pytest.skip("this system lets nobody mount")
+    try:
+        heard.wait_for_everything()
+        (other / "new.py").write_text("x = 1\n")
+        heard.wait_for("on disk/new.py")
+    finally:
+        subprocess.run(["umount", place], check=True)
