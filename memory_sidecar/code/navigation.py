@@ -50,37 +50,43 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
 
 def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     """Where the name is used, the surest first, then by path and line."""
-    found = uses_of(graph, Resolver(graph), _targets(graph, asked))
-    return best_of(graph, found, asked.filter, asked.top_k)
+    uses, _, notices = _uses_asked(graph, Resolver(graph), asked)
+    best = best_of(graph, uses, asked.filter, asked.top_k)
+    return Cut(best, more=best.more, notices=notices)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceHit]:
     """What calls the name, and up to `depth` steps away what calls that; the nearest first."""
     resolver = Resolver(graph)
-    targets = _targets(graph, asked)
+    uses, targets, notices = _uses_asked(graph, resolver, asked)
     known = {_key(each) for each in targets}
     found: list[UsePlace] = []
     unfollowed = 0
     for step in range(1, depth + 1):
-        calls = [use for use in uses_of(graph, resolver, targets) if use.is_call]
+        calls = [use for use in uses if use.is_call]
         found += [replace(use, depth=step) for use in calls]
         sure = sorted((use for use in calls if use.confidence != "by name"), key=UsePlace.order)
         around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
         new = [each for each in distinct(around) if _key(each) not in known]
         targets = new[:MAX_FOLLOWED]
-        unfollowed += len(new) - len(targets) if step < depth else 0
         known |= {_key(each) for each in targets}
+        if step < depth:
+            unfollowed += len(new) - len(targets)
+            uses = list(uses_of(graph, resolver, targets))
     best = best_of(graph, found, asked.filter, asked.top_k)
-    return Cut(best, more=best.more, unfollowed=unfollowed)
-
-
-def tell_unfollowed(found: Cut[Any], reporter: Reporter) -> None:
-    """Say that a step had more callers than are followed."""
-    if found.unfollowed:
-        reporter.notice(
-            f"callers not followed further: {found.unfollowed}, beyond the surest {MAX_FOLLOWED} of"
+    if unfollowed:
+        told = (
+            f"callers not followed further: {unfollowed}, beyond the surest {MAX_FOLLOWED} of"
             " their step; ask for one of them by its name"
         )
+        notices = (*notices, told)
+    return Cut(best, more=best.more, notices=notices)
+
+
+def tell_of(found: Cut[Any], reporter: Reporter) -> None:
+    """Say what has to be said of what was found."""
+    for notice in found.notices:
+        reporter.notice(notice)
 
 
 def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
@@ -145,7 +151,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
             f"{asked.what!r} is no name",
             hint="for example total_price, Cart.total_price or shop/cart.py:12",
         )
-    parts = BETWEEN_NAMES.split(asked.what.removesuffix("()"))
+    parts = _parts(asked.what)
     sources = asked.filter.sources
 
     def defined(name: str) -> list[Defined]:
@@ -164,6 +170,41 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     if known := named or [each for name in near for each in defined(name)]:
         hint = f"there is {', '.join([*dict.fromkeys(d.row.path for d in known)][:MAX_NEAREST])}"
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
+
+
+def _parts(name: str) -> list[str]:
+    return BETWEEN_NAMES.split(name.removesuffix("()"))
+
+
+def _uses_asked(
+    graph: Graph, resolver: Resolver, asked: NameQuery
+) -> tuple[list[UsePlace], list[Defined], tuple[str, ...]]:
+    """The uses of what is asked about, its definitions, and what has to be said of that.
+
+    Of a name that nothing defines here, as one of another package, the uses of the name alone.
+    Raises UsageError, and NotFound where it is not even used.
+    """
+    try:
+        targets = _targets(graph, asked)
+    except NotFound as missing:
+        uses = [] if isinstance(asked.what, Line) else list(_foreign_uses(graph, asked))
+        if not uses:
+            raise
+        return uses, [], (f"{missing.message}; what uses the name is shown",)
+    return list(uses_of(graph, resolver, targets)), targets, ()
+
+
+def _foreign_uses(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
+    *_, owner, name = ["", *_parts(str(asked.what))]
+    is_wanted = file_filter(asked.filter)
+    for used in graph.uses(name):
+        if not is_wanted(used.at.file):
+            continue
+        is_imported = graph.imports(used.at, [owner or name])
+        meaning = Meaning(confidence="likely" if is_imported else "by name")
+        for place in used.places:
+            if not owner or place.receiver == owner or (is_imported and not place.receiver):
+                yield UsePlace(used.at, name, place, meaning)
 
 
 def _at_line(graph: Graph, line: Line) -> Defined:
@@ -241,7 +282,7 @@ def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
         enclosing=around.row.path if around else "",
         code=graph.code_at(use.at, use.place.line),
         confidence=use.confidence,
-        others=len(use.meaning.definitions) - 1,
+        others=max(len(use.meaning.definitions) - 1, 0),
         depth=use.depth,
         is_gone=True if any(map(graph.is_gone, use.meaning.definitions)) else UNSET,
         source=use.at.file.source,

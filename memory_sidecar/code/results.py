@@ -76,10 +76,10 @@ class CodeHit:
 class Cut(list[T]):
     """The first of what was found."""
 
-    def __init__(self, found: Iterable[T], *, more: int, unfollowed: int = 0) -> None:
+    def __init__(self, found: Iterable[T], *, more: int, notices: Sequence[str] = ()) -> None:
         super().__init__(found)
         self.more = more  # how many were found besides
-        self.unfollowed = unfollowed  # callers whose own callers nobody looked for, being too many
+        self.notices = notices  # what has to be said of it
 
     @classmethod
     def first(cls, found: Sequence[T], count: int) -> Cut[T]:

@@ -16,7 +16,7 @@ from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.files import NamedPath, alike, named
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_unfollowed
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_of
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
@@ -168,7 +168,7 @@ def _ask(
         return ask(graph, NameQuery(what, asked.top_k, within))
 
     found = caller.codebase.navigate(within, answer, reporter=report)
-    tell_unfollowed(found, report)
+    tell_of(found, report)
     return found
 
 

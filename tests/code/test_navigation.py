@@ -219,6 +219,16 @@ def test_what_a_package_hands_on_is_found_by_the_package(ask):
     ]
 
 
+def test_what_another_package_defines_is_shown_where_it_is_used(call):
+    done = call("refs", "json.dumps", "--json")
+    assert places(done.json) == ["shop/checkout.py:9 check_out likely"]
+    assert (
+        "nothing that is indexed here defines json.dumps; what uses the name is shown" in done.err
+    )
+    assert places(call("callers", "append", "--json").json) == ["shop/cart.py:11 Cart.add by name"]
+    assert call("def", "json.dumps").status == 3
+
+
 def test_a_name_that_is_not_called_is_a_reference_too(ask):
     found = ask("refs", "check_out")
     assert [(hit["start_line"], hit["how"], hit["code"]) for hit in found] == [
