@@ -17,7 +17,6 @@ from memory_sidecar.core.projects import (
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
 from memory_sidecar.daemon.protocol import (
-    EXIT_BROKEN_PIPE,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     ProtocolError,
@@ -212,8 +211,8 @@ def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
         return _answer(link)
     except KeyboardInterrupt:
         return _interrupt(link)
-    except OutputClosed:
-        return EXIT_BROKEN_PIPE
+    except OutputClosed as closed:
+        return closed.status
     except (OSError, ProtocolError) as error:
         from memory_sidecar.daemon.address import state_file
 

@@ -263,6 +263,9 @@ def _goes_on(call: Call) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of this process; returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if sys.stdout is None or sys.stderr is None:  # closed when we were started
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  till the end
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     keep_few_arenas()
     if logging.lastResort:  # what a daemon would log is told as a notice, or raised, here
         logging.lastResort.setLevel(logging.ERROR)

@@ -209,6 +209,9 @@ def unforeseen(error: BaseException, *, hint: str, at: str = "") -> SidecarError
     while cause is not None:
         if is_out_of_files(cause):
             return OutOfFiles()
+        if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
+            where = cause.filename or "the output"
+            return DiskFull(f"no room left to write {where}", hint="free some space and try again")
         cause = cause.__cause__ or cause.__context__
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return SidecarError(f"internal error{at}: {what}", hint=hint)

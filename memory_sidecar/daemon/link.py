@@ -12,6 +12,8 @@ import sys
 
 from memory_sidecar.daemon.address import known_addresses
 from memory_sidecar.daemon.protocol import (
+    EXIT_BROKEN_PIPE,
+    EXIT_FAILED,
     MAX_FRAME_BYTES,
     PROTOCOL,
     ProtocolError,
@@ -29,14 +31,18 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 GREETING_TIMEOUT_S = 10.0
+STDERR = 2
 
 
 class OutputClosed(Exception):
-    """The reader of our output has left."""
+    """Our output goes nowhere: its reader has left, or its disk takes no more."""
+
+    def __init__(self, error: OSError) -> None:
+        self.status = EXIT_BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
 
 
 def write_whole(fd: int, data: bytes) -> None:
-    """Write all of `data`, however slow its reader is. Raises OutputClosed.
+    """Write all of `data`, however slow its reader is. Raises OutputClosed, having said why.
 
     Python's own streams would need the locale, and flushing at the end.
     """
@@ -49,7 +55,9 @@ def write_whole(fd: int, data: bytes) -> None:
 
             select.select([], [fd], [])
         except OSError as error:
-            raise OutputClosed from error
+            if fd != STDERR and not isinstance(error, BrokenPipeError):
+                write_whole(STDERR, f"memory-sidecar: the output: {error.strerror}\n".encode())
+            raise OutputClosed(error) from error
 
 
 class Link:

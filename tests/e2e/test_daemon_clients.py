@@ -110,6 +110,32 @@ def test_output_of_more_than_a_megabyte_arrives_whole(home: Home) -> None:
     assert sorted(file["path"] for file in skipped) == sorted(names)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+@pytest.mark.parametrize("options", [[], ["--no-daemon"]])
+def test_output_that_finds_no_room_is_said_in_a_line(indexed: Home, options: list[str]) -> None:
+    told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [PROGRAM, "search", "--all", "total", "--mode", "keyword", *options],
+            env=told, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "the output" in done.stderr.splitlines()[-1]
+    assert "internal" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("options", ["", "--no-daemon"])
+def test_who_closes_an_output_gets_the_status_all_the_same(
+    indexed: Home, closed: str, options: str
+) -> None:
+    told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
+    line = f"'{PROGRAM}' search --all total --mode keyword {options} {closed}"
+    done = subprocess.run(["sh", "-c", line], env=told, capture_output=True, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+
+
 def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
     client = indexed.start("search", "--all", "-", "--mode", "keyword", stdin=subprocess.PIPE)
     assert client.stdin is not None
