@@ -85,7 +85,9 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     await _learn_roots(context)
     tool = TOOLS.get(params.name)
     if tool is None or not tool.is_offered(caller):
-        raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r} here")
+        names = ", ".join(each.name for each in TOOLS.values() if each.is_offered(caller))
+        message = f"there is no tool {params.name!r} here; there is {names}"
+        raise MCPError(types.INVALID_PARAMS, message)
     report = CallReport(context.session.report_progress, word=lambda text: for_agent(text, caller))
     try:
         asked = tool.read(params.arguments)

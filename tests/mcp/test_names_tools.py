@@ -10,7 +10,7 @@ import pytest
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from tests.mcp.talk import given, refused
-from tests.mcp.test_server import NAMES, listed
+from tests.mcp.test_server import NAMES, asked, listed
 
 TILL = "from shop.payment import charge_card\n\n\ndef ring(card):\n    charge_card(card, 1)\n"
 
@@ -30,6 +30,12 @@ def test_they_are_offered_to_who_asks_for_them_alone(newcomer: Caller, reader: C
     assert set(listed(replace(reader, is_read_only=True))) == offered
 
 
+def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are(reader: Caller) -> None:
+    told = asked(reader, lambda client: client.call_tool("find", {}))
+    assert "no tool 'find'" in told
+    assert told.endswith("there is def, refs, callers, callees, outline, map, status")
+
+
 def test_a_name_is_followed_to_its_places(reader: Caller) -> None:
     (found,) = given(reader, "def", name="charge_card")["definitions"]
     assert (found["filename"], found["confidence"]) == ("shop/payment.py", "exact")
@@ -41,9 +47,9 @@ def test_a_name_is_followed_to_its_places(reader: Caller) -> None:
     assert callee["name"] == "charge_card"
     outlined = given(reader, "outline", path="shop/till.py")["definitions"]
     assert [each["name"] for each in outlined] == ["ring"]
-    for asked in ({}, {"around": "shop/till.py"}):
+    for around in ({}, {"around": "shop/till.py"}):
         assert "charge_card" in [
-            each["name"] for each in given(reader, "map", **asked)["definitions"]
+            each["name"] for each in given(reader, "map", **around)["definitions"]
         ]
 
 
