@@ -111,7 +111,9 @@ def about_code(call: Recorder, project: Path) -> None:
     call("search", "--all", "total price", "--explain")
     call("search", "--all", "xyzzyplugh", "--mode", "keyword")
     call("grep", "def $F($$$ARGS): $$$")
-    (project / "shop" / "till.py").write_text("def ring(cart):\n    return charge_card(cart, 1)\n")
+    (project / "shop" / "till.py").write_text(
+        "from shop.payment import charge_card\n\ndef ring(cart):\n    return charge_card(cart, 1)\n"
+    )
     call("index", project)
     for command in ("def", "refs", "callers"):
         call(command, "charge_card", "--all")
