@@ -160,6 +160,7 @@ class Agent:
             if self.paths.flow_state(source.name).exists():  # so its database was there before
                 self.data.complete(said)
 
+        self.on_use()  # a watch of a new agent begins, which embeds what need not be waited for
         self.data.take_up(
             source,
             files,
@@ -167,7 +168,6 @@ class Agent:
             first=first,
             is_done=lambda: self._is_taken_up(source, files),
         )
-        self.on_use()
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
         """Derive everything again from the files. Raises NoIndex where there are none."""

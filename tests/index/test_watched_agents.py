@@ -108,6 +108,28 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
         time.sleep(0.01)
 
 
+def test_the_first_files_of_an_agent_wait_for_few_vectors_too(
+    services, live, data_dir, monkeypatch
+):
+    live.start()
+    go_on, agent = threading.Event(), services.agent("new")
+    embed = HashEmbedder.embed_passages
+
+    def slowly(embedder, texts, *, stop=None):
+        assert go_on.wait(60)
+        return embed(embedder, texts, stop=stop)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
+    names = [f"{number:03}.md" for number in range(database.AT_ONCE + 1)]
+    for name in names:
+        write_memory(data_dir / "knowledge" / "new", name, f"What {name} says.")
+    try:
+        agent.take_up(names, reporter=Silent())
+        holds(services, "new", *names)
+    finally:
+        go_on.set()
+
+
 def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp_path):
     write_memory(data_dir / "knowledge" / "first", "one.md", "The first.")
     live.start()
