@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import simsimd
 
 SIGNS_FROM = 40_000
 FILE_FROM = 150_000
@@ -26,9 +27,9 @@ FINE_FILE_FROM = 10_000  # fewer are 4 MB at most; a file takes a descriptor for
 CANDIDATES = 12_288  # chosen by signs at least: recall@10 .998 over 100,000 rows, of 8,192 .992,
 CANDIDATE_SHARE = 0.01  # or this part of all: the right ones come further down among more
 REFINED = 64  # the best rows, whose cosines are taken to 16 bits
-_QUERY_STEPS = 255
+_STEPS = 127  # on either side of zero
 _FINE_STEPS = 254  # of a coarse one
-_BLOCK_ROWS = 1024  # 1.5 MB of floats: a block stays in the cache while it is multiplied
+_LEAST_ROOM = 1024  # rows
 _SIGN_BLOCK_ROWS = 1 << 15
 _WORD_BITS = 64
 
@@ -41,35 +42,36 @@ Mask = npt.NDArray[np.bool_]
 
 
 class CodedQuery:
-    """A unit vector in whole steps, whose products with codes add up to less than 2^24.
+    """A unit vector in whole steps of eight bits, as the rows have it, and what that rounds off.
 
-    So every float on the way is exact, and a cosine the same to the last bit wherever its row
-    lies: 384 * 127 * 255 < 2^24.
+    Products of eight bits are added up as integers, in one instruction for dozens of them: so a
+    cosine is the same to the last bit wherever its row lies, and whatever the processor.
     """
 
     def __init__(self, vector: Floats) -> None:
         self.vector = vector
-        self.step = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_STEPS)
-        self.whole: Floats = np.rint(vector / self.step).astype(np.float32)
-        self.rest: Floats = np.rint((vector / self.step - self.whole) * _FINE_STEPS)
+        self._step = np.float32(max(float(np.abs(vector).max()), 1e-12) / _STEPS)
+        steps = vector / self._step
+        self._whole: EightBits = np.rint(steps).astype(np.int8)
+        self._rest: EightBits = np.rint((steps - self._whole) * _FINE_STEPS).astype(np.int8)
 
     def cosines(self, codes: EightBits, scales: Floats) -> Floats:
         """Of rows given by their codes (n, dimension) and scales (n,)."""
-        count = len(codes)
-        products = np.empty(count, np.float32)
-        floats = np.empty((min(_BLOCK_ROWS, count), codes.shape[1]), np.float32)
-        for start in range(0, count, _BLOCK_ROWS):
-            end = min(start + _BLOCK_ROWS, count)
-            block = floats[: end - start]
-            np.copyto(block, codes[start:end])
-            np.dot(block, self.whole, out=products[start:end])
-        return products * (scales * self.step)
+        return (_products(self._whole, codes) * (scales * self._step)).astype(np.float32)
 
     def refined(self, codes: EightBits, fine: EightBits, scales: Floats) -> Floats:
-        """The same of few rows, by what was rounded off, too: `fine` (n, dimension)."""
-        floats = codes.astype(np.float32)
-        rest = floats @ self.rest + fine.astype(np.float32) @ self.whole
-        return (floats @ self.whole + rest / _FINE_STEPS) * (scales * self.step)
+        """The same, by what was rounded off, too: `fine` (n, dimension)."""
+        rest = _products(self._rest, codes) + _products(self._whole, fine)
+        steps = rest / _FINE_STEPS + _products(self._whole, codes)
+        return (steps * scales * self._step).astype(np.float32)
+
+
+def _products(vector: EightBits, rows: EightBits) -> npt.NDArray[np.float64]:
+    """The inner product (n,) of `vector` with each of `rows` (n, dimension): whole numbers."""
+    products = np.zeros(len(rows))
+    if len(rows):
+        simsimd.cdist(vector[None], rows, "dot", out=products[None])
+    return products
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Codes:
         """Add rows of unit vectors (n, dimension)."""
         start, end = self.count, self.count + len(ids)
         self._reserve(end)
-        scales = np.maximum(np.abs(vectors).max(axis=1, initial=0), 1e-12) / 127
+        scales = np.maximum(np.abs(vectors).max(axis=1, initial=0), 1e-12) / _STEPS
         steps = vectors / scales[:, None]
         self._codes[start:end] = whole = np.rint(steps)
         if not self._is_exact:
@@ -234,7 +236,7 @@ class Codes:
     def _reserve(self, rows: int) -> None:
         if rows <= len(self._ids):
             return
-        capacity = max(rows, len(self._ids) * 5 // 4, _BLOCK_ROWS)
+        capacity = max(rows, len(self._ids) * 5 // 4, _LEAST_ROOM)
         self._ids = np.resize(self._ids, capacity)
         self._scales = np.resize(self._scales, capacity)
         before = (self._codes, self._fine)
@@ -337,7 +339,7 @@ class _RowsById:
 
     def _reach(self, first: int, end: int) -> None:
         before, at = self._rows, self._first - first
-        size = max(end - first, at + len(before) * 5 // 4, _BLOCK_ROWS)
+        size = max(end - first, at + len(before) * 5 // 4, _LEAST_ROOM)
         self._rows = np.full(size, -1, np.int32)
         self._rows[at : at + len(before)] = before
         self._first = first
