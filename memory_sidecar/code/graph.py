@@ -155,6 +155,17 @@ class Graph:
         ).fetchone()
         return NamedFile(row[0], ChunkFile(source, path, row[1])) if row else None
 
+    def file_below(self, source: str, folder: str) -> str:
+        """The path of one in `folder` that defines most, if any defines a name; else empty."""
+        below = f"{folder}/" if folder else ""
+        row: Any = self.connection.execute(
+            "SELECT f.filename FROM code_files f JOIN code_definitions d ON d.file = f.id"
+            " WHERE f.source = ? AND substr(f.filename, 1, ?) = ?"
+            " GROUP BY f.id ORDER BY count(*) DESC, f.filename LIMIT 1",
+            (source, len(below), below),
+        ).get
+        return row or ""
+
     def uses(self, name: str) -> Iterator[Used]:
         """The files that use `name`."""
         yield from self._uses("r.name = ?", (name,))

@@ -667,6 +667,7 @@ def test_a_saved_file_is_followed(call, ask, run, shop):
         (("refs", "/etc/hosts:1"), 3, "no source contains /etc/hosts"),
         (("outline", "notes.md"), 3, "no definition is known in notes.md"),
         (("outline", "missing.py"), 3, "no definition is known in missing.py"),
+        (("outline", "shop"), 3, "name a file such as shop/"),
         (("callers", "pay", "--depth", "99"), 2, "--depth"),
         (("refs", "pay", "--path", "["), 2, "has a [ without its ]"),
         (("refs", "pay", "--source", "none"), 3, "no source 'none'"),
