@@ -309,7 +309,8 @@ def test_a_user_sets_the_database_indexes_searches_and_publishes(
     make_member, database, data_dir, tmp_path
 ):
     root = make_member("user").root
-    (root / "shop" / "checkout.py").write_text("def pay(card):\n    charge_card(card, 5)\n")
+    code = "from shop.payment import charge_card\n\ndef pay(card):\n    charge_card(card, 5)\n"
+    (root / "shop" / "checkout.py").write_text(code)
     environ = {
         "MEMORY_SIDECAR_DATA_DIR": str(data_dir),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
