@@ -31,9 +31,10 @@ NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
 TRUST_COMMAND, EMBED_COMMAND = "trust", "embed"
-# These are about daemons, or are one, or must not be asked of one, so they run here.
+# These are about daemons, or are one, or must not be asked of one, so they run here: what `team`
+# means may be another database than that of the daemon, or another role.
 OWN_COMMANDS = frozenset(
-    {"serve", "stop", "daemon", "service", "completion", "setup", "uninstall", TRUST_COMMAND}
+    ("serve stop daemon service completion setup uninstall team " + TRUST_COMMAND).split()
 )
 MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
 HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})

@@ -64,6 +64,8 @@ _BUSY = re.compile(
 _TLS = re.compile("server does not support SSL|certificate")
 """In what libpq says of a server that it does not go on with: nor will it later."""
 
+_OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
+
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 Connected = psycopg.Connection[tuple[Any, ...]]
@@ -184,12 +186,18 @@ class TeamLink:
         return connection
 
     def _named(self, error: psycopg.Error) -> SidecarError:
-        # One line of it: what the server says, without the address, which we have.
-        said = str(error).strip().rpartition("\n")[2].rpartition("FATAL:")[2].strip()
+        said = _said(error)
         match error:
+            case errors.InsufficientPrivilege() if "extension" in said:
+                return DatabaseRefused(
+                    f"{self.shown}: {said}",
+                    hint="a superuser runs CREATE EXTENSION vector there: see docs/team.md",
+                )
             case errors.InsufficientPrivilege():
                 return DatabaseRefused(
-                    f"{self.shown}: {said}", hint="its owner grants the role: see docs/team.md"
+                    f"{self.shown}: {said}",
+                    hint="its owner runs `memory-sidecar team init` and grants the role:"
+                    " see docs/team.md",
                 )
             case errors.DiskFull():
                 return DiskFull(f"{self.shown}: the server's disk is full", hint="free some space")
@@ -202,13 +210,13 @@ class TeamLink:
                 return DatabaseRefused(
                     f"{self.shown} asks for a password, and none is given",
                     hint="PGPASSWORD gives it, a passfile that only you may read (~/.pgpass),"
-                    " or database_password_command",
+                    f" or database_password_command; {_OF_DAEMON}",
                 )
             case psycopg.OperationalError() if _is_refusal(error):
                 return DatabaseRefused(
                     f"{self.shown} refused: {said}",
                     hint="check user, password (PGPASSWORD, passfile, database_password_command),"
-                    " sslmode and pg_hba.conf",
+                    f" sslmode and pg_hba.conf; {_OF_DAEMON}",
                 )
             case psycopg.OperationalError() | psycopg.InterfaceError():
                 return DatabaseUnreachable(
@@ -217,6 +225,14 @@ class TeamLink:
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
+
+
+def _said(error: psycopg.Error) -> str:
+    """One line: what the server says, or libpq of it, without advice and address."""
+    if said := error.diag.message_primary:
+        return said
+    lines = [line for line in str(error).strip().split("\n") if not line.startswith("\t")]
+    return lines[-1].rpartition("FATAL:")[2].rpartition(" failed: ")[2].strip()
 
 
 def _is_refusal(error: psycopg.Error) -> bool:

@@ -38,7 +38,7 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
         f"{link.shown} holds nothing yet"
         if not found
         else f"{link.shown} is of version {found}, older than this one",
-        hint="`memory-sidecar source publish` by a role that may write makes it",
+        hint="its owner runs `memory-sidecar team init`",
     )
 
 

@@ -330,3 +330,16 @@ def _read(fd: int) -> bytes:
         return os.read(fd, 1 << 16)
     except OSError:  # Linux's word for the other end being closed
         return b""
+
+
+def test_a_team_is_made_and_copied_where_the_caller_says(home: Home) -> None:
+    def database(user: str, name: str) -> dict[str, str]:
+        address = f"postgresql://{user}@/{name}?host={home.folder}"
+        return {"MEMORY_SIDECAR_DATABASE": address}
+
+    assert home.call("store", "Totals are cents", **database("alice", "one")).returncode == 0
+    for words in ("init", "export new.zip"):
+        done = home.call("team", *words.split(), **database("owner", "other"))
+        assert done.returncode == 1
+        assert "other (owner@" in done.stderr
+        assert "alice" not in done.stderr

@@ -104,9 +104,27 @@ def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to)
 
 def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
     link = link_to(f"postgresql:///team?host={tmp_path}")
-    with pytest.raises(DatabaseUnreachable, match="does not answer"):
+    with pytest.raises(DatabaseUnreachable, match=r"does not answer: No such file or directory$"):
         link.delay_ms()
     assert link.is_away
+
+
+def test_what_is_not_granted_is_said_with_who_grants_it(database, link_to, login):
+    address = login("alice")
+    link = link_to(address)
+    for said, hint in (
+        ("permission denied for database", "memory-sidecar team init"),
+        ('permission denied to create extension "vector"$', "CREATE EXTENSION vector"),
+    ):
+        with pytest.raises(DatabaseRefused, match=said) as raised:
+            make_schema(link)
+        assert hint in raised.value.hint
+        with psycopg.connect(database, autocommit=True) as owner:
+            name = owner.info.dbname
+            role = psycopg.conninfo.conninfo_to_dict(address)["user"]
+            owner.execute(f"GRANT CREATE ON DATABASE {name} TO {role}")
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(f"REVOKE CREATE ON DATABASE {name} FROM {role}")
 
 
 @pytest.mark.parametrize(
