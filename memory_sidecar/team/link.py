@@ -51,7 +51,7 @@ _OURS = {
     "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
 }
 
-LOOK_AT_MORE = "SELECT set_config('hnsw.ef_search', '300', true)"
+LOOK_AT_MORE = "SELECT set_config('hnsw.ef_search', '600', true)"
 """For the model's vectors, of which a graph is looked at more rows than of static ones: at the
 fewest of either that find 99 of a hundred that are nearest."""
 
