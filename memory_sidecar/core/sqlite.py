@@ -264,7 +264,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             return _disk_full(path)
         case apsw.IOError() if _is_full(path):
             return _disk_full(path)
-        case apsw.IOError() | apsw.CantOpenError() if _may_open_no_more():
+        case apsw.IOError() | apsw.CantOpenError() | apsw.BusyError() if _may_open_no_more():
             return OutOfFiles()
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreReadOnly(
