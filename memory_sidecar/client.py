@@ -16,11 +16,7 @@ from memory_sidecar.core.projects import (
     leading_options_last,
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
-from memory_sidecar.daemon.protocol import (
-    EXIT_FAILED,
-    EXIT_INTERRUPTED,
-    ProtocolError,
-)
+from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED, ProtocolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

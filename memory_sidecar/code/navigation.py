@@ -111,14 +111,13 @@ def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
     """What a file defines, in order. Raises NotFound where nothing is known of it."""
     at = graph.file(source, path)
     if at is None:
-        inside = graph.file_below(source, path)
-        raise NotFound(
-            f"no definition is known in {path}",
-            hint=f"it is a folder: name a file such as {inside}; `memory-sidecar map` shows what is"
-            " central in all"
-            if inside
-            else f"`memory-sidecar why {path}` says whether it is indexed, and in which language",
-        )
+        hint = f"`memory-sidecar why {path}` says whether it is indexed, and in which language"
+        if inside := graph.file_below(source, path):
+            hint = (
+                f"it is a folder: name a file such as {inside};"
+                " `memory-sidecar map` shows what is central in all"
+            )
+        raise NotFound(f"no definition is known in {path}", hint=hint)
     return [each.told(DefinitionHit, confidence="exact", others=0) for each in graph.in_file(at)]
 
 

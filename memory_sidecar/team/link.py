@@ -52,8 +52,8 @@ _OURS = {
 }
 
 LOOK_AT_MORE = "SELECT set_config('hnsw.ef_search', '600', true)"
-"""For the model's vectors, of which a graph is looked at more rows than of static ones: at the
-fewest of either that find 99 of a hundred that are nearest."""
+"""For the model's vectors, of which a graph is looked at more rows than of static ones: at so many
+of either that 99 of a hundred that are nearest are found."""
 
 _BUSY = re.compile(
     "too many (clients|connections)|remaining connection slots|starting up|shutting down"
