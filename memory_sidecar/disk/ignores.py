@@ -25,6 +25,7 @@ from pathspec import GitIgnoreSpec
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import Tree, is_utf8, with_separator
+from memory_sidecar.disk.beside import Submodules, repository_top
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
@@ -59,7 +60,7 @@ class IgnoreRules:
         Raises UsageError for an exclude that is no glob.
         """
         self.root = root
-        self._in_repository = _in_repository(Path(root))
+        self._in_repository = repository_top(Path(root)) is not None
         if self._in_repository:
             check_rules_above(root)
         # Inside a repository rules reach down from its top. Outside of one, a source's rules begin
@@ -89,6 +90,7 @@ class IgnoreRules:
             return
         check_rules(start, self.root)
         folders = {start}  # whose rules are known to be sound
+        submodules = Submodules(self.root, start)
         walker = self._builder(start).max_depth(max_depth).build()
         last = start
         while True:
@@ -103,10 +105,10 @@ class IgnoreRules:
                     unreadable.append(folder)
                 continue
             last = path
-            if path in folders:
+            if is_folder := path in folders:
                 folders.remove(path)
                 folders.update(_with_sound_rules(path, self.root))
-            if path != start:
+            if path != start and not submodules.leave_out(path, is_folder=is_folder):
                 yield path
 
     def is_built_in(self, name: str, *, is_folder: bool) -> bool:
@@ -157,10 +159,6 @@ def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
             check_excludes((glob,))
             valid.append(glob)
     return tuple(valid)
-
-
-def _in_repository(root: Path) -> bool:
-    return any((folder / ".git").exists() for folder in (root, *root.parents))
 
 
 def _has_rules_above(root: Path) -> bool:

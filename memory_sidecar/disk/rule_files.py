@@ -32,7 +32,7 @@ MAX_RULES = 10_000  # of the costliest kind they take 120 MB
 _UNCHECKED_BYTES = 8192  # too short for that
 _POINTER_BYTES = 4096
 
-_GIT = ".git"
+_GIT, _SHARED = ".git", "commondir"
 # As `ignore` has it, which does the walking.
 _EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 
@@ -56,6 +56,14 @@ def git_excludes(folder: str) -> str:
     except OSError:
         return ""
     return os.path.join(_pointed_to(folder) if is_pointer else git, "info", "exclude")
+
+
+def excludes_of_submodule(folder: str) -> str:
+    """The same where `.git` is a file that leads to a git directory of its own; else ""."""
+    if not os.path.isfile(os.path.join(folder, _GIT)):
+        return ""
+    git = _named(folder)
+    return "" if _content(git, _SHARED) else os.path.join(git, "info", "exclude")
 
 
 def check_rules_above(root: str) -> None:
@@ -205,10 +213,12 @@ def _check_content(path: str) -> None:
 
 def _pointed_to(folder: str) -> str:
     """The git directory that the file `.git` in `folder` names, or the one that it shares."""
-    git = _content(folder, _GIT)
-    git = os.path.join(folder, git.removeprefix("gitdir:").strip())
-    shared = _content(git, "commondir")
-    return os.path.join(git, shared.strip())
+    git = _named(folder)
+    return os.path.join(git, _content(git, _SHARED).strip())
+
+
+def _named(folder: str) -> str:
+    return os.path.join(folder, _content(folder, _GIT).removeprefix("gitdir:").strip())
 
 
 def _content(folder: str, name: str) -> str:

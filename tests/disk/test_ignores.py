@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.ruling import rule_for
 from memory_sidecar.disk.walk import walk
 
 Write = Callable[..., None]
@@ -106,6 +107,40 @@ def test_a_worktree_obeys_its_own_rules_and_its_repositorys_exclude_file(
     assert (worktree / ".git").is_file()
     assert code(worktree) == {"a.py", "outer.py", "new.py"}
     assert code(worktree) - {"a.py"} == untracked(git, worktree) - {".gitignore"}
+
+
+def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(
+    root: Path, write: Write, git: Git, tmp_path: Path
+) -> None:
+    git("init", "-q")
+    origin = tmp_path / "origin"
+    git("init", "-q", str(origin))
+    git("commit", "-qm", "first", "--allow-empty", cwd=origin)
+    allowed = ("-c", "protocol.file.allow=always")
+    git(*allowed, "submodule", "--quiet", "add", str(origin), "lib/sub")
+    write(".git/info/exclude", text="outer.py\n")
+    write(".git/modules/lib/sub/info/exclude", text="/local.py\nscratch/\n*.tmp.py\n")
+    write("lib/sub/pkg/.gitignore", text="!kept.tmp.py\n")
+    for name in ("local", "outer", "pkg/local", "pkg/kept.tmp", "pkg/a.tmp", "scratch/kept.tmp"):
+        write(f"lib/sub/{name}.py")
+    write("local.py", "a.tmp.py")
+
+    sub = root / "lib/sub"
+    assert (sub / ".git").is_file()
+    wanted = {"outer.py", "pkg/local.py", "pkg/kept.tmp.py"}
+    assert code(sub) == untracked(git, sub) - {"pkg/.gitignore"} == wanted
+    inside = {f"lib/sub/{path}" for path in wanted}
+    assert code(root) == {".gitmodules", "local.py", "a.tmp.py"} | inside
+    for under in ("lib", "lib/sub", "lib/sub/pkg"):
+        assert code(root, under=[under]) == {path for path in inside if path.startswith(under)}
+    assert (
+        code(root, under=["lib/sub/scratch", "lib/sub/local.py", "lib/sub/pkg/a.tmp.py"]) == set()
+    )
+
+    rule = rule_for(root, "lib/sub/scratch/kept.tmp.py", is_folder=False, excludes=())
+    assert rule is not None
+    assert Path(rule.file) == root / ".git/modules/lib/sub/info/exclude"
+    assert (rule.line, rule.path) == (2, "lib/sub/scratch")
 
 
 def test_a_nested_repository_is_walked_by_its_own_rules(root: Path, write: Write, git: Git) -> None:
