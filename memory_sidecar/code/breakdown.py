@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CHUNKS
@@ -76,18 +76,19 @@ def break_down(codebase: Codebase, name: str) -> Breakdown:
     """What the source called `name` consists of. Raises NotFound."""
     source = codebase.registry.get(name)
     with codebase.data.open().reading() as connection:
-        largest: list[Any] = connection.execute(
+        rows = connection.execute(
             "SELECT path, chunks, size FROM files WHERE source = ? AND status = 'indexed'"
             " ORDER BY chunks DESC, path LIMIT ?",
             (name, LARGEST),
-        ).fetchall()
+        )
+        largest = tuple(Eater(*row) for row in rows)
         left_out = list(_without_rows(connection, name))
     ignored = list(_ignored(source, codebase.builder(source).scan(None)))
     found = [*left_out, *_by_rule(source, ignored[:MOST_IGNORED])]
     return Breakdown(
         source.name,
         source.root.as_posix(),
-        tuple(Eater(*row) for row in largest),
+        largest,
         tuple(sorted(found, key=lambda each: (-each.count, each.reason))),
         len(ignored) <= MOST_IGNORED,
     )
@@ -103,11 +104,11 @@ def _by_source(connection: Connection, table: str) -> dict[str, int]:
 
 def _without_rows(connection: Connection, source: str) -> Iterator[Omitted]:
     """What was looked at, and skipped or not understood."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         "SELECT reason, status, path, size FROM files INDEXED BY files_not_indexed"
         " WHERE status <> 'indexed' AND source = ? ORDER BY path",
         (source,),
-    ).fetchall()
+    )
     by_reason: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for reason, status, path, size in rows:
         by_reason.setdefault((reason, status), []).append((path, size))

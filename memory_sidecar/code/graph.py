@@ -15,7 +15,7 @@ from memory_sidecar.code.document import DefinitionRow, Place, read_places
 from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import told_as
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.read import TextRead, read_text
 
 T = TypeVar("T", bound=DefinitionPlace)
@@ -177,10 +177,8 @@ class Graph:
     def mentions(self, at: NamedFile, name: str) -> bool:
         """Whether a file uses `name` in any way."""
         if name not in self._users:
-            rows = self.connection.execute(
-                "SELECT file FROM code_references WHERE name = ?", (name,)
-            )
-            self._users[name] = frozenset(integers(rows))
+            using = "SELECT file FROM code_references WHERE name = ?"
+            self._users[name] = frozenset(column(self.connection, using, (name,)))
         return at.id in self._users[name]
 
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
@@ -220,11 +218,11 @@ class Graph:
 
     def _bases(self, defined: Defined) -> list[str]:
         """The types that are named where a class begins."""
-        rows: Any = self.connection.execute(
+        return column(
+            self.connection,
             "SELECT name FROM code_references WHERE file = ? AND ' ' || places || ' ' GLOB ?",
             (defined.at.id, f"* t{defined.row.start_line}:{defined.number}[ .]*"),
         )
-        return [name for (name,) in rows]
 
     def code_at(self, at: NamedFile, line: int) -> str:
         """That line of the file, as it was indexed, or as it is where a team has its chunks."""
@@ -253,12 +251,13 @@ class Graph:
 
     def _imported(self, name: str) -> frozenset[int]:
         if name not in self._importers:
-            rows = self.connection.execute(
+            files = column(
+                self.connection,
                 "SELECT file FROM code_references WHERE name = ?"
                 " AND (places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')",
                 (name,),
             )
-            self._importers[name] = frozenset(integers(rows))
+            self._importers[name] = frozenset(files)
         return self._importers[name]
 
     def _definitions(self, condition: str, values: Sequence[object]) -> Iterator[Defined]:

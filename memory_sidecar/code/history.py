@@ -120,14 +120,14 @@ def _paths_of(
     connection: Connection, ids: list[int], sources: Collection[str]
 ) -> list[tuple[int, str, str, str, float]]:
     """The files of the first `DEPTH` of these commits that are of `sources`."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         "SELECT c.id, c.source, c.subject, p.path, p.weight FROM"
         " (SELECT o.key, c.id, c.source, c.subject FROM json_each(?1) o JOIN commits c"
         " ON c.id = o.value WHERE c.source IN (SELECT value FROM json_each(?2))"
         " ORDER BY o.key LIMIT ?3) c JOIN commit_paths p ON p.id = c.id",
         (json.dumps(ids), json.dumps(sorted(sources)), DEPTH),
-    ).fetchall()
-    return rows
+    )
+    return list(rows)
 
 
 def _state(connection: Connection, source: str) -> str:

@@ -25,7 +25,7 @@ from difflib import get_close_matches
 
 from memory_sidecar.code.directory import ChunkFile, Directory
 from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.keyword import match_expression
 from memory_sidecar.index.words import index_words, plain_words
 
@@ -233,13 +233,13 @@ class _Definitions:
             " AND (?3 = '[]' OR file IN (SELECT id FROM code_files"
             " WHERE source IN (SELECT value FROM json_each(?3))))"
         )
-        rows = self._connection.execute(
+        return column(
+            self._connection,
             "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
             " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
             f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){of_these}",
             (low, high, self._sources, length, start),
         )
-        return [str(name) for (name,) in rows]
 
 
 def _unless_many(names: list[str]) -> list[str]:
@@ -260,13 +260,12 @@ def _chunks_with(token: str, find: FindWords, read: ReadChunks) -> Sequence[int]
 
 def _with_symbol(connection: Connection, name: str, *, limit: int) -> list[int]:
     """Ids of chunks that define `name`, as it is written."""
-    return integers(
-        connection.execute(
-            "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
-            " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
-            " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
-            (f"symbols : ({match_expression([indexed_name(name)])})", MAX_LOOKED_AT, name, limit),
-        )
+    return column(
+        connection,
+        "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
+        " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
+        " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
+        (f"symbols : ({match_expression([indexed_name(name)])})", MAX_LOOKED_AT, name, limit),
     )
 
 
@@ -276,11 +275,10 @@ def _in_files(connection: Connection, files: Iterable[ChunkFile], *, limit: int)
     for file in files:
         if len(ids) >= limit:
             break
-        ids += integers(
-            connection.execute(
-                "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
-                (file.source, file.path, limit - len(ids)),
-            )
+        ids += column(
+            connection,
+            "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
+            (file.source, file.path, limit - len(ids)),
         )
     return ids
 

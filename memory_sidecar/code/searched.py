@@ -31,7 +31,7 @@ from memory_sidecar.code.meant import (
 )
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.model import CodeFilter
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, among
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import (
@@ -196,11 +196,10 @@ class LocalRows:
 
     def _with_words(self, words: str, limit: int) -> Sequence[int]:
         """As `with_words`, of all chunks."""
-        return integers(
-            self.connection.execute(
-                "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
-                (f"body : ({match_expression([words])})", limit),
-            )
+        return column(
+            self.connection,
+            "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
+            (f"body : ({match_expression([words])})", limit),
         )
 
     def _allowed(self, ids: Sequence[int]) -> Sequence[int]:
@@ -229,11 +228,11 @@ class LocalRows:
         return lent_by_history(self.connection, text, self._wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        rows: list[Any] = self.connection.execute(
+        rows = self.connection.execute(
             "SELECT id, source, filename, language, start_line, end_line, code, symbols, scope,"
             " signature FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(ids),),
-        ).fetchall()
+        )
         return [
             StoredChunk(chunk_id, source, filename, language, chunk_from_row(rest))
             for chunk_id, source, filename, language, *rest in rows

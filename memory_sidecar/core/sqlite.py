@@ -12,10 +12,10 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 
@@ -229,9 +229,11 @@ def set_aside(path: Path) -> None:
             old.unlink(missing_ok=True)
 
 
-def integers(rows: Iterable[Any]) -> list[int]:
-    """The first column of `rows`."""
-    return [row[0] for row in rows]
+def column(
+    connection: Connection, sql: str, values: Sequence[object] | Mapping[str, object] = ()
+) -> list[Any]:
+    """The first column of the rows that `sql` gives."""
+    return [row[0] for row in connection.execute(sql, cast("Any", values))]
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import apsw
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile, Stamp
 from memory_sidecar.core.sqlite import (
+    column,
     connect,
     give_back_free_pages,
     may_be_kept,
@@ -254,8 +255,7 @@ class DerivedStore(ABC):
     def paths(self, source: str) -> list[str]:
         """Of every file of `source`, as the last scan left it."""
         with self.reading() as connection:
-            rows = connection.execute("SELECT path FROM files WHERE source = ?", (source,))
-            return [str(path) for (path,) in rows]
+            return column(connection, "SELECT path FROM files WHERE source = ?", (source,))
 
     def rules_of(self, source: str) -> str:
         """The digest of rules that the last complete scan of `source` came with; "" for none."""

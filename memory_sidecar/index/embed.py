@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.embedding.embedder import EmbeddingStopped, Vectors
 from memory_sidecar.index.derived import DerivedStore
@@ -209,14 +209,15 @@ def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list
     with store.reading() as connection:
         for corpus in store.SCHEMA.corpora:
             for source, folder in parts:
-                rows = connection.execute(
+                ids = column(
+                    connection,
                     f"SELECT id FROM {corpus.pending} JOIN {corpus.rows} USING (id)"
                     f" WHERE {corpus.source} = ?1 AND (?2 = '' OR"
                     f" {corpus.path} > ?2 || '/' AND {corpus.path} < ?2 || '0')"  # 0 follows /
                     " ORDER BY queued_at DESC, id",
                     (source, folder),
                 )
-                found += [PendingText(corpus, row_id, "") for row_id in integers(rows)]
+                found += [PendingText(corpus, row_id, "") for row_id in ids]
     return found
 
 

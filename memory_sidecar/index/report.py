@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import ListedFile, Time
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
@@ -49,27 +49,26 @@ class VectorCounts:
 
 def count_sources(connection: Connection) -> list[SourceCounts]:
     """Every source that has rows, by name."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         "SELECT s.name, s.root, s.scanned_at,"
         " count(*) FILTER (WHERE f.status = 'indexed'),"
         " count(*) FILTER (WHERE f.status = 'skipped'),"
         " count(*) FILTER (WHERE f.status = 'failed'), coalesce(sum(f.chunks), 0)"
         " FROM sources s LEFT JOIN files f ON f.source = s.name GROUP BY s.name ORDER BY s.name"
-    ).fetchall()
+    )
     return [SourceCounts(*row) for row in rows]
 
 
 def source_names(connection: Connection) -> list[str]:
     """Every source that has rows, or was begun."""
-    rows: list[Any] = connection.execute("SELECT name FROM sources ORDER BY name").fetchall()
-    return [name for (name,) in rows]
+    return column(connection, "SELECT name FROM sources ORDER BY name")
 
 
 def source_standings(connection: Connection) -> list[tuple[str, bool, bool]]:
     """By source: its name, whether a scan of it ever ended, and whether nothing is made anew."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         "SELECT name, scanned_at IS NOT NULL, chunker <> '' FROM sources ORDER BY name"
-    ).fetchall()
+    )
     return [(name, bool(is_scanned), bool(is_whole)) for name, is_scanned, is_whole in rows]
 
 
@@ -95,15 +94,14 @@ def count_pending_of(
     if set(sources) >= set(source_names(connection)):
         return count_pending(connection, corpora)
     of_sources = f"IN ({', '.join('?' * len(sources))})"
-    counted: list[Any] = [
+    return sum(
         connection.execute(
             f"SELECT count(*) FROM {corpus.pending} JOIN {corpus.rows} USING (id)"
             f" WHERE {corpus.source} {of_sources}",
             tuple(sources),
         ).get
         for corpus in corpora
-    ]
-    return sum(counted)
+    )
 
 
 def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCounts:
@@ -115,11 +113,11 @@ def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCo
 def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
     """Files with that status, and their reasons, by source and path."""
     few = "INDEXED BY files_not_indexed WHERE status <> 'indexed' AND"
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"SELECT source, path, reason FROM files {'WHERE' if status is FileStatus.INDEXED else few}"
         " status = ? ORDER BY source, path",
         (status,),
-    ).fetchall()
+    )
     return [ListedFile(*row) for row in rows]
 
 

@@ -17,8 +17,8 @@ import apsw
 from memory_sidecar.core.errors import StoreCorrupt, StoreForeign, StoreNewer
 from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
+    column,
     connect,
-    integers,
     named_errors,
     set_aside,
     snapshot,
@@ -172,7 +172,7 @@ def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
             connection.pragma("user_version"),
         )
         rows = schema.corpora[0].rows
-        tables = integers(connection.execute("SELECT name = ? FROM sqlite_schema", (rows,)))
+        tables = column(connection, "SELECT name = ? FROM sqlite_schema", (rows,))
     if application == 0 and version == 0 and not tables:
         return 0  # new, or emptied
     if application != APPLICATION_ID or 1 not in tables:  # the vector cache has our id, too

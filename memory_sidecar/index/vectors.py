@@ -23,7 +23,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.sqlite import integers
+from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids, Mask
 from memory_sidecar.index.schema import VectorTable
 
@@ -159,7 +159,7 @@ class _Rows:
     @classmethod
     def read(cls, connection: apsw.Connection, table: VectorTable, version: int) -> _Rows:
         counted = table.name if table.is_coded else f"{table.name}_rowids"
-        (total,) = integers(connection.execute(f"SELECT count(*) FROM {counted}"))
+        (total,) = column(connection, f"SELECT count(*) FROM {counted}")
         folder = os.path.dirname(connection.filename) or None  # noqa: PTH120  text as it is
         codes = Codes(table.dimension, total, folder=folder, is_exact=table.is_coded)
         batch: list[tuple[int, bytes]] = []
@@ -288,11 +288,9 @@ def blob_of(vector: Floats, table: VectorTable) -> bytes:
 
 def vector_version(connection: apsw.Connection, table: VectorTable) -> int:
     """How many transactions have changed `table`."""
-    (version,) = integers(
-        connection.execute(
-            "SELECT CAST(value AS INT) FROM identity WHERE key = ?", (table.version_key,)
-        )
-    )
+    version: int = connection.execute(
+        "SELECT CAST(value AS INT) FROM identity WHERE key = ?", (table.version_key,)
+    ).get
     return version
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import apsw
 
-from memory_sidecar.core.sqlite import integers, transaction
+from memory_sidecar.core.sqlite import column, transaction
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.schema import Corpus, VectorTable
 from memory_sidecar.index.vectors import Vector, VectorIndex, blob_of, raise_vector_version
@@ -110,13 +110,13 @@ class Write:
 
     def clear_vectors(self, table: VectorTable) -> None:
         """Take the vectors in `table` from all rows."""
-        self._removed[table] += integers(self.connection.execute(f"SELECT id FROM {table.name}"))
+        self._removed[table] += column(self.connection, f"SELECT id FROM {table.name}")
         self.connection.execute(f"DELETE FROM {table.name}")
 
     def delete_rows(self, corpus: Corpus, condition: str, values: Sequence[Any]) -> None:
         """Delete the rows that satisfy `condition`, and what finds them."""
         chosen = f"SELECT id FROM {corpus.rows} WHERE {condition}"
-        ids = [(row_id,) for row_id in integers(self.connection.execute(chosen, values))]
+        ids = [(row_id,) for row_id in column(self.connection, chosen, values)]
         if ids:
             self.connection.executemany(f"DELETE FROM {corpus.words} WHERE rowid = ?", ids)
             for table in corpus.vector_tables:

@@ -71,13 +71,13 @@ def count_by_facet(connection: Connection, wanted: MemoryFilter, *, now: int) ->
         "SELECT 'tag', tag, count(*) FROM memory_tags WHERE tag NOT LIKE '%:'"
         " AND memory IN (SELECT key FROM chosen) GROUP BY tag"
     )
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"WITH chosen AS MATERIALIZED (SELECT key, superseded, {columns} FROM memories"
         f" WHERE {condition})"
         f" {' UNION ALL '.join([*counts, superseded, tags])}",
         values,
-    ).fetchall()
-    return rows
+    )
+    return list(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.memories.model import COLD_AFTER_MS
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
 
@@ -16,7 +15,8 @@ _CURRENT = "standing = 'active' AND NOT superseded AND (expires_at IS NULL OR ex
 
 def broken_files(connection: Connection) -> list[tuple[str, str]]:
     """Path and problem of each memory whose file could not be read as it should be."""
-    return _rows(connection, "SELECT path, problem FROM memories WHERE problem <> '' ORDER BY path")
+    rows = "SELECT path, problem FROM memories WHERE problem <> '' ORDER BY path"
+    return list(connection.execute(rows))
 
 
 def doubled_ids(connection: Connection) -> list[tuple[str, list[str]]]:
@@ -25,8 +25,7 @@ def doubled_ids(connection: Connection) -> list[tuple[str, list[str]]]:
     The atoms of two projects may have the same ids.
     """
     paths: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for declared, directory, project, path in _rows(
-        connection,
+    for declared, directory, project, path in connection.execute(
         "SELECT declared_id, directory, project, path FROM memories"
         " WHERE declared_id <> '' ORDER BY declared_id, path",
     ):
@@ -36,54 +35,47 @@ def doubled_ids(connection: Connection) -> list[tuple[str, list[str]]]:
 
 def contradictions(connection: Connection) -> list[tuple[str, str]]:
     """Pairs of memories each of which says that it supersedes the other."""
-    return _rows(
-        connection,
+    rows = connection.execute(
         "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
         " JOIN memories o ON o.path = r.target"
         " JOIN memory_relations b ON b.memory = o.key AND b.target = m.path"
         " WHERE r.relation = 'supersedes' AND b.relation = 'supersedes' AND m.path < r.target"
         " ORDER BY m.path, r.target",
     )
+    return list(rows)
 
 
 def missing_successors(connection: Connection) -> list[tuple[str, str]]:
     """Memories that are superseded by one which is not there, and its path."""
-    return _rows(
-        connection,
+    rows = connection.execute(
         "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
         " WHERE r.relation = 'superseded_by'"
         " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
         " ORDER BY m.path, r.target",
     )
+    return list(rows)
 
 
 def challenged(connection: Connection) -> list[str]:
     """Memories whose status says that something speaks against them."""
-    rows = _rows(connection, "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path")
-    return [row[0] for row in rows]
+    return column(connection, "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path")
 
 
 def faded(connection: Connection, *, now: int) -> list[str]:
     """Memories that have lost nearly all their strength, the weakest first."""
-    rows = _rows(
+    return column(
         connection,
         f"SELECT path FROM memories WHERE {_CURRENT} AND {STRENGTH_SQL} < {FADED}"
         f" ORDER BY {STRENGTH_SQL}, path",
         {"now": now, "today": today(now)},
     )
-    return [row[0] for row in rows]
 
 
 def cold(connection: Connection, *, now: int) -> list[str]:
     """Memories that nobody has read since they were made, two weeks ago or longer."""
-    rows = _rows(
+    return column(
         connection,
         f"SELECT path FROM memories WHERE {_CURRENT} AND uses + refs = 0"
         " AND created_at < :before ORDER BY created_at, path",
         {"now": now, "before": now - COLD_AFTER_MS},
     )
-    return [row[0] for row in rows]
-
-
-def _rows(connection: Connection, sql: str, values: dict[str, Any] | None = None) -> list[Any]:
-    return connection.execute(sql, values or {}).fetchall()

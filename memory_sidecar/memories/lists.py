@@ -15,7 +15,7 @@ import numpy as np
 
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
@@ -76,12 +76,12 @@ def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Plac
         condition += " AND kind <> 'page'"
     direction = "DESC" if wanted.is_descending else "ASC"
     limit = -1 if wanted.limit is None else wanted.limit
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
         f" ORDER BY place {direction}, path LIMIT :limit OFFSET :offset",
         values | {"limit": limit, "offset": wanted.offset},
-    ).fetchall()
-    return rows
+    )
+    return list(rows)
 
 
 def order_of(places: Sequence[P], wanted: MemoryList) -> list[P]:
@@ -116,12 +116,12 @@ def find_atoms(connection: Connection, name: str, *, agent: str, now: int) -> li
 
 def paths_beginning(connection: Connection, first: str) -> list[str]:
     """In order, the paths that begin with `first`: enough of them to see whether it is one."""
-    rows: list[Any] = connection.execute(
+    return column(
+        connection,
         "SELECT path FROM memories WHERE path >= :first AND path < :first || char(0x10ffff)"
         " ORDER BY path LIMIT 20",
         {"first": first},
-    ).fetchall()
-    return [row[0] for row in rows]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +255,11 @@ def _read(
     connection: Connection, agent: str, condition: str, values: dict[str, Any]
 ) -> list[StoredMemory]:
     """The memories that satisfy `condition`, as memories of `agent`."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"SELECT {', '.join(_READ.values())} FROM memories"
         f" JOIN memory_contents ON memory = key WHERE {condition}",
         values,
-    ).fetchall()
+    )
     found = [dict(zip(_READ, row, strict=True)) for row in rows]
     relations = _relations(connection, [each["key"] for each in found])
     return [_stored(each, agent, relations.get(each["key"], {})) for each in found]
@@ -268,11 +268,11 @@ def _read(
 def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:
     """By key of a memory, what it names, by relation."""
     named: dict[int, dict[str, list[str]]] = defaultdict(dict)
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         "SELECT memory, relation, target FROM memory_relations"
         " WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, relation, target",
         (json.dumps(keys),),
-    ).fetchall()
+    )
     for key, relation, target in rows:
         named[key].setdefault(relation, []).append(target)
     return named

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.vectors import Vector, VectorIndex
 from memory_sidecar.memories.model import Relation, estimate_tokens
@@ -25,7 +25,7 @@ MAX_CANDIDATES = 20
 
 def files_saying(connection: Connection, directory: str, category: str, content: str) -> list[str]:
     """Files of a category with this content."""
-    return _column(
+    return column(
         connection,
         # The plus leaves the choice to the index of sizes: few contents are as long.
         "SELECT file FROM memories JOIN memory_contents ON memory = key"
@@ -38,7 +38,7 @@ def files_saying(connection: Connection, directory: str, category: str, content:
 def files_naming(connection: Connection, directory: str, paths: Sequence[str]) -> list[str]:
     """Files of a directory that name one of `paths` in their frontmatter."""
     marks = ", ".join("?" * len(paths))
-    return _column(
+    return column(
         connection,
         "SELECT DISTINCT file FROM memories JOIN memory_relations ON memory = key"
         f" WHERE directory = ? AND target IN ({marks}) ORDER BY file",
@@ -50,11 +50,10 @@ def neighbours(
     connection: Connection, index: VectorIndex, path: str, *, at_least: float, limit: int
 ) -> list[NearDuplicate]:
     """The memories whose beginning lies as close as `at_least` (cosine) to that of `path`."""
-    first = integers(
-        connection.execute(
-            "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
-            (path,),
-        )
+    first = column(
+        connection,
+        "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
+        (path,),
     )
     vector: Any = connection.execute(
         f"SELECT embedding FROM {MEMORY_CHUNKS.vectors} WHERE id = ?", first
@@ -89,7 +88,7 @@ def memories_like(
 
 def memory_saying(connection: Connection, text: str) -> str | None:
     """Path of a memory whose content is just this."""
-    paths = _column(
+    paths = column(
         connection,
         "SELECT path FROM memories JOIN memory_contents ON memory = key"
         " WHERE token_estimate = ? AND content = ? ORDER BY path LIMIT 1",
@@ -100,7 +99,7 @@ def memory_saying(connection: Connection, text: str) -> str | None:
 
 def memories_with_evidence(connection: Connection, evidence: str) -> list[str]:
     """Paths of the memories that name `evidence` as theirs."""
-    return _column(
+    return column(
         connection,
         "SELECT path FROM memories JOIN memory_relations ON memory = key"
         " WHERE relation = ? AND target = ? ORDER BY path",
@@ -125,11 +124,6 @@ def list_categories(connection: Connection) -> list[Category]:
     return [Category(*row, *totals[row[0]]) for row in rows]
 
 
-def _column(connection: Connection, sql: str, values: Sequence[object]) -> list[str]:
-    rows: list[Any] = connection.execute(sql, values).fetchall()
-    return [row[0] for row in rows]
-
-
 MAX_NAMES = 64
 
 
@@ -146,7 +140,7 @@ class ChunkPlace(NamedTuple):
 
 def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, ChunkPlace]:
     """The places of these chunks, by id; of those that are gone there is none."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"SELECT id, memory, path, {STRENGTH_SQL}, project, standing <> 'active' OR superseded"
         "  OR expires_at IS NOT NULL AND expires_at <= :now"
         " FROM (SELECT id, memory FROM memory_chunks"
@@ -154,28 +148,27 @@ def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, Chun
         " JOIN (SELECT key, path, project, standing, superseded, expires_at, pinned, updated_at,"
         "  used_at, uses, evidence FROM memories) ON key = memory",
         {"ids": json.dumps(ids.tolist()), "now": now, "today": today(now)},
-    ).fetchall()
+    )
     return {row[0]: ChunkPlace._make((*row[:5], bool(row[5]))) for row in rows}
 
 
 def read_passages(connection: Connection, ids: Collection[int]) -> dict[int, MemoryChunk]:
     """The chunks with these ids."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         "SELECT id, text, context, heading, start_line, end_line FROM memory_chunks"
         " WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
-    ).fetchall()
+    )
     return {row[0]: MemoryChunk(*row[1:]) for row in rows}
 
 
 def first_by_path(connection: Connection, ids: Ids, *, limit: int) -> list[int]:
     """Of the chunks with these ids the first `limit`, by path and line."""
-    return integers(
-        connection.execute(
-            "SELECT c.id FROM memory_chunks c JOIN memories m ON m.key = c.memory"
-            " WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY m.path, c.start_line LIMIT ?",
-            (json.dumps(ids.tolist()), limit),
-        )
+    return column(
+        connection,
+        "SELECT c.id FROM memory_chunks c JOIN memories m ON m.key = c.memory"
+        " WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY m.path, c.start_line LIMIT ?",
+        (json.dumps(ids.tolist()), limit),
     )
 
 
@@ -183,12 +176,11 @@ def named_chunks(connection: Connection, words: Sequence[str]) -> list[int]:
     """The chunks of memories of which one of `words` is the path or the atom's id."""
     names: dict[str, Any] = {"words": json.dumps(list(dict.fromkeys(words))[:MAX_NAMES])}
     named = "SELECT value FROM json_each(:words)"
-    return integers(
-        connection.execute(
-            "SELECT id FROM memory_chunks WHERE memory IN ("
-            f"SELECT key FROM memories WHERE path IN ({named})"
-            f" UNION SELECT key FROM memories WHERE path IN (SELECT value || '.md' FROM ({named}))"
-            f" UNION SELECT key FROM memories WHERE atom_id <> '' AND atom_id IN ({named}))",
-            names,
-        )
+    return column(
+        connection,
+        "SELECT id FROM memory_chunks WHERE memory IN ("
+        f"SELECT key FROM memories WHERE path IN ({named})"
+        f" UNION SELECT key FROM memories WHERE path IN (SELECT value || '.md' FROM ({named}))"
+        f" UNION SELECT key FROM memories WHERE atom_id <> '' AND atom_id IN ({named}))",
+        names,
     )

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from memory_sidecar.core.model import Document
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
@@ -189,15 +189,15 @@ def _found_by(tag: str) -> tuple[str, ...]:
 
 def _touched(connection: Connection, key: int) -> list[str]:
     """The paths of the memories that may be superseded, or not, by that one's being there."""
-    rows: list[Any] = connection.execute(
+    return column(
+        connection,
         "SELECT path FROM memories WHERE key = ?1"
         " UNION SELECT target FROM memory_relations WHERE memory = ?1 AND relation = 'supersedes'"
         " UNION SELECT o.path FROM memories m"
         " JOIN memory_relations r ON r.target = m.path AND r.relation = 'superseded_by'"
         " JOIN memories o ON o.key = r.memory WHERE m.key = ?1",
         (key,),
-    ).fetchall()
-    return [row[0] for row in rows]
+    )
 
 
 def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:

@@ -54,7 +54,7 @@ def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
 
 def made_by_week(connection: Connection, *, since: int) -> dict[int, int]:
     """How many memories were made in each week from `since` on; moments in epoch ms."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"SELECT {WEEK_SQL}, count(*) FROM memories WHERE created_at >= ? GROUP BY 1", (since,)
-    ).fetchall()
+    )
     return dict(rows)

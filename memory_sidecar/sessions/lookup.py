@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.core.sqlite import Connection, integers
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import WEEK_SQL, iso_utc
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed
@@ -51,12 +51,11 @@ def list_sessions(
     `project_hash` is that of `wanted.project`.
     """
     condition, values = _condition(wanted, project_hash)
-    rows = integers(
-        connection.execute(
-            f"SELECT s.id FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
-            f" ORDER BY s.created_at DESC, s.session_id LIMIT ? OFFSET ?",
-            (*values, -1 if limit is None else limit, offset),
-        )
+    rows = column(
+        connection,
+        f"SELECT s.id FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
+        f" ORDER BY s.created_at DESC, s.session_id LIMIT ? OFFSET ?",
+        (*values, -1 if limit is None else limit, offset),
     )
     heads = read_heads(connection, rows)
     return [heads[row] for row in rows]
@@ -88,10 +87,10 @@ def allowed_rows(
         ).fetchall()
         return _spread(ranges)
     rows = CORPUS_OF[kind].rows
-    ids = integers(
-        connection.execute(
-            f"SELECT id FROM {rows} WHERE session_id IN (SELECT s.id {inside}) ORDER BY id", values
-        )
+    ids = column(
+        connection,
+        f"SELECT id FROM {rows} WHERE session_id IN (SELECT s.id {inside}) ORDER BY id",
+        values,
     )
     return np.array(ids, np.int64)
 
@@ -107,21 +106,21 @@ def rows_with_all(
 
 def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> list[FoundRow]:
     """The rows with these ids; those that are gone are left out."""
-    rows: list[Any] = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),)).fetchall()
+    rows = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),))
     return [FoundRow(*row) for row in rows]
 
 
 def began_by_week(connection: Connection, *, since: int) -> dict[int, int]:
     """How many sessions began in each week from `since` on; moments in epoch ms."""
-    rows: list[Any] = connection.execute(
+    rows = connection.execute(
         f"SELECT {WEEK_SQL}, count(*) FROM sessions WHERE created_at >= ? GROUP BY 1", (since,)
-    ).fetchall()
+    )
     return dict(rows)
 
 
 def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]:
     """What a list shows of the sessions in these rows, by row."""
-    found: list[Any] = connection.execute(
+    found = connection.execute(
         "SELECT s.id, s.session_id, s.title, u.brief, s.project_path, s.created_at, s.updated_at,"
         " s.message_count, u.outcome, s.metadata ->> '$.pinned',"
         " (SELECT json_group_array(topic) FROM"
@@ -129,7 +128,7 @@ def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]
         " FROM sessions s JOIN summaries u ON u.session_id = s.id"
         " WHERE s.id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(rows)),),
-    ).fetchall()
+    )
     return {
         row: Head(
             session_id=session_id,
@@ -231,7 +230,7 @@ def _rows_with_term_from(connection: Connection, kind: HitKind, beginning: str) 
 
 
 def _set(connection: Connection, sql: str, value: str) -> set[int]:
-    return set(integers(connection.execute(sql, (value,))))
+    return set(column(connection, sql, (value,)))
 
 
 _SEARCHED = {

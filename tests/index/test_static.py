@@ -7,7 +7,7 @@ import pytest
 from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.sqlite import integers
+from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.schema import write_identity
 from tests.conftest import STATIC
 
@@ -30,7 +30,7 @@ def static_rows(codebase) -> dict[int, bytes]:
 
 def chunk_ids(codebase) -> set[int]:
     with codebase.data.open().reading() as connection:
-        return set(integers(connection.execute("SELECT id FROM code_chunks")))
+        return set(column(connection, "SELECT id FROM code_chunks"))
 
 
 def test_what_shares_no_word_with_the_question_is_found_without_a_model(make_codebase, project):
