@@ -68,10 +68,10 @@ class CodedQuery:
 
 def _products(vector: EightBits, rows: EightBits) -> npt.NDArray[np.float64]:
     """The inner product (n,) of `vector` with each of `rows` (n, dimension): whole numbers."""
-    products = np.zeros(len(rows))
-    if len(rows):
-        simsimd.cdist(vector[None], rows, "dot", out=products[None])
-    return products
+    # Not into an array of ours: there simsimd returns a None without a reference of its own, and
+    # Python 3.11 aborts once thousands of questions have used up those of others.
+    found = simsimd.cdist(vector[None], rows, "dot") if len(rows) else ()
+    return np.asarray(found, np.float64).reshape(-1)
 
 
 @dataclass(frozen=True, slots=True)

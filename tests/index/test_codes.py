@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,15 @@ def test_the_best_cosines_are_exact(vectors, tmp_path, has_folder):
     rows, cosines = found.nearest(CodedQuery(question), 10, None)
     assert np.abs(cosines - vectors[found.ids[rows]] @ question).max() < 2e-5
     assert np.array_equal(cosines, found.cosines(CodedQuery(question), rows))
+
+
+def test_comparing_uses_up_no_references_of_python(vectors):
+    found = filled(vectors[:3000], None)
+    question = CodedQuery(vectors[7])
+    before = sys.getrefcount(None)
+    for _ in range(100):
+        found.nearest(question, 10, None)
+    assert sys.getrefcount(None) > before - 50
 
 
 @pytest.mark.parametrize("has_folder", [True, False])
