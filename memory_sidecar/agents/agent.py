@@ -28,7 +28,7 @@ from memory_sidecar.index.document import Builder
 from memory_sidecar.index.models import Models
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY
-from memory_sidecar.memories.reads import ReadCounter
+from memory_sidecar.memories.reads import count_reads
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.sessions.store import SESSIONS
 
@@ -80,7 +80,6 @@ class Agent:
             clock=clock,
             remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
-        self.reads = ReadCounter(paths, self.data, clock=clock)
         self._has_looked = False  # at the files, since this process began
         self._is_own = False  # the database, as far as it was looked at
         self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
@@ -175,7 +174,7 @@ class Agent:
         if not sources:
             raise self.nothing()
         report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
-        self.reads.catch_up()
+        count_reads(self)
         self.on_use()
         return replace(report, agent=self.name)
 
@@ -235,7 +234,7 @@ class Agent:
             self._has_looked = self.data.catch_up(sources, reporter)
         if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being compared with its files: answering from before")
-        self.reads.catch_up()
+        count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection
         self.on_use()

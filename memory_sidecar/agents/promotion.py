@@ -20,11 +20,10 @@ from memory_sidecar.core.errors import ModelError, NotFound, SecretRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.vectors import Vector
-from memory_sidecar.memories.around import NEAR_DUPLICATE
+from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.lookup import memories_like, memory_saying
-from memory_sidecar.memories.store import MEMORY_CHUNKS
+from memory_sidecar.memories.lookup import memory_saying
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.entries import as_one
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
@@ -197,9 +196,8 @@ def _repeated(
             cosine = min(float(vector @ its_vector), 1.0)
         is_same = other.text.casefold() == candidate.text.casefold()
         if is_same or (cosine or 0.0) >= NEAR_DUPLICATE:
-            return replace(
-                candidate, fate=Fate.REPEATED, cosine=_rounded(cosine), repeats=other.text
-            )
+            cosine = None if cosine is None else round(cosine, 4)
+            return replace(candidate, fate=Fate.REPEATED, cosine=cosine, repeats=other.text)
     return None
 
 
@@ -212,15 +210,10 @@ def _against(
                 return replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
             if vector is None:
                 continue
-            index = store.vectors[MEMORY_CHUNKS]
-            near = memories_like(connection, index, vector, at_least=NEAR_DUPLICATE)
+            near = memories_like(connection, store, vector)
         if near:
             best = near[0]
             return replace(
-                candidate, fate=Fate.NEAR, path=best.path, agent=agent, cosine=_rounded(best.cosine)
+                candidate, fate=Fate.NEAR, path=best.path, agent=agent, cosine=best.cosine
             )
     return candidate
-
-
-def _rounded(cosine: float | None) -> float | None:
-    return None if cosine is None else round(cosine, 4)

@@ -6,11 +6,9 @@ from typing import Any
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.usage import LogPart
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.schema import Schema
 from memory_sidecar.index.writing import Write
-from memory_sidecar.memories.reads import count_reads
 from memory_sidecar.memories.store import (
     MEMORY_CHUNKS,
     CategoryDocument,
@@ -31,11 +29,6 @@ class AgentStore(DerivedStore):
         scripts=("memories/memories.sql", sessions.SCRIPT),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )
-
-    def count_reads(self, part: LogPart, *, from_start: bool) -> None:
-        """See `memories.reads.count_reads`."""
-        with self.writing() as write:
-            count_reads(write.connection, part, from_start=from_start)
 
     def _replace_rows(self, write: Write, document: Document) -> None:
         self._delete_rows(write, document.source, document.file.path)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
+
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.lists import title_of
-from memory_sidecar.memories.lookup import neighbours
 from memory_sidecar.memories.model import Relation
 from memory_sidecar.memories.results import Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
@@ -18,7 +20,8 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 NEAR_DUPLICATE = 0.93
 """Cosine from which on two memories are taken to say the same."""
 
-MAX_NEIGHBOURS = 3
+MAX_NEAR = 3
+MAX_CANDIDATES = 20  # chunks looked at, of which only the first of a memory counts
 MAX_STEPS = 20  # of a chain, which files written by hand may close to a ring
 
 
@@ -76,16 +79,43 @@ def around(connection: Connection, store: DerivedStore, memory: Memory) -> Aroun
         ),
         older=_chain(connection, memory.path, Relation.SUPERSEDES, Relation.SUPERSEDED_BY),
         newer=_chain(connection, memory.path, Relation.SUPERSEDED_BY, Relation.SUPERSEDES),
-        near_duplicates=tuple(near_duplicates(connection, store, memory.path)),
+        near_duplicates=near_duplicates(connection, store, memory.path),
     )
 
 
 def near_duplicates(
-    connection: Connection, store: DerivedStore, path: str, *, limit: int = MAX_NEIGHBOURS
-) -> Sequence[NearDuplicate]:
+    connection: Connection, store: DerivedStore, path: str
+) -> tuple[NearDuplicate, ...]:
     """The memories that say nearly the same as that at `path`, the nearest first."""
-    index = store.vectors[MEMORY_CHUNKS]
-    return neighbours(connection, index, path, at_least=NEAR_DUPLICATE, limit=limit)
+    vector: Any = connection.execute(
+        f"SELECT embedding FROM {MEMORY_CHUNKS.vectors} WHERE id ="
+        " (SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?)",
+        (path,),
+    ).get
+    if vector is None:
+        return ()
+    found = memories_like(connection, store, np.frombuffer(vector, np.float32))
+    return tuple(each for each in found if each.path != path)[:MAX_NEAR]
+
+
+def memories_like(
+    connection: Connection, store: DerivedStore, vector: Vector
+) -> list[NearDuplicate]:
+    """The memories whose beginning has a vector near `vector`, the nearest first."""
+    ids, cosines = store.vectors[MEMORY_CHUNKS].cosines(vector, connection)
+    near = np.flatnonzero(cosines >= NEAR_DUPLICATE)
+    near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
+    found: list[tuple[float, str, str]] = []
+    for at in near.tolist():
+        row: Any = connection.execute(
+            "SELECT path, coalesce(summary, '') FROM memories"
+            " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
+            " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
+            (int(ids[at]),),
+        ).get
+        if row is not None:
+            found.append((-min(float(cosines[at]), 1.0), row[0], row[1]))
+    return [NearDuplicate(path, summary, round(-less, 4)) for less, path, summary in sorted(found)]
 
 
 def near_pairs(
@@ -104,7 +134,7 @@ def near_pairs(
             ).get
             if other:
                 pair = NearPair(
-                    memory.agent, memory.path, near.path, round(near.cosine, 4), memory.updated_at
+                    memory.agent, memory.path, near.path, near.cosine, memory.updated_at
                 )
                 found.setdefault(frozenset((memory.path, near.path)), pair)
     return list(found.values())

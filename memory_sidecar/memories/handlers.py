@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -325,8 +325,7 @@ class Memories(Recall):
     def _near(self, path: str) -> tuple[NearDuplicate, ...]:
         data = self._agent.data.open()
         with data.reading() as connection:
-            found = near_duplicates(connection, data, path)
-        return tuple(replace(each, cosine=round(each.cosine, 4)) for each in found)
+            return near_duplicates(connection, data, path)
 
     def _files_saying(self, draft: Draft, directory: str) -> list[str]:
         """Where the same content lies, whatever its file is called."""

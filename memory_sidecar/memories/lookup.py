@@ -9,15 +9,12 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.vectors import Vector, VectorIndex
 from memory_sidecar.memories.model import Relation, estimate_tokens
 from memory_sidecar.memories.names import with_above
-from memory_sidecar.memories.results import Category, NearDuplicate
-from memory_sidecar.memories.store import MEMORY_CHUNKS, MemoryChunk
+from memory_sidecar.memories.results import Category
+from memory_sidecar.memories.store import MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
 
 MAX_CANDIDATES = 20
@@ -44,46 +41,6 @@ def files_naming(connection: Connection, directory: str, paths: Sequence[str]) -
         f" WHERE directory = ? AND target IN ({marks}) ORDER BY file",
         (directory, *paths),
     )
-
-
-def neighbours(
-    connection: Connection, index: VectorIndex, path: str, *, at_least: float, limit: int
-) -> list[NearDuplicate]:
-    """The memories whose beginning lies as close as `at_least` (cosine) to that of `path`."""
-    first = column(
-        connection,
-        "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
-        (path,),
-    )
-    vector: Any = connection.execute(
-        f"SELECT embedding FROM {MEMORY_CHUNKS.vectors} WHERE id = ?", first
-    ).get
-    if vector is None:
-        return []
-    own = np.frombuffer(vector, np.float32)
-    found = memories_like(connection, index, own, at_least=at_least)
-    return [each for each in found if each.path != path][:limit]
-
-
-def memories_like(
-    connection: Connection, index: VectorIndex, vector: Vector, *, at_least: float
-) -> list[NearDuplicate]:
-    """The memories whose beginning lies as close as `at_least` (cosine) to `vector`."""
-    ids, cosines = index.cosines(vector, connection)
-    near = np.flatnonzero(cosines >= at_least)
-    near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
-    found = []
-    for at in near.tolist():
-        row: Any = connection.execute(
-            "SELECT path, coalesce(summary, '') FROM memories"
-            " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
-            " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
-            (int(ids[at]),),
-        ).get
-        if row is not None:
-            found.append(NearDuplicate(row[0], row[1], min(float(cosines[at]), 1.0)))
-    found.sort(key=lambda each: (-each.cosine, each.path))
-    return found
 
 
 def memory_saying(connection: Connection, text: str) -> str | None:

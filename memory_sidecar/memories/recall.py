@@ -26,7 +26,7 @@ from memory_sidecar.memories.lists import (
 )
 from memory_sidecar.memories.lookup import list_categories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.reads import ReadCounter
+from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
 from memory_sidecar.memories.store import MEMORY_CHUNKS
@@ -223,7 +223,7 @@ def _find_by_beginning(
 def _count_read(agent: AgentDatabase, read: StoredMemory, *, tool: str) -> None:
     """Note that `tool` read a memory of `agent`, if the access log can be written."""
     try:
-        ReadCounter(agent.paths, agent.data, clock=agent.clock).count(read.memory.path, tool=tool)
+        note_read(agent, read.memory.path, tool=tool)
         with suppress(NotFound):  # its directory is out of reach at the moment
             agent.on_read(agent.source(read.directory).root / read.file, tool)
     except (OSError, SidecarError) as error:

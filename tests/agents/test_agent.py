@@ -26,6 +26,7 @@ from memory_sidecar.disk.usage import log_reads
 from memory_sidecar.index.tending import Tending
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
+from memory_sidecar.memories.reads import count_reads
 from tests.conftest import HashModels, Notices, write_memory
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -422,7 +423,7 @@ def test_reads_of_many_threads_are_counted_once(make_agent, folder):
     agent = make_agent(clock=lambda: NOW)
     assert paths(agent) == ["one.md"]
     log_reads(agent.paths.tree, agent.paths.access_log, ["one.md"] * 1_000, tool="get", at_ms=NOW)
-    readers = [threading.Thread(target=agent.reads.catch_up) for _ in range(6)]
+    readers = [threading.Thread(target=count_reads, args=[agent]) for _ in range(6)]
     for reader in readers:
         reader.start()
     for reader in readers:
