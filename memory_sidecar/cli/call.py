@@ -19,7 +19,15 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import click
 
-from memory_sidecar.cli.form import Hints, Progress, Styled, error_line, linked, wants_json
+from memory_sidecar.cli.form import (
+    Hints,
+    Places,
+    Progress,
+    Styled,
+    error_line,
+    linked,
+    wants_json,
+)
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.core.errors import SidecarError, UsageError
@@ -178,6 +186,12 @@ class Call:
     @property
     def codebase(self) -> Codebase:
         return self.services.codebase(self.db)
+
+    @cached_property
+    def places(self) -> Places:
+        """Files of the registered sources, as they open from where the call was made."""
+        roots = {source.name: source.root for source in self.codebase.registry.all()}
+        return Places(roots, self.cwd)
 
     def path(self, text: str) -> Path:
         """`text` as the caller means it, relative to where the call was made."""

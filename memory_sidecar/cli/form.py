@@ -37,6 +37,7 @@ JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
+DIM = {"dim": True}  # a style
 SUBJECT_CHARACTERS = 60
 _STAGES = {"files": "words", "vectors": "meaning"}
 """What the steps of an index give: after the first it can be searched by word, and so on."""
@@ -73,12 +74,20 @@ def path_from(path: Path, folder: Path) -> str:
     return visible_line(relative if len(relative) <= len(absolute) else absolute)
 
 
-def place_in(root: Path | None, filename: str, suffix: str, *, folder: Path) -> Styled:
-    """A file of a source at `root` as it opens from `folder`; `None` where that is forgotten."""
-    if root is None:
-        return title(f"{filename}{suffix}")
-    path = root / filename
-    return title(f"{path_from(path, folder)}{suffix}", link=file_address(path))
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Names files of sources so that they open from `folder`."""
+
+    roots: Mapping[str, Path]  # of every registered source, by name
+    folder: Path
+
+    def at(self, source: str, filename: str, lines: object = "") -> Styled:
+        """A file, or `lines` in it. Of a source that is registered no more, its path in that."""
+        suffix = f":{lines}" if lines else ""
+        if source not in self.roots:
+            return title(f"{filename}{suffix}")
+        path = self.roots[source] / filename
+        return title(f"{path_from(path, self.folder)}{suffix}", link=file_address(path))
 
 
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:

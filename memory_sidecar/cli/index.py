@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -105,7 +104,7 @@ def _git_environ(call: Call) -> dict[str, str]:
 
 def _print_report(call: Call, report: IndexReport) -> None:
     """For a person, what `index` and `reindex` did."""
-    roots = {} if report.agent else _roots(call)
+    roots = {} if report.agent else call.places.roots
     for name in report.sources:
         call.print(title(name), f"  {roots[name]}" if name in roots else "")
     call.print(
@@ -121,10 +120,6 @@ def _print_report(call: Call, report: IndexReport) -> None:
         call.print(f"unreadable, left as it was: {folder}")
     if report.vectors_pending:
         call.print(call.hint(_goes_on(call, report)))
-
-
-def _roots(call: Call) -> dict[str, Path]:
-    return {source.name: source.root for source in call.codebase.registry.all()}
 
 
 def _goes_on(call: Call, report: IndexReport) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import Styled
-from memory_sidecar.cli.names import DIM, OpenablePaths, located
+from memory_sidecar.cli.form import DIM, Styled
+from memory_sidecar.cli.names import located
 from memory_sidecar.cli.options import AT_LEAST_ONE, code_filter, with_call, with_sources
 from memory_sidecar.code.central import draw_map
 from memory_sidecar.code.results import MapEntry
@@ -61,10 +61,10 @@ def _weights(call: Call, around: str, within: CodeFilter) -> dict[tuple[str, str
 
 
 def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:
-    places, file = OpenablePaths(call), ("", "")
+    file = ("", "")
     for entry in entries:
         if file != (file := (entry.source, entry.filename)):
-            call.print(places.at(*file))
+            call.print(call.places.at(*file))
         depth = "  " if entry.enclosing else ""
         call.print(Styled(f"{entry.start_line:>6}  ", DIM), depth + entry.signature)
     if not entries:

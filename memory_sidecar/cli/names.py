@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import Styled, counted, place_in
+from memory_sidecar.cli.form import DIM, Styled, counted
 from memory_sidecar.cli.options import (
     code_filter,
     with_call,
@@ -31,7 +31,6 @@ from memory_sidecar.core.paths import real_place
 
 MAX_TOP_K = 10_000
 TOP_K = 50
-DIM = {"dim": True}
 T = TypeVar("T")
 
 _AT_LINE = re.compile(r"(.+):(\d{1,9})(?:[-:]\d+)?")
@@ -199,10 +198,9 @@ def first_of(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
 
 
 def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
-    places = OpenablePaths(call)
     for hit in hits:
         sure = "" if hit.confidence == "exact" else f"  {hit.confidence}"
-        where = places.at(hit.source, hit.filename, f"{hit.start_line}-{hit.end_line}")
+        where = call.places.at(hit.source, hit.filename, f"{hit.start_line}-{hit.end_line}")
         inside = f" in {hit.enclosing}" if hit.enclosing else ""
         call.print(where, f"  {hit.kind}{inside}", Styled(sure, DIM))
         call.print(f"  {hit.signature}")
@@ -211,12 +209,11 @@ def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
 
 
 def print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
-    places = OpenablePaths(call)
     for hit in hits:
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {hit.others} others" if hit.others else "")
         sure += ", of what was removed" if hit.is_gone is True else ""
-        where = places.at(hit.source, hit.filename, hit.start_line)
+        where = call.places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
         call.print(where, inside, Styled(f"  {hit.how}, {sure}{steps}", DIM))
         call.print(f"  {hit.code}")
@@ -225,9 +222,8 @@ def print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
 
 
 def _print_related(call: Call, hits: Sequence[CodeHit]) -> None:
-    places = OpenablePaths(call)
     for hit in hits:
-        where = places.at(hit.source, hit.filename, hit.location)
+        where = call.places.at(hit.source, hit.filename, hit.location)
         what = hit.signature or hit.scope
         call.print(where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM))
     if not hits:
@@ -239,15 +235,3 @@ def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:
         depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
         lines = f"{hit.start_line}-{hit.end_line}"
         call.print(Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature)
-
-
-class OpenablePaths:
-    """Names places as they open from where the call was made. Reads the registry once."""
-
-    def __init__(self, call: Call) -> None:
-        self._folder = call.cwd
-        self._roots = {source.name: source.root for source in call.codebase.registry.all()}
-
-    def at(self, source: str, filename: str, lines: object = "") -> Styled:
-        suffix = f":{lines}" if lines else ""
-        return place_in(self._roots.get(source), filename, suffix, folder=self._folder)

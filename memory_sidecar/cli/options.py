@@ -44,6 +44,7 @@ with_mode = click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SearchMode]),
     default=SearchMode.HYBRID.value,
+    callback=lambda _context, _option, mode: SearchMode(mode),
 )
 with_language = click.option(
     "--language", "languages", multiple=True, metavar="L", help="Any of these."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from memory_sidecar.cli.call import Call
@@ -24,7 +26,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.core.model import Asked, SearchMode
+from memory_sidecar.core.model import Asked
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
@@ -54,14 +56,9 @@ def query(
     agent: str,
     wanted: MemoryFilter,
     text: tuple[str, ...],
-    top_k: int,
-    mode: str,
     all_projects: bool,
     no_shared: bool,
-    rerank: bool | None,
-    explain: bool,
-    max_tokens: int | None,
-    min_score: float,
+    **said: Any,  # noqa: ANN401  as `MemoryQuery` has it
 ) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
@@ -70,14 +67,9 @@ def query(
     """
     asked = MemoryQuery(
         text=joined(call, text),
-        top_k=top_k,
-        mode=SearchMode(mode),
         filter=wanted,
-        max_tokens=max_tokens,
-        min_score=min_score,
-        explain=explain,
         prefers="" if all_projects else project_around(call),
-        rerank=rerank,
+        **said,
     )
     return show_memories(call, agent, asked, with_shared=not no_shared)
 

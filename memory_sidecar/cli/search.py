@@ -11,14 +11,14 @@ that the question asked for stand out.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import Styled, explanation_line, note_quality, place_in
+from memory_sidecar.cli.form import DIM, Places, Styled, explanation_line, note_quality
 from memory_sidecar.cli.memory_form import note_team, project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
@@ -36,14 +36,14 @@ from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import Asked, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, CodeQuery
 from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
 TOP_K = 10
 TOP_K_ON_TERMINAL = 5  # what a screen shows
-DIM = {"dim": True}
+
 GUTTER = "{:>6}  "
 THEME = "ansi_dark"  # the terminal's own colours, so that any background does
 FOUND = "bold underline"
@@ -84,12 +84,9 @@ def search(
     full: bool,
     files: bool,
     no_pager: bool,
-    mode: str,
-    explain: bool,
-    max_tokens: int | None,
-    min_score: float,
     wait_fresh_ms: int | None,
     agent: str | None,
+    **said: Any,  # noqa: ANN401  as both `CodeQuery` and `MemoryQuery` have it
 ) -> list[CodeHit] | list[MemoryHit]:
     """Find code by what it does or what it is called.
 
@@ -107,29 +104,13 @@ def search(
                 "--agent searches memories: these have no language, source or path",
                 hint="`memory-sidecar query` has the options that they have",
             )
-        remembered = MemoryQuery(
-            text=text,
-            top_k=top_k,
-            mode=SearchMode(mode),
-            max_tokens=max_tokens,
-            min_score=min_score,
-            explain=explain,
-            prefers=project_around(call),
-        )
+        remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **said)
         return show_memories(call, agent, remembered)
     codebase = call.codebase
     within = code_filter(
         call, sources=sources, languages=languages, globs=globs, everywhere=everywhere
     )
-    asked = CodeQuery(
-        text=text,
-        top_k=top_k,
-        mode=SearchMode(mode),
-        filter=within,
-        max_tokens=max_tokens,
-        min_score=min_score,
-        explain=explain,
-    )
+    asked = CodeQuery(text=text, top_k=top_k, filter=within, **said)
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
     hits = call.masked(
@@ -140,16 +121,14 @@ def search(
             lambda: codebase.search(asked, reporter=call.reporter),
         )
     )
-
-    if explain:
+    if asked.explain:
         note_team(call)
 
     def print_hits(call: Call, hits: list[CodeHit]) -> None:
-        roots = {source.name: source.root for source in codebase.registry.all()}
         shown = HitView(
             question=text,
-            roots=roots,
-            names_source=len(within.sources or roots) > 1,
+            places=call.places,
+            names_source=len(within.sources or call.places.roots) > 1,
             full=full,
             only_files=files,
         )
@@ -177,7 +156,7 @@ class HitView:
     """What of the hits a caller wants to read."""
 
     question: str
-    roots: Mapping[str, Path]  # of every source, by name
+    places: Places
     names_source: bool  # as several were searched
     full: bool  # whole chunks
     only_files: bool
@@ -187,7 +166,7 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     """The lines that show `hits`, best first."""
     if shown.only_files:
         files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
-        return [call.line(*_path(call, source, name, shown)) for source, name in files]
+        return [call.line(*_path(shown, source, name)) for source, name in files]
     stems = stems_of(shown.question)
     lines: list[str] = []
     for hit in hits:
@@ -205,18 +184,16 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     return lines
 
 
-def _path(
-    call: Call, source: str, filename: str, shown: HitView, *, location: str = ""
-) -> list[str | Styled]:
+def _path(shown: HitView, source: str, filename: str, lines: str = "") -> list[Styled]:
     """`filename` as it opens from where the call was made, behind its source's name if need be."""
-    named: list[str | Styled] = [Styled(f"{source}  ", DIM)] if shown.names_source else []
-    return [*named, place_in(shown.roots.get(source), filename, location, folder=call.cwd)]
+    named = [Styled(f"{source}  ", DIM)] if shown.names_source else []
+    return [*named, shown.places.at(source, filename, lines)]
 
 
 def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
     what = hit.scope or ", ".join(hit.symbols[:3]) or hit.signature
     return call.line(
-        *_path(call, hit.source, hit.filename, shown, location=f":{hit.location}"),
+        *_path(shown, hit.source, hit.filename, hit.location),
         *([f"  {what}"] if what else []),
         Styled(f"  {hit.score:.2f}{'  weak match' if hit.is_weak else ''}", DIM),
     )
@@ -225,7 +202,7 @@ def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
 def _copies(call: Call, hit: CodeHit, shown: HitView) -> str:
     """A line for the near-identical chunks that `hit` stands for."""
     first = hit.copies[0]
-    path = _path(call, first.source, first.filename, shown, location=f":{first.location}")
+    path = _path(shown, first.source, first.filename, first.location)
     more = f" and {len(hit.copies) - 1} more" if len(hit.copies) > 1 else ""
     return call.line(Styled("  also in ", DIM), *path, Styled(more, DIM))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.core.model import Asked, SearchMode
+from memory_sidecar.core.model import Asked
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -40,8 +41,31 @@ def sessions_of(call: Call, agent: str) -> Sessions:
     return call.services.sessions(agent, call.db, reporter=call.reporter)
 
 
-def filter_options(command: Callable[..., object]) -> Callable[..., object]:
-    """The options by which sessions are chosen."""
+def with_filter(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options by which sessions are chosen, passed as `wanted`."""
+
+    @wraps(command)
+    def called(
+        call: Call,
+        *,
+        project: str,
+        topics: tuple[str, ...],
+        outcomes: tuple[str, ...],
+        after: str | None,
+        before: str | None,
+        **given: Any,  # noqa: ANN401  what the command itself takes
+    ) -> object:
+        is_path = project.startswith(_PATH_SIGNS)
+        wanted = SessionFilter.said(
+            project=str(call.path(project)) if is_path else project,
+            topics=topics,
+            outcomes=outcomes,
+            after=after,
+            before=before,
+        )
+        return command(call, wanted=wanted, **given)
+
+    decorated: Callable[..., object] = called
     for option in (
         click.option("--before", metavar="TIME", help="Began before then."),
         click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago."),
@@ -51,8 +75,8 @@ def filter_options(command: Callable[..., object]) -> Callable[..., object]:
         click.option("--topic", "topics", multiple=True, metavar="T", help="Any of these."),
         click.option("--project", default="", metavar="P", help="Its path, or just its name."),
     ):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 @click.command(cls=TextCommand)
@@ -65,26 +89,21 @@ def filter_options(command: Callable[..., object]) -> Callable[..., object]:
     show_default=True,
     help="1: summaries and topics. 2: messages and code.",
 )
-@filter_options
 @with_mode
 @click.option("--by-session", is_flag=True, help="Each session once, by its best parts.")
 @click.option("--rerank", is_flag=True, help="Read the best hits again, closely: slower.")
 @click.option("--explain", is_flag=True, help="Say what each score is made of.")
 @with_min_score
 @with_agent
+@with_filter
 def search(
     call: Call,
     *,
     agent: str,
+    wanted: SessionFilter,
     query: tuple[str, ...],
-    top_k: int,
     tier: str,
-    mode: str,
-    by_session: bool,
-    rerank: bool,
-    explain: bool,
-    min_score: float,
-    **chosen: Any,  # noqa: ANN401  the filter options
+    **said: Any,  # noqa: ANN401  as `SessionQuery` has it
 ) -> list[SessionHit]:
     """Find what was said and done in earlier sessions.
 
@@ -93,13 +112,8 @@ def search(
     asked = SessionQuery(
         text=joined(call, query),
         kinds=TIERS[int(tier)] if tier != "all" else tuple(HitKind),
-        top_k=top_k,
-        mode=SearchMode(mode),
-        filter=chosen_filter(call, **chosen),
-        min_score=min_score,
-        by_session=by_session,
-        explain=explain,
-        rerank=rerank,
+        filter=wanted,
+        **said,
     )
     hits = call.services.questions.asking(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
@@ -108,33 +122,16 @@ def search(
 
 
 @click.command(name="list")
-@filter_options
 @click.option("-n", "--limit", type=AT_LEAST_ONE, default=20, show_default=True)
 @click.option("--offset", type=COUNT, default=0)
 @with_agent
+@with_filter
 def list_sessions(
-    call: Call,
-    *,
-    agent: str,
-    limit: int,
-    offset: int,
-    **chosen: Any,  # noqa: ANN401  the filter options
+    call: Call, *, agent: str, wanted: SessionFilter, limit: int, offset: int
 ) -> list[Head]:
     """Show sessions, the latest first."""
-    wanted = chosen_filter(call, **chosen)
     heads = sessions_of(call, agent).listed(wanted, limit=limit, offset=offset)
     return call.show(call.masked(heads), _print_heads)
-
-
-def chosen_filter(
-    call: Call,
-    *,
-    project: str,
-    **chosen: Any,  # noqa: ANN401  as `said` takes them
-) -> SessionFilter:
-    """The filter that the options of `filter_options` mean."""
-    is_path = project.startswith(_PATH_SIGNS)
-    return SessionFilter.said(project=str(call.path(project)) if is_path else project, **chosen)
 
 
 def _print_hits(call: Call, hits: list[SessionHit]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import place_in, title
+from memory_sidecar.cli.form import Places, title
 
 
 def printing(folder: Path, environ: Mapping[str, str], *, is_terminal: bool) -> Call:
@@ -49,7 +49,7 @@ def test_caller_decides(
 
 def test_a_path_with_a_line_break_stays_in_its_line(tmp_path: Path) -> None:
     call = printing(tmp_path, {}, is_terminal=True)
-    broken = place_in(tmp_path, "new\nline.py", ":1-2", folder=tmp_path)
+    broken = Places({"shop": tmp_path}, tmp_path).at("shop", "new\nline.py", "1-2")
     (line,) = call.line(broken).split("\n")
     assert "new\\nline.py:1-2" in line
     assert f"{tmp_path}/new%0Aline.py" in line  # what it opens

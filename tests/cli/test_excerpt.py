@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import Places
 from memory_sidecar.cli.search import HitView, hit_lines
 from memory_sidecar.code.excerpt import excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit
@@ -78,8 +79,9 @@ def hit(code: str, **properties: object) -> CodeHit:
 @pytest.fixture
 def shown(tmp_path: Path) -> HitView:
     return HitView(
-        question="total price", roots={"shop": tmp_path / "shop"}, names_source=False,
-        full=False, only_files=False,
+        question="total price",
+        places=Places({"shop": tmp_path / "shop"}, made(tmp_path).cwd),
+        names_source=False, full=False, only_files=False,
     )  # fmt: skip
 
 
