@@ -10,12 +10,13 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import located
 from memory_sidecar.cli.options import AT_LEAST_ONE, code_filter, with_call, with_sources
-from memory_sidecar.code.central import draw_map
+from memory_sidecar.code.central import AROUND_HITS, draw_map, is_path, weights_of
+from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
+from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 
 MAP_TOKENS = 1000
-AROUND_HITS = 20
 
 
 @click.command("map")
@@ -38,26 +39,26 @@ def show_map(
     With --around, what a file, or the files that answer a question, lead to.
     """
     within = code_filter(call, sources=sources)
-    weights = _weights(call, around, within) if around else {}
+    is_file = bool(around and (call.path(around).is_file() or is_path(around)))
+    weights = _weights(call, around, within, is_file=is_file) if around else {}
 
-    found = call.codebase.navigate(
-        within,
-        lambda here: draw_map(here.connection, within.sources, weights, max_tokens=max_tokens),
-        reporter=call.reporter,
-    )
+    def ask(here: Snapshot) -> list[MapEntry]:
+        for file in weights if is_file else ():
+            known_file(here.graph, *file)
+        return draw_map(here.connection, within.sources, weights, max_tokens=max_tokens)
+
+    found = call.codebase.navigate(within, ask, reporter=call.reporter)
     return call.show(call.masked(found), _print_map)
 
 
-def _weights(call: Call, around: str, within: CodeFilter) -> dict[tuple[str, str], float]:
+def _weights(
+    call: Call, around: str, within: CodeFilter, *, is_file: bool
+) -> dict[tuple[str, str], float]:
     """How much each file has to do with `around`: a file, or a question."""
-    if call.path(around).is_file():
+    if is_file:
         return {located(call, around): 1.0}
     query = CodeQuery(text=call.text(around), top_k=AROUND_HITS, filter=within)
-    weights: dict[tuple[str, str], float] = {}
-    for hit in call.codebase.search(query, reporter=call.reporter):
-        key = hit.source, hit.filename
-        weights[key] = max(weights.get(key, 0.0), hit.score)
-    return weights
+    return weights_of(call.codebase.search(query, reporter=call.reporter))
 
 
 def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:

@@ -130,7 +130,8 @@ def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[De
 @with_call
 def outline(call: Call, file: str) -> list[DefinitionHit]:
     """List what FILE defines, in order, as it was indexed."""
-    source, path = located(call, file)
+    at = _at(call, file)
+    source, path = (at.source, at.path) if at else located(call, file)
     within = CodeFilter(sources=(source,))
     found = call.codebase.navigate(
         within, lambda here: navigation.outline(here.graph, source, path), reporter=call.reporter
@@ -181,7 +182,10 @@ def place_of(call: Call, path: Path) -> tuple[str, str] | None:
     """The same, `None` for one of no source; it need not be there."""
     real = real_place(path)
     source = call.codebase.registry.containing(real.parent)
-    return (source.name, real.relative_to(source.root).as_posix()) if source else None
+    if source is not None:
+        return source.name, real.relative_to(source.root).as_posix()
+    source = call.codebase.registry.containing(real)
+    return (source.name, "") if source and source.root == real else None
 
 
 def _answer(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], Cut[T]]) -> list[T]:

@@ -10,7 +10,7 @@ a test, and one that other files are hardly meant to use.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,12 @@ import numpy.typing as npt
 
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import TYPES, Graph
-from memory_sidecar.code.results import MapEntry
+from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 
+AROUND_HITS = 20  # of a question that a map is for
 MAX_DEFINED = 8  # files or overloads: of more, which one is meant cannot be told
 _DAMPING = 0.85
 _STEPS = 40
@@ -57,6 +58,20 @@ def draw_map(
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
     ranks = UseGraph.read(connection, sources).ranks(ids)
     return read_entries(connection, ranks, max_tokens=max_tokens)
+
+
+def is_path(text: str) -> bool:
+    """Whether what a map is to be for can be a path alone, no question."""
+    return "/" in text and not any(map(str.isspace, text))
+
+
+def weights_of(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
+    """What a map starts from that is for a question which has these `hits`."""
+    weights: dict[tuple[str, str], float] = {}
+    for hit in hits:
+        key = hit.source, hit.filename
+        weights[key] = max(weights.get(key, 0.0), hit.score)
+    return weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,10 +17,12 @@ from pathlib import Path
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
+from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.read import FileGone, TextRead, read_text
 
 _LINES = re.compile(r"(.+?)[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?")
 MAX_ALIKE = 3
+_INDEXED_ALONE = "`memory-sidecar search` shows parts of what was indexed of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ def read_file(
     """
     refused: PathRefused | None = None
     for each in named(sources, path):
+        if not each.path:
+            refused = refused or PathRefused(f"{path!r} is a folder", hint="name a file in it")
+            continue
         try:
             is_indexed = codebase.is_indexed(each.source, each.path)
             text = _read(codebase, each.source, each.path, max_file_bytes, is_indexed=is_indexed)
@@ -86,6 +91,8 @@ def read_file(
             continue
         if text is not None:
             return FileText(each.source, each.path, each.first, each.last, text)
+        if is_indexed and not each.source.root.is_dir():
+            raise NotFound(f"{each.source.root} is not there", hint=_INDEXED_ALONE)
     if refused is not None:
         raise refused
     raise NotFound(
@@ -101,12 +108,20 @@ def alike(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
         if os.path.isdir(each.source.root / each.path):  # noqa: PTH112  it never raises
             inside = f"name a file in it, or search with paths {each.path}/**"
             return f"{each.path} is a folder: {inside}"
-    names = {_spelled(each.path) for each in meant}
-    within = {source.name for source in sources}
+    files = codebase.files(FileStatus.INDEXED)
+    return called_alike(files, {(each.source.name, each.path) for each in meant})
+
+
+def called_alike(files: Iterable[ListedFile], meant: Collection[tuple[str, str]]) -> str:
+    """Which of `files` have the name, not the path, of one of `meant`, as a hint; "" for none.
+
+    `meant` are sources and paths in them.
+    """
+    names = {(source, _spelled(path)) for source, path in meant}
     found = (
         each.path
-        for each in codebase.files(FileStatus.INDEXED)
-        if each.source in within and _spelled(each.path) in names
+        for each in files
+        if (each.source, _spelled(each.path)) in names and (each.source, each.path) not in meant
     )
     shown = ", ".join(islice(found, MAX_ALIKE))
     return f"there is {shown}" if shown else ""
@@ -118,16 +133,14 @@ def _spelled(path: str) -> str:
 
 
 def _within(root: Path, path: str) -> str:
-    """`path` relative to `root`, with `/`. Raises PathRefused unless it lies below, on the disk."""
+    """`path` relative to `root`, with `/`; "" for `root`. Raises PathRefused for one outside."""
     if "\0" in path or not path.strip():
         raise PathRefused(f"{path!r} is no path", hint="name a file below the source")
     named = os.path.normpath(root / path)  # an absolute one stays as it is
     real = Path(named).parent.resolve() / Path(named).name
-    if real == root:
-        raise PathRefused(f"{path!r} is a folder", hint="name a file below the source")
-    if root not in real.parents:
+    if real != root and root not in real.parents:
         raise PathRefused(f"{path!r} leads out of {root}", hint="name a file below the source")
-    return real.relative_to(root).as_posix()
+    return "" if real == root else real.relative_to(root).as_posix()
 
 
 def _read(

@@ -155,16 +155,16 @@ class Graph:
         ).fetchone()
         return NamedFile(row[0], ChunkFile(source, path, row[1])) if row else None
 
-    def file_below(self, source: str, folder: str) -> str:
-        """The path of one in `folder` that defines most, if any defines a name; else empty."""
+    def files_below(self, source: str, folder: str) -> list[str]:
+        """The paths of those in `folder` that define a name, which defines most first."""
         below = f"{folder}/" if folder else ""
-        row: Any = self.connection.execute(
+        rows: Any = self.connection.execute(
             "SELECT f.filename FROM code_files f JOIN code_definitions d ON d.file = f.id"
             " WHERE f.source = ? AND substr(f.filename, 1, ?) = ?"
-            " GROUP BY f.id ORDER BY count(*) DESC, f.filename LIMIT 1",
+            " GROUP BY f.id ORDER BY count(*) DESC, f.filename",
             (source, len(below), below),
-        ).get
-        return row or ""
+        )
+        return [path for (path,) in rows]
 
     def uses(self, name: str) -> Iterator[Used]:
         """The files that use `name`."""

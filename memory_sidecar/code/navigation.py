@@ -11,14 +11,16 @@ from msgspec import UNSET
 
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
+from memory_sidecar.code.files import called_alike
 from memory_sidecar.code.fusion import is_test
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.meant import BETWEEN_NAMES, MAX_NEAREST, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.model import CodeFilter, FileStatus
 from memory_sidecar.core.results import Reporter
+from memory_sidecar.index.report import list_files
 
 MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
@@ -74,6 +76,9 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
             unfollowed += len(new) - len(targets)
             uses = list(uses_of(graph, resolver, targets))
     best = best_of(graph, found, asked.filter, asked.top_k)
+    if notices and not found:
+        told = f"nothing that is indexed here defines or calls {asked.what}"
+        notices = (f"{told}; `memory-sidecar refs` shows what else uses the name",)
     if unfollowed:
         told = (
             f"callers not followed further: {unfollowed}, beyond the surest {MAX_FOLLOWED} of"
@@ -109,16 +114,27 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
 
 def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
     """What a file defines, in order. Raises NotFound where nothing is known of it."""
-    at = graph.file(source, path)
-    if at is None:
-        hint = f"`memory-sidecar why {path}` says whether it is indexed, and in which language"
-        if inside := graph.file_below(source, path):
-            hint = (
-                f"it is a folder: name a file such as {inside};"
-                " `memory-sidecar map` shows what is central in all"
-            )
-        raise NotFound(f"no definition is known in {path}", hint=hint)
+    at = known_file(graph, source, path)
     return [each.told(DefinitionHit, confidence="exact", others=0) for each in graph.in_file(at)]
+
+
+def known_file(graph: Graph, source: str, path: str) -> NamedFile:
+    """A file that names are known of. Raises NotFound, which says what may be meant instead."""
+    if at := graph.file(source, path):
+        return at
+    hint = f"`memory-sidecar why {path}` says whether it is indexed"
+    if inside := graph.files_below(source, path):
+        hint = (
+            f"it is a folder: name a file such as {min(inside, key=is_test)};"
+            " `memory-sidecar map` shows what is central in all"
+        )
+    else:
+        files = list_files(graph.connection, FileStatus.INDEXED)
+        if any((each.source, each.path) == (source, path) for each in files):
+            hint = "it is indexed: `memory-sidecar search` shows what it says"
+        elif told := called_alike(files, {(source, path)}):
+            hint = told
+    raise NotFound(f"no definition is known in {path or '.'}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +227,9 @@ def _foreign_uses(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
 
 
 def _at_line(graph: Graph, line: Line) -> Defined:
-    at = graph.file(line.source, line.path)
+    at = known_file(graph, line.source, line.path)
     around = [
-        each
-        for each in (graph.in_file(at) if at else ())
-        if each.row.start_line <= line.line <= each.row.end_line
+        each for each in graph.in_file(at) if each.row.start_line <= line.line <= each.row.end_line
     ]
     if not around:
         raise NotFound(

@@ -11,6 +11,7 @@ from urllib.request import url2pathname
 from pydantic import Field
 
 from memory_sidecar.code.excerpt import stems_of
+from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
@@ -179,6 +180,7 @@ def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     path, sources = meant_file(caller, asked.path, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, path, max_file_bytes=limit_bytes)
+    tell_foreign(caller, file, asked.source, report)
     text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
     total = text.count("\n") + 1
     is_said = "start_line" in asked.model_fields_set or asked.end_line
@@ -293,6 +295,12 @@ def meant_file(caller: Caller, path: str, source: str) -> tuple[str, list[Source
     elif scheme == "file":
         path = url2pathname(rest)
     return path, searched_sources(caller, source)
+
+
+def tell_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:
+    """Say whose `file` is, where the client neither works there nor `asked` for that source."""
+    if not asked and file.source not in caller.sources:
+        report.notice(f"{file.path} is a file of {file.source.name}, not of what you work in")
 
 
 def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:

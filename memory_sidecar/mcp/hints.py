@@ -37,6 +37,7 @@ _TOOL_FOR = {
     "source list": "list_sources",
     "store": "store_memory",
     "update": "update_memory",
+    "why": "read_file",
 }
 """By command, those that are not called as it is."""
 

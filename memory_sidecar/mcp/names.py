@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, TypeVar
@@ -12,19 +11,19 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import draw_map
+from memory_sidecar.code.central import AROUND_HITS, draw_map, is_path, weights_of
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.files import NamedPath, alike, named
+from memory_sidecar.code.files import NamedPath, named
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_of
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.code import chosen_sources, globs, meant_file
+from memory_sidecar.mcp.code import chosen_sources, globs, meant_file, tell_foreign
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 MAX_PLACES = 200
@@ -54,7 +53,7 @@ class OfFile(Arguments):
 
 
 class OfMap(Arguments):
-    around: str = Field(default="", description="A file that it is for; else all")
+    around: str = Field(default="", description="A file or question that it is for; else all")
     max_tokens: int = Field(default=MAP_TOKENS, ge=1)
     source: str = ""
 
@@ -68,6 +67,13 @@ class Definitions(Answer):
         hits = self.definitions
         lines = [_definition_line(each, _named(each, hits)) for each in hits]
         return "\n".join([*lines, *_told(self.more)]) or "nothing found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutline(Definitions):
+    def text(self) -> str:
+        file = [_named(each, self.definitions) for each in self.definitions[:1]]
+        return "\n".join([*file, *map(_outlined, self.definitions)]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +93,7 @@ class Map(Answer):
 
     def text(self) -> str:
         files = groupby(self.definitions, key=lambda entry: _named(entry, self.definitions))
-        return "\n".join(
-            line
-            for file, entries in files
-            for line in (file, *(f"{each.start_line:>5}  {each.signature}" for each in entries))
-        )
+        return "\n".join(line for file, entries in files for line in (file, *map(_mapped, entries)))
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
@@ -122,29 +124,45 @@ def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
     return Definitions(definitions=tuple(found), more=found.more)
 
 
-def outline(caller: Caller, asked: OfFile, report: Reporter) -> Definitions:
+def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
     """What a file defines."""
 
     def ask(here: Snapshot) -> list[DefinitionHit]:
-        file = _file(caller, here.graph, asked.path, asked.source)
+        file = _file(caller, here.graph, asked.path, asked.source, report)
         return navigation.outline(here.graph, file.source.name, file.path)
 
     found = caller.codebase.navigate(_within(caller, asked.source), ask, reporter=report)
-    return Definitions(definitions=tuple(found))
+    return FileOutline(definitions=tuple(found))
 
 
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project leads to: what to know of it first."""
     within = _within(caller, asked.source)
+    weights = _weights(caller, asked, within, report) if asked.around else {}
 
     def ask(here: Snapshot) -> list[MapEntry]:
-        start: dict[tuple[str, str], float] = {}
-        if asked.around:
-            file = _file(caller, here.graph, asked.around, asked.source)
-            start = {(file.source.name, file.path): 1.0}
-        return draw_map(here.connection, within.sources, start, max_tokens=asked.max_tokens)
+        return draw_map(here.connection, within.sources, weights, max_tokens=asked.max_tokens)
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
+
+
+def _weights(
+    caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter
+) -> dict[tuple[str, str], float]:
+    """How much each file has to do with what the map is for: a file, or a question."""
+
+    def ask(here: Snapshot) -> NamedPath | None:
+        try:
+            return _file(caller, here.graph, asked.around, asked.source, report)
+        except NotFound:
+            if is_path(asked.around):
+                raise
+            return None
+
+    if file := caller.codebase.navigate(within, ask, reporter=report):
+        return {(file.source.name, file.path): 1.0}
+    query = CodeQuery(text=asked.around, top_k=AROUND_HITS, filter=within)
+    return weights_of(caller.codebase.search(query, reporter=report))
 
 
 def _ask(
@@ -163,7 +181,7 @@ def _ask(
         graph = here.graph
         what: str | Line = asked.name
         if _AT_LINE.search(asked.name):
-            file = _file(caller, graph, asked.name, asked.source)
+            file = _file(caller, graph, asked.name, asked.source, report)
             what = Line(file.source.name, file.path, file.first)
         return ask(graph, NameQuery(what, asked.top_k, within))
 
@@ -176,18 +194,18 @@ def _within(caller: Caller, source: str) -> CodeFilter:
     return CodeFilter(sources=chosen_sources(caller, source))
 
 
-def _file(caller: Caller, graph: Graph, path: str, source: str) -> NamedPath:
+def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter) -> NamedPath:
     """The file that `path` means, of those that names are known of. Raises NotFound."""
     wanted, sources = meant_file(caller, path, source)
-    with suppress(PathRefused):
-        for each in named(sources, wanted):
-            if graph.file(each.source.name, each.path) is not None:
-                return each
-        raise NotFound(
-            f"no definition is known in {path}",
-            hint=alike(caller.codebase, sources, wanted) or "map names files that have some",
-        )
-    raise NotFound(f"no definition is known in {path}", hint="name a file below the source")
+    try:
+        meant = named(sources, wanted)
+    except PathRefused as refused:
+        raise NotFound(f"no definition is known in {path}", hint=refused.message) from refused
+    known = (each for each in meant if graph.file(each.source.name, each.path))
+    file = next(known, None) or next((each for each in meant if each.first), meant[0])
+    navigation.known_file(graph, file.source.name, file.path)
+    tell_foreign(caller, file, source, report)
+    return file
 
 
 def _named(hit: Hit, hits: Sequence[Hit]) -> str:
@@ -202,8 +220,19 @@ def _told(more: int) -> list[str]:
 
 def _definition_line(hit: DefinitionHit, file: str) -> str:
     where = f"{file}:{hit.start_line}-{hit.end_line}"
+    inside = f" in {hit.enclosing}" if hit.enclosing else ""
     sure = "" if hit.confidence == "exact" else f"  ({hit.confidence})"
-    return f"{where}  {hit.signature}{sure}"
+    return f"{where}{inside}  {hit.signature}{sure}"
+
+
+def _mapped(entry: MapEntry) -> str:
+    depth = "  " if entry.enclosing else ""
+    return f"{entry.start_line:>5}  {depth}{entry.signature}"
+
+
+def _outlined(hit: DefinitionHit) -> str:
+    depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
+    return f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"
 
 
 def _reference_line(hit: ReferenceHit, file: str) -> str:

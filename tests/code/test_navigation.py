@@ -225,6 +225,7 @@ def test_what_another_package_defines_is_shown_where_it_is_used(call):
     assert (
         "nothing that is indexed here defines json.dumps; what uses the name is shown" in done.err
     )
+    assert "nothing that is indexed here defines or calls json; " in call("callers", "json").err
     assert places(call("callers", "append", "--json").json) == ["shop/cart.py:11 Cart.add by name"]
     assert call("def", "json.dumps").status == 3
 
@@ -297,8 +298,16 @@ def test_an_outline_lists_what_a_file_defines(call, ask):
         *(("Base", ""), ("total", "Base"), ("Cart", "")),
         *(("add", "Cart"), ("price", "Cart")),
     ]
+    assert ask("outline", "shop/cart.py:4") == ask("outline", "shop/cart.py")
     shown = call("outline", "shop/cart.py").out.splitlines()
     assert shown[:2] == ["        3-5  class Base", "        4-5    def total(self)"]
+
+
+def test_the_outline_of_a_folder_names_a_file_of_tests_last(call, run, shop):
+    many = "\n\n".join(f"def test_{number}(): pass" for number in range(40))
+    (shop / "shop/test_all.py").write_text(many)
+    assert run("index", shop, "--wait", "keyword").status == 0
+    assert "name a file such as shop/cart.py;" in call("outline", "shop").err
 
 
 def test_a_map_shows_what_most_leads_to(call, ask):
@@ -668,6 +677,12 @@ def test_a_saved_file_is_followed(call, ask, run, shop):
         (("outline", "notes.md"), 3, "no definition is known in notes.md"),
         (("outline", "missing.py"), 3, "no definition is known in missing.py"),
         (("outline", "shop"), 3, "name a file such as shop/"),
+        (("outline", "."), 3, "no definition is known in . — it is a folder: name a file such as"),
+        (("outline", "notes.md"), 3, "it is indexed: `memory-sidecar search` shows what it says"),
+        (("outline", "missing/basket.py"), 3, "there is other/basket.py"),
+        (("refs", "missing/basket.py:3"), 3, "there is other/basket.py"),
+        (("map", "--around", "missing/basket.py"), 3, "there is other/basket.py"),
+        (("outline", "missing.py"), 3, "`memory-sidecar why missing.py` says whether it is"),
         (("callers", "pay", "--depth", "99"), 2, "--depth"),
         (("refs", "pay", "--path", "["), 2, "has a [ without its ]"),
         (("refs", "pay", "--source", "none"), 3, "no source 'none'"),

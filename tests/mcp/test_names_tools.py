@@ -9,7 +9,7 @@ import pytest
 
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from tests.mcp.talk import given, refused
+from tests.mcp.talk import call, given, refused, text_of
 from tests.mcp.test_server import NAMES, asked, listed
 
 TILL = "from shop.payment import charge_card\n\n\ndef ring(card):\n    charge_card(card, 1)\n"
@@ -72,6 +72,38 @@ def test_what_is_not_there_is_told(reader: Caller) -> None:
     assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
     assert "no definition is known" in refused(reader, "outline", path="../outside.py")
     assert "no definition is known" in refused(reader, "refs", name="/etc/passwd:1")
+
+
+def test_a_path_without_definitions_is_answered_as_on_the_command_line(
+    reader: Caller, project: Path
+) -> None:
+    everything = replace(reader, toolsets=frozenset(Toolset))
+    (project / "NOTES.md").write_text("# Tills\n\nOne for each desk.\n")
+    everything.codebase.index([project], reporter=Silent())
+    for path, told in {
+        "shop": "such as shop/cart.py; map shows what is central in all",
+        "NOTES.md": "it is indexed: search_code shows what it says",
+        "desk/till.py": "there is shop/till.py",
+        "desk/nothing.py": "read_file says whether it is indexed",
+    }.items():
+        message = f"not_found: no definition is known in {path} — "
+        for tool, arguments in (("outline", {"path": path}), ("refs", {"name": f"{path}:1"})):
+            said = refused(everything, tool, **arguments)
+            assert said.startswith(message)
+            assert said.endswith(told)
+
+
+def test_a_map_is_for_a_file_or_a_question(reader: Caller) -> None:
+    for around in ("till.py", "how is a card charged"):
+        shown = given(reader, "map", around=around)["definitions"]
+        assert "charge_card" in [each["name"] for each in shown]
+    assert "there is shop/till.py" in refused(reader, "map", around="desk/till.py")
+
+
+def test_an_outline_names_its_file_once(reader: Caller) -> None:
+    told = text_of(call(reader, "outline", path="shop/cart.py"))
+    assert told.count("shop/cart.py") == 1
+    assert "\n    2-9  class Cart\n    5-6    def add_item" in told
 
 
 @pytest.mark.parametrize(
