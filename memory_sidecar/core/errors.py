@@ -23,10 +23,11 @@
         ├── StoreForeign           1  the file is not one of our databases
         ├── StoreCorrupt           1  it is one of ours, and damaged
         ├── StoreNewer             1  a newer version of memory-sidecar wrote it
-        ├── StoreReadOnly          1  the data directory cannot be written
-        ├── StoreBusy              1  another process holds the writer's lock
-        ├── DiskFull               1  no room left
-        └── OutOfFiles             1  this process has as many files open as it may have
+        └── CannotWrite            1  which is no reason not to read
+            ├── StoreReadOnly      1  the data directory cannot be written
+            ├── StoreBusy          1  another process holds the writer's lock
+            ├── DiskFull           1  no room left
+            └── OutOfFiles         1  this process has as many files open as it may have
 
 A message says what is wrong, a hint what would be right; both are one line.
 """
@@ -178,19 +179,23 @@ class StoreNewer(StoreError):
     code = "store_newer"
 
 
-class StoreReadOnly(StoreError):
+class CannotWrite(StoreError):
+    """What has one of the codes below."""
+
+
+class StoreReadOnly(CannotWrite):
     code = "store_read_only"
 
 
-class StoreBusy(StoreError):
+class StoreBusy(CannotWrite):
     code = "store_busy"
 
 
-class DiskFull(StoreError):
+class DiskFull(CannotWrite):
     code = "disk_full"
 
 
-class OutOfFiles(StoreError):
+class OutOfFiles(CannotWrite):
     code = "out_of_files"
 
     def __init__(self) -> None:
@@ -201,10 +206,12 @@ class OutOfFiles(StoreError):
 
 
 def unforeseen(error: BaseException, *, hint: str, at: str = "") -> SidecarError:
-    """What is said of an `error` that is none of these: a limit of the system, or a fault of ours.
+    """What is said of an `error`: one of these, a limit of the system, or else a fault of ours.
 
     `at` says where, and `hint` is for a fault.
     """
+    if isinstance(error, SidecarError):
+        return error
     cause: BaseException | None = error
     while cause is not None:
         if is_out_of_files(cause):

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from memory_sidecar.core.errors import OutOfFiles, is_out_of_files
+
 INDEXING = 5  # of a nice 0 to 19
 EMBEDDING = 10  # and reading files in other processes
 
@@ -64,6 +66,23 @@ def allow_many_files() -> None:
         wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
         if 0 <= soft < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def require_descriptors(count: int) -> None:
+    """Raises OutOfFiles where fewer than `count` files more may be opened.
+
+    For what cannot be tried again in this process, or says something else, where it fails midway.
+    """
+    opened: list[int] = []
+    try:
+        while len(opened) < count:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if is_out_of_files(error):
+            raise OutOfFiles from error
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 def _libc(name: str) -> Callable[..., int] | None:

@@ -33,6 +33,7 @@ from memory_sidecar.core.errors import (
     is_out_of_files,
 )
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.process import require_descriptors
 
 Connection = apsw.Connection
 FTS5ExtensionApi = apsw.FTS5ExtensionApi
@@ -310,9 +311,9 @@ def _is_full(path: Path) -> bool:
 def _may_open_no_more() -> bool:
     """Whether that is why a file could not be opened, which SQLite does not tell."""
     try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        return is_out_of_files(error)
+        require_descriptors(1)
+    except OutOfFiles:
+        return True
     return False
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile
+from memory_sidecar.core.process import require_descriptors
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 FEW_FILES = 20  # a save, or what a caller waits for: those give way to no query
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # some of them wait for other processes
+ENGINE_DESCRIPTORS = 16  # without them CocoIndex panics, and is of no use until the process ends
 SLICE_FILES = 512  # of a pass: between two slices, what a caller waits for is done
 
 Progress = Callable[[int, int], None]
@@ -212,6 +214,7 @@ class Applier:
 
     def _opened_engine(self) -> Engine:
         if self._engine is None:
+            require_descriptors(ENGINE_DESCRIPTORS)
             # CocoIndex takes 150 ms to import, which a pass that finds no change does without.
             from memory_sidecar.index.engine import Engine
 

@@ -7,6 +7,7 @@ is made again by what needs it first, which says so.
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -17,14 +18,14 @@ from time import monotonic
 from typing import TypeVar, cast
 
 from memory_sidecar.core.errors import (
-    DiskFull,
+    CannotWrite,
     ModelError,
     NotFound,
-    OutOfFiles,
     PathRefused,
     StoreBusy,
     StoreCorrupt,
-    StoreReadOnly,
+    UsageError,
+    unforeseen,
 )
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
@@ -48,8 +49,8 @@ STORE_PATIENCE_S = 10.0  # with another process, for a memory that is written al
 INDEX_PATIENCE_S = 60.0  # with one that indexes the same, for what a person asked for
 LOST_PATIENCE_S = 10.0  # of a question, with rows that are being made again
 AT_ONCE, AT_ONCE_S = 64, 1.0  # new texts that a caller may wait for, and how long after asking
-CANNOT_WRITE = (StoreBusy, StoreReadOnly, DiskFull, OutOfFiles)  # which is no reason not to read
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -145,8 +146,13 @@ class Database(Readings[S]):
                 patience_s=STORE_PATIENCE_S,
                 is_needless=is_done,
             )
-        except (*CANNOT_WRITE, Stopped) as error:  # the files are as they should be
-            reporter.notice(f"written, but not indexed yet: {error}")
+        except UsageError:  # `first` refuses the database
+            raise
+        except Exception as error:  # the files are as they should be, and the next pass finds them
+            told = error if isinstance(error, Stopped) else unforeseen(error, hint="")
+            if told is not error:
+                _log.warning("%s: %s", self.paths.db.stem, told, exc_info=error)
+            reporter.notice(f"written, but not indexed yet: {told}")
             return False
         self.owner.follow(source)
         self.owner.embed_soon()
@@ -161,15 +167,14 @@ class Database(Readings[S]):
                     self.owner.refresh(source, said)
             self._embed_few(said)
 
-        try:
+        with suppress(CannotWrite):
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
-        except CANNOT_WRITE:
-            return False
-        return True
+            return True
+        return False
 
     def count(self, work: Callable[[], None], *, wait_s: float) -> None:
         """Have the owner do `work`, which is short; waits for `wait_s` at most."""
-        with suppress(*CANNOT_WRITE, Stopped):
+        with suppress(CannotWrite, Stopped):
             done = self.owner.loop.ask_soon(work, urgency=Urgency.SHORT, key="count")
             if wait([done], timeout=wait_s).done:
                 done.result()
@@ -288,18 +293,13 @@ class Database(Readings[S]):
             if still_lost:
                 self._update(still_lost, said, embed=not self.is_tended)
 
+        wait_s = LOST_PATIENCE_S if self.is_tended else math.inf
         try:
             self.owner.loop.ask(
-                work,
-                reporter,
-                urgency=Urgency.ASKED,
-                patience_s=LOST_PATIENCE_S,
-                wait_s=LOST_PATIENCE_S if self.is_tended else math.inf,
+                work, reporter, urgency=Urgency.ASKED, patience_s=LOST_PATIENCE_S, wait_s=wait_s
             )
-        except (StoreBusy, Stopped, TimeoutError) as error:
-            reporter.notice(f"{error}: answering from what is indexed")
-        except (NotFound, PathRefused, *CANNOT_WRITE) as error:
-            if not has_rows:
+        except (NotFound, PathRefused, CannotWrite, Stopped, TimeoutError) as error:
+            if not has_rows and not isinstance(error, (StoreBusy, Stopped, TimeoutError)):
                 raise
             reporter.notice(f"{error}: answering from what is indexed")
 

@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,27 @@ def test_a_shells_limit_of_open_files_is_not_the_daemons(home: Home) -> None:
 
     home.start("source", "list", preexec_fn=limit).communicate(timeout=TIMEOUT_S)
     assert resource.prlimit(home.pid, resource.RLIMIT_NOFILE) == (allowed, most)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process")
+def test_a_memory_is_written_or_an_error_is_told_however_few_files_may_be_open(home: Home) -> None:
+    store(home, "stripes mislead", "a")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    written = 0
+    for allowed in (8, 12, 13, 16, 19, 24):
+        text = f"zebras of {allowed}"
+        process = home.start(
+            *("store", text, "--agent", "a", "--no-daemon", "--json"),
+            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_NOFILE, (allowed, most)),
+        )
+        stdout, stderr = process.communicate(timeout=TIMEOUT_S)
+        files = [each for each in home.data_dir.rglob("*.md") if text in each.read_text("utf-8")]
+        assert len(stderr.splitlines()) == 1, stderr
+        assert "as many files are open as this process may open" in stderr
+        assert (process.returncode == 0) == bool(files) == bool(stdout)
+        written += len(files)
+    assert written > 1
+    assert len(memories(home, "a")) == 1 + written
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits another process")
