@@ -24,6 +24,7 @@ from memory_sidecar.mcp.quoting import as_name, quoted, quoted_line, told
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
+from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
 CURSOR = about("For further ones; empty when there are none.")
@@ -38,7 +39,7 @@ class Filtered(Arguments):
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
-            category=self.category or None,
+            category=check_known_category(self.category) or None,
             tags=tuple(self.tags),
             project=self.project,
             **more,  # type: ignore[arg-type]
@@ -182,7 +183,7 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     """List categories, and what lies in one."""
     remembered = caller.memories(report, shared=asked.shared)
     page = caller.pages.page(asked.question, asked.cursor)
-    category = asked.category.strip("/")
+    category = check_known_category(asked.category)
     below = f"{category}/" if category else ""
     categories = [
         each

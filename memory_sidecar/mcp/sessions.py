@@ -15,11 +15,7 @@ from memory_sidecar.core.results import Reporter, Time, about, tell_weak, told_a
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
-from memory_sidecar.mcp.paging import (
-    budget,
-    cut_to_fit,
-    shortened,
-)
+from memory_sidecar.mcp.paging import budget, cut_to_fit, shortened
 from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 from memory_sidecar.sessions.documents import read_session
@@ -33,7 +29,7 @@ from memory_sidecar.sessions.model import (
     Summary,
 )
 from memory_sidecar.sessions.promotion import Candidate
-from memory_sidecar.sessions.results import SessionHit
+from memory_sidecar.sessions.results import Head, SessionHit
 
 MIN_BRIEF = 200  # characters of a summary that are shown however little was asked for
 
@@ -98,7 +94,7 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
 
 
 class SearchSessions(Arguments):
-    query: str
+    query: str = Field(default="", description="By default the latest")
     tier: Literal["summaries", "messages", "all"] = "all"
     project: str = ""
     topics: list[str] = Field(default=[])
@@ -133,30 +129,33 @@ def _hit(hit: SessionHit) -> str:
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
     """Find what was said and done in earlier sessions."""
     page = caller.pages.page(asked.question, asked.cursor)
-    kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
-    query = SessionQuery(
-        text=asked.query,
-        kinds=kinds[asked.tier],
-        top_k=page.offset + asked.top_k + 1,
-        by_session=asked.by_session,
-        min_score=asked.min_score,
-        filter=SessionFilter.said(
-            project=asked.project,
-            topics=asked.topics,
-            outcomes=[asked.outcome] if asked.outcome else [],
-            after=asked.after,
-            before=asked.before,
-        ),
+    wanted = SessionFilter.said(
+        project=asked.project,
+        topics=asked.topics,
+        outcomes=[asked.outcome] if asked.outcome else [],
+        after=asked.after,
+        before=asked.before,
     )
-    found = page.rest(
-        caller.services.questions.asking(
-            Asked.SESSIONS,
-            caller.agent,
-            asked.query,
-            lambda: _sessions(caller, report).search(query),
-        ),
-        lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text),
-    )
+    most = page.offset + asked.top_k + 1
+
+    def search() -> list[SessionHit]:
+        kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
+        query = SessionQuery(
+            text=asked.query,
+            kinds=kinds[asked.tier],
+            top_k=most,
+            by_session=asked.by_session,
+            min_score=asked.min_score,
+            filter=wanted,
+        )
+        return _sessions(caller, report).search(query)
+
+    if asked.query.strip():
+        questions = caller.services.questions
+        hits = questions.asking(Asked.SESSIONS, caller.agent, asked.query, search)
+    else:
+        hits = [*map(_latest, _sessions(caller, report).listed(wanted, limit=most))]
+    found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
     tell_weak(found, report)
     stems, characters = stems_of(asked.query), budget(asked.max_tokens)
     shown, is_cut = cut_to_fit(
@@ -169,6 +168,21 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     if is_cut:
         report.notice('some are cut: get_session reads on from message N with cursor "from-N"')
     return SessionHits(hits=tuple(shown), next_cursor=page.cursor_after(shown))
+
+
+def _latest(head: Head) -> SessionHit:
+    """A session that was not searched for, as its summary is told."""
+    text = "\n".join(dict.fromkeys(filter(None, (head.title, head.brief))))
+    return told_as(
+        SessionHit,
+        head,
+        kind=HitKind.SUMMARY,
+        text=text,
+        score=0.0,
+        is_weak=False,
+        heading="",
+        sequence=None,
+    )
 
 
 class GetSession(Arguments):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -64,12 +64,10 @@ class Memories(Recall):
     def store(
         self, draft: Draft, *, directory: str = OWN_DIRECTORY, allow_secrets: bool = False
     ) -> Remembered:
-        """Remember `draft`, once. Raises SecretRefused, and NotFound for what it supersedes.
-
-        And NotFound for a knowledge `directory` that is not registered.
-        """
+        """Remember `draft`, once. Raises SecretRefused, and NotFound for what it names."""
         if not allow_secrets:
             refuse_credentials(draft)
+        draft = replace(draft, supersedes=self._older(directory, draft))
         written = store(
             self._directory(directory),
             draft,
@@ -85,8 +83,9 @@ class Memories(Recall):
         if not allow_secrets:
             refuse_credentials(asdict(changes) | {"remove_tags": ()})
         directory, file = self._parsed(path)
+        changes = replace(changes, supersedes=self._older(directory.name, changes))
         written = update(directory, file, changes, now_ms=self._agent.clock(), if_hash=if_hash)
-        return self._remembered(directory.name, written)
+        return self._remembered(directory.name, written, finds_near=changes.content is not None)
 
     def remove(self, path: str, *, if_hash: str = "", for_good: bool = False) -> Removed:
         """Move the memory at `path` to the archive, or delete it `for_good`.
@@ -281,6 +280,10 @@ class Memories(Recall):
             name, file = parse_address(self._whole(path))
             self._directory(name).read(check_path(file))
         return self._directory(name), file
+
+    def _older(self, directory: str, newer: Draft | Changes) -> tuple[str, ...]:
+        """The files of what `newer` supersedes there. Raises NotFound."""
+        return tuple(self._parsed(address(directory, each))[1] for each in newer.supersedes)
 
     def _directory(self, name: str) -> KnowledgeDirectory:
         """The knowledge directory of that name; the agent's own need not be there yet.

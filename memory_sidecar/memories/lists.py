@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -27,12 +28,17 @@ from memory_sidecar.memories.model import (
     Sort,
     StoredMemory,
 )
+from memory_sidecar.memories.names import MEMORY_SUFFIX
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
 P = TypeVar("P", bound=tuple[Any, ...])
 
 TITLE_CHARACTERS = 160
+
+MAX_COMPARED = 5000  # paths with one that there is not: a tenth of a second
+MIN_LIKENESS = 0.8  # of letters in the same order
+MAX_LIKE = 3
 
 
 Place = tuple[Any, str, int]
@@ -122,6 +128,20 @@ def paths_beginning(connection: Connection, first: str) -> list[str]:
         " ORDER BY path LIMIT 20",
         {"first": first},
     )
+
+
+def paths_like(connection: Connection, path: str) -> list[str]:
+    """The paths that end in the name that `path` ends in; else those of almost its letters."""
+    paths = column(
+        connection, f"SELECT path FROM memories ORDER BY updated_at DESC LIMIT {MAX_COMPARED}"
+    )
+    name = _stem(path)
+    same = [each for each in paths if _stem(each) == name]
+    return same[:MAX_LIKE] or get_close_matches(path, paths, n=MAX_LIKE, cutoff=MIN_LIKENESS)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)

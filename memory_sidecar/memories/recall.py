@@ -10,7 +10,7 @@ from typing import TypeVar
 from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import may_be_another, the_only_one
+from memory_sidecar.core.short_names import MAX_NAMED, may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
@@ -23,6 +23,7 @@ from memory_sidecar.memories.lists import (
     find_memory,
     list_memories,
     paths_beginning,
+    paths_like,
 )
 from memory_sidecar.memories.lookup import list_categories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
@@ -59,7 +60,10 @@ class Recall:
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
             scopes = [self._scope(query, *each) for each in readable]
-            return search_memories(query, scopes, now=agent.clock(), judge=judge)
+            found = search_memories(query, scopes, now=agent.clock(), judge=judge)
+            if not found:
+                self._tell_of_nothing(query.filter.category, readable)
+            return found
 
         ranked = self._ask(ask, with_shared=with_shared)
         return [each.told(explain=query.explain) for each in ranked]
@@ -82,18 +86,29 @@ class Recall:
     def _listed(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
             databases = {agent.name: connection for agent, _, connection in readable}
-            return list_memories(databases, wanted, now=self._agent.clock())
+            found = list_memories(databases, wanted, now=self._agent.clock())
+            if not found:
+                self._tell_of_nothing(wanted.filter.category, readable)
+            return found
 
         return self._ask(ask, with_shared=with_shared)
 
+    def _tell_of_nothing(self, category: str | None, readable: Sequence[Readable]) -> None:
+        """Say so where nothing is found since no database has such a `category`."""
+        known = [
+            each.path
+            for _, _, connection in readable
+            for each in list_categories(connection)
+            if category and each.total_memories
+        ]
+        if known and category not in known:
+            there = ", ".join(sorted(set(known))[:MAX_NAMED])
+            self._reporter.notice(f"no memory is in the category {category}: there is {there}")
+
     def categories(self) -> list[Category]:
         """Every category of the agent; none where nothing was ever stored."""
-        name = self._agent.name
         if not self._agent.exists:
-            self._reporter.notice(
-                f"{name} has no memories yet; `memory-sidecar category create NAME --agent {name}`"
-                " makes a category"
-            )
+            self._reporter.notice(self._agent.nothing().with_hint)
             return []
         with self._agent.up_to_date(self._reporter).reading() as connection:
             return list_categories(connection)
@@ -146,23 +161,30 @@ class Recall:
 
         found = self._ask(ask, with_shared=with_shared)
         if found is None:
-            raise NotFound(
-                f"{self._agent.name} has no memory {path!r}",
-                hint=f"`memory-sidecar list --agent {self._agent.name}` shows the paths",
-            )
+            raise self._unknown(path)
         return found
+
+    def _unknown(self, path: str) -> NotFound:
+        """That the agent has no memory at `path`, and which one may be meant, a shared one too."""
+
+        def ask(readable: Sequence[Readable]) -> list[str]:
+            return [
+                f"{each} (shared)" if agent is self._agent.shared else each
+                for agent, _, connection in readable
+                for each in paths_like(connection, path)
+            ]
+
+        hint = f"`memory-sidecar list --agent {self._agent.name}` shows the paths"
+        if like := self._ask(ask, with_shared=True):
+            hint = f"there is {', '.join(like)}"
+        return NotFound(f"{self._agent.name} has no memory {path!r}", hint=hint)
 
     def _whole(self, path: str) -> str:
         """The path of the own memory to change that an atom's id or first letters name.
 
-        Else `path`. Raises NotFound for letters that may be all of another's name.
+        Raises NotFound, also for letters that may be all of another's name.
         """
-        if not self._agent.exists:
-            return path
-        try:
-            found = self.look(path).path
-        except NotFound:
-            return path
+        found = self.look(path).path
         if may_be_another(path, found):
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",

@@ -163,6 +163,49 @@ def test_agents_see_their_own_and_what_is_shared(newcomer: Caller) -> None:
     assert {memory["agent"] for memory in own} == {"alice"}
 
 
+def test_a_path_that_is_not_there_is_answered_with_those_that_may_be_meant(
+    newcomer: Caller,
+) -> None:
+    path = remember(newcomer)
+    shared = remember(newcomer, "Retry three times.", "decisions", shared=True)
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("get_memory", {}),
+        ("update_memory", {"summary": "new"}),
+        ("remove_memory", {}),
+        ("move_memory", {"to": "decisions/"}),
+    )
+    for wrong in (path.rpartition("/")[2], f"{path[:-6]}ies.md"):
+        for tool, more in calls:
+            assert refused(newcomer, tool, path=wrong, **more).endswith(f" — there is {path}")
+    for tool, more in calls[1:]:  # which change what is named, their own unless it is said
+        told = refused(newcomer, tool, path=shared, **more)
+        assert told.endswith(f" — there is {shared} (shared)")
+    newer = {"content": "Retry once.", "category": "decisions", "supersedes": [shared]}
+    assert refused(newcomer, "store_memory", **newer).endswith(f" — there is {shared} (shared)")
+    given(newcomer, "store_memory", shared=True, **newer)
+
+
+def test_a_category_that_there_is_not_is_said_and_one_that_leads_out_refused(
+    newcomer: Caller,
+) -> None:
+    remember(newcomer)
+    for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):
+        query = {"query": "payments"} if tool == "search_memories" else {}
+        told = given(newcomer, tool, category="decisions", **query)
+        assert "no memory is in the category decisions: there is pitfall" in told["notices"]
+        assert paths(given(newcomer, tool, category="pitfall/", **query))
+        assert refused(newcomer, tool, category="../x", **query).startswith("path_refused")
+
+
+def test_near_duplicates_are_told_of_what_is_said_anew_alone(newcomer: Caller) -> None:
+    path = remember(newcomer)
+    near = remember(newcomer, RULE.lower())
+    accepted = given(newcomer, "update_memory", path=path, status="accepted")
+    assert (accepted["changed"], accepted["near_duplicates"]) == (True, [])
+    anew = given(newcomer, "update_memory", path=path, content=RULE.upper())
+    assert [each["path"] for each in anew["near_duplicates"]] == [near]
+
+
 def test_update_keeps_what_is_left_out_and_minds_the_hash(newcomer: Caller) -> None:
     path = remember(newcomer, tags=["payment"])
     before = given(newcomer, "get_memory", path=path)["memory"]["hash"]
@@ -298,6 +341,17 @@ def test_saved_session_is_found_and_read(newcomer: Caller) -> None:
         newcomer, "get_session", session_id=saved["session_id"], cursor=read["next_cursor"]
     )
     assert ([m["sequence"] for m in rest["messages"]], rest["next_cursor"]) == ([1], "")
+
+
+def test_without_a_question_the_latest_sessions_are_found(newcomer: Caller) -> None:
+    for day in ("01", "02", "03"):
+        summary = {"brief": f"What was done on day {day}"}
+        given(newcomer, "save_session", created_at=f"2026-03-{day}T09:00:00Z", summary=summary)
+    first = given(newcomer, "search_sessions", top_k=2)
+    rest = given(newcomer, "search_sessions", top_k=2, cursor=first["next_cursor"])
+    told = [hit["text"] for page in (first, rest) for hit in page["hits"]]
+    assert told == [f"What was done on day {day}" for day in ("03", "02", "01")]
+    assert not given(newcomer, "search_sessions", after="2026-03-04")["hits"]
 
 
 def test_promoted_session_becomes_memories_once(newcomer: Caller) -> None:
