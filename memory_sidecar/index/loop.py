@@ -75,6 +75,7 @@ class Loop:
         self._now_s = now_s
         self._queue = Requests()
         self._urgency = Urgency.NOTHING  # of what runs
+        self._progress: tuple[str, int, int] | None = None  # the same
         self._state = threading.Condition()  # of who runs
         self._runner: threading.Thread | None = None
         self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
@@ -112,6 +113,8 @@ class Loop:
             has_said, until_s = False, self._now_s() + wait_s
             while not wait([request.done], timeout=BEAT_S).done and self._now_s() < until_s:
                 relay.tell(reporter)
+                if (before := self._progress) and not request.done.running():
+                    reporter.progress(*before)
                 if self.problem and not has_said:
                     has_said = True
                     reporter.notice(f"waiting: {self.problem}")
@@ -134,8 +137,12 @@ class Loop:
         )
         return self._put(request, lambda: None)
 
-    def tell(self) -> None:
-        """Where the caller's own thread runs the loop: tell that caller what was heard."""
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Tell how far it is what runs: callers who wait behind it, and that one whose thread runs.
+
+        What its own caller hears comes by its reporter.
+        """
+        self._progress = (stage, done, total)
         self._tell()
 
     # Running
@@ -298,11 +305,12 @@ class Loop:
 
     @contextmanager
     def _doing(self, urgency: Urgency) -> Iterator[None]:
-        around, self._urgency = self._urgency, urgency
+        around = self._urgency, self._progress
+        self._urgency, self._progress = urgency, None
         try:
             yield
         finally:
-            self._urgency = around
+            self._urgency, self._progress = around
 
     def _fail(self, error: Exception) -> None:
         self._not_before_s = self._now_s() + self._back_off.next_s()

@@ -189,7 +189,7 @@ class Owner(Generic[S]):
             self.activity.vectors.add(done - before)
             before = done
             reporter.progress("vectors", done, total)
-            self.loop.tell()
+            self.loop.tell("vectors", done, total)
             self.loop.serve()
             if until():
                 return done
@@ -259,7 +259,7 @@ class Owner(Generic[S]):
     def _pass_over(self, source: Source, look: Look, reporter: Reporter) -> Refreshed:
         def progress(done: int, total: int) -> None:
             reporter.progress("files", done, total)
-            self.loop.tell()
+            self.loop.tell("files", done, total)
 
         around = self._under_way.get(source.name)
         if around is not None:  # this comes between two slices of it

@@ -144,6 +144,30 @@ def test_what_is_short_comes_before_what_takes_long_and_between_its_slices(loop)
     assert order == ["slice 0", "short", "slice 1", "slice 2", "asked"]
 
 
+def test_who_waits_behind_something_else_hears_how_far_that_is(loop):
+    heard, go_on = threading.Event(), threading.Event()
+    told: list[tuple[str, int, int]] = []
+
+    class Waiting(Silent):
+        def progress(self, stage: str, done: int, total: int) -> None:
+            told.append((stage, done, total))
+            heard.set()
+
+    def take_long() -> None:
+        loop.tell("files", 3, 7)
+        assert go_on.wait(DEADLINE_S)
+
+    loop.tend(lambda: None)
+    first = loop.ask_soon(take_long, urgency=Urgency.ASKED, key="long")
+    asking = threading.Thread(target=ask, args=(loop, lambda: None), kwargs={"reporter": Waiting()})
+    asking.start()
+    assert heard.wait(DEADLINE_S)
+    go_on.set()
+    first.result(DEADLINE_S)
+    asking.join(DEADLINE_S)
+    assert set(told) == {("files", 3, 7)}
+
+
 def test_only_what_is_more_urgent_comes_between_the_slices_of_what_came_between(loop, due):
     order: list[str] = []
 
