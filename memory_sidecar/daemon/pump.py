@@ -23,7 +23,7 @@ from memory_sidecar.daemon.jsonrpc import (
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, write_whole
 from memory_sidecar.daemon.plain_json import from_json
-from memory_sidecar.daemon.protocol import ProtocolError
+from memory_sidecar.daemon.protocol import ProtocolError, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,11 @@ class Pump:
             self._fail(None, INVALID_REQUEST, "an id is a string or an integer")
             return
         with self._sending:
+            if self._link is None and (asked is None or message["method"] == "ping"):
+                self._note(message, None, line)  # which asks for nothing: no daemon is started
+                if asked is not None:
+                    self._print(encode({"jsonrpc": "2.0", "id": asked, "result": {}}))
+                return
             try:
                 self._forward(message, asked, line)
             except Exception as error:  # a named one, or a disk that refuses

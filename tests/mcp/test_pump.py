@@ -55,7 +55,9 @@ def test_killed_daemon_is_not_noticed_between_two_calls(home: Home, host: Host) 
 def test_stopped_daemon_stays_stopped_until_something_is_asked(home: Home, host: Host) -> None:
     assert home.call("stop").returncode == 0
     host.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+    assert host.ask("ping")["result"] == {}
     assert host.process.poll() is None
+    assert not home.is_served
     assert "tools" in host.ask("tools/list")["result"]
 
 
