@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 from urllib.parse import unquote
-from urllib.request import url2pathname
 
 from pydantic import Field
 
@@ -27,9 +26,9 @@ from memory_sidecar.mcp.paging import (
     fitting,
     lines_within,
 )
-from memory_sidecar.mcp.project import nothing_here
+from memory_sidecar.mcp.project import nothing_here, to_index
 from memory_sidecar.mcp.tool import Answer, Arguments
-from memory_sidecar.mcp.uris import SOURCE, source_uri
+from memory_sidecar.mcp.uris import SOURCE, plain_path, source_uri
 
 EVERY_SOURCE = "*"
 MAX_HITS = 50
@@ -95,7 +94,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         mode=SearchMode(asked.mode),
         min_score=asked.min_score,
         filter=CodeFilter(
-            sources=chosen_sources(caller, asked.source),
+            sources=chosen_sources(caller, asked.source, report),
             languages=tuple(map(known_language, asked.languages)),
             path_globs=globs(caller, asked.paths),
         ),
@@ -109,8 +108,6 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
     )
     tell_weak(found, report)
-    if asked.paths and not found:
-        report.notice("paths may keep it out: they are globs below the source, as src/**/*.cs")
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(hits=shown, next_cursor=page.cursor_after(shown))
 
@@ -259,8 +256,11 @@ def _state(source: SourceStatus) -> str:
     return "up to date" if source.live.is_current else "indexing changes"
 
 
-def chosen_sources(caller: Caller, name: str) -> tuple[str, ...]:
-    """The sources to search; none stands for all of them. Raises NoIndex where none is meant."""
+def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ...]:
+    """The sources to search; none stands for all of them. Raises NoIndex where none is meant.
+
+    Says which folder of the client's is in none, where its own are searched.
+    """
     if not caller.codebase.registry.all():
         raise nothing_here(caller)
     if name == EVERY_SOURCE:
@@ -269,6 +269,8 @@ def chosen_sources(caller: Caller, name: str) -> tuple[str, ...]:
         return (name,)
     if not (sources := caller.sources):
         raise nothing_here(caller)
+    if (folder := to_index(caller)) is not None:
+        report.notice(f"{folder} is not indexed — index_project indexes it")
     return tuple(source.name for source in sources)
 
 
@@ -292,9 +294,7 @@ def meant_file(caller: Caller, path: str, source: str) -> tuple[str, list[Source
     scheme, _, rest = path.partition("://")
     if scheme == SOURCE:
         source, _, path = unquote(rest).partition("/")
-    elif scheme == "file":
-        path = url2pathname(rest)
-    return path, searched_sources(caller, source)
+    return plain_path(path), searched_sources(caller, source)
 
 
 def tell_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:
@@ -304,11 +304,11 @@ def tell_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) 
 
 
 def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:
-    """Patterns below a source, of what may be written as an absolute path, or with `./` or `\\`."""
+    """Patterns below a source, of what may be absolute paths or URIs, or have `./` or `\\`."""
     roots = [f"{source.root.as_posix()}/" for source in caller.codebase.registry.all()]
     below = []
     for path in paths:
-        glob = path.replace("\\", "/")
+        glob = plain_path(path).replace("\\", "/")
         for root in roots:
             glob = glob.removeprefix(root)
         below.append(glob.removeprefix("./"))

@@ -131,13 +131,13 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
         file = _file(caller, here.graph, asked.path, asked.source, report)
         return navigation.outline(here.graph, file.source.name, file.path)
 
-    found = caller.codebase.navigate(_within(caller, asked.source), ask, reporter=report)
+    found = caller.codebase.navigate(_within(caller, asked.source, report), ask, reporter=report)
     return FileOutline(definitions=tuple(found))
 
 
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project leads to: what to know of it first."""
-    within = _within(caller, asked.source)
+    within = _within(caller, asked.source, report)
     weights = _weights(caller, asked, within, report) if asked.around else {}
 
     def ask(here: Snapshot) -> list[MapEntry]:
@@ -172,7 +172,7 @@ def _ask(
     report: Reporter,
 ) -> Cut[T]:
     within = CodeFilter(
-        sources=chosen_sources(caller, asked.source),
+        sources=chosen_sources(caller, asked.source, report),
         languages=tuple(map(known_language, asked.languages)),
         path_globs=globs(caller, asked.paths),
     )
@@ -190,8 +190,8 @@ def _ask(
     return found
 
 
-def _within(caller: Caller, source: str) -> CodeFilter:
-    return CodeFilter(sources=chosen_sources(caller, source))
+def _within(caller: Caller, source: str, report: Reporter) -> CodeFilter:
+    return CodeFilter(sources=chosen_sources(caller, source, report))
 
 
 def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter) -> NamedPath:

@@ -15,27 +15,39 @@ from memory_sidecar.core.projects import home
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.uris import plain_path
 
 SHOWN_SOURCES = 8
 
 
+def to_index(caller: Caller) -> Path | None:
+    """The first folder of the client's that no source contains, and that it may have indexed."""
+    if caller.is_read_only or Toolset.CODE not in caller.toolsets:
+        return None
+    containing = caller.codebase.registry.containing
+    return next(
+        (
+            folder
+            for folder in caller.folders
+            if containing(folder) is None and index_problem(folder, caller.environ) is None
+        ),
+        None,
+    )
+
+
 def nothing_here(caller: Caller) -> NoIndex:
     """What to say first to a client none of whose folders lies in a source."""
-    folder = caller.folders[0]
     sources = [source.name for source in caller.codebase.registry.all()]
-    ways = []
-    may_index = Toolset.CODE in caller.toolsets and not caller.is_read_only
-    if may_index and index_problem(folder, caller.environ) is None:
-        ways.append("index_project indexes it")
-    else:
-        ways.append(
+    ways = ["index_project indexes it"]
+    if (folder := to_index(caller)) is None:
+        ways = [
             "tell the user to index a project; until then work with your own file tools, since "
             "calling again changes nothing"
-        )
+        ]
     if sources:
         shown = ", ".join(sources[:SHOWN_SOURCES]) + ("…" if len(sources) > SHOWN_SOURCES else "")
         ways.append(f'source "*" searches what is indexed: {shown}')
-    return NoIndex(f"{folder} is not indexed", hint="; ".join(ways))
+    return NoIndex(f"{folder or caller.folders[0]} is not indexed", hint="; ".join(ways))
 
 
 def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
@@ -48,7 +60,7 @@ def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 class IndexProject(Arguments):
-    path: str = Field(default="", description="By default the folder you work in")
+    path: str = Field(default="", description="By default what of your folders is not indexed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +79,9 @@ class Indexed(Answer):
 
 def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
     """Index the project that the client has open, once; saves follow by themselves."""
-    wanted = Path(os.path.normpath(caller.folders[0] / asked.path))
+    first = caller.folders[0]
+    said = first / plain_path(asked.path) if asked.path else to_index(caller) or first
+    wanted = Path(os.path.normpath(said))
     if all(real_path(wanted) != real_path(each) for each in caller.folders):
         named = ", ".join(map(str, caller.folders))
         raise PathRefused(

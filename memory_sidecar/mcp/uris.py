@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote, urlsplit
+from urllib.request import url2pathname
 
 from memory_sidecar.core.errors import UsageError
 
 MEMORY, SOURCE = "memory", "source"
+
+_OF_A_FILE = re.compile(r"file://(?:localhost)?(?=/)")
 
 
 def memory_uri(agent: str, path: str) -> str:
@@ -15,6 +19,12 @@ def memory_uri(agent: str, path: str) -> str:
 
 def source_uri(name: str, path: str) -> str:
     return f"{SOURCE}://{name}/{quote(path)}"
+
+
+def plain_path(text: str) -> str:
+    """A path that may have been written as a `file:` URI, as a path."""
+    begun = _OF_A_FILE.match(text)
+    return url2pathname(text[begun.end() :]) if begun else text
 
 
 def parts_of(uri: str) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.results import Silent
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Workspace
 from tests.mcp.talk import call, given, refused, text_of
 
 KEY = "ghp_" + "x7" * 18
@@ -172,7 +172,30 @@ def test_project_is_indexed_by_the_tool_once_and_searched(newcomer: Caller, proj
     assert given(there, "index_project", path=".")["files"] > 0
 
 
-@pytest.mark.parametrize("path", ["/", "/etc", "..", "shop", "~"])
+def test_of_several_folders_each_that_is_not_indexed_is_said_and_indexed_by_the_next_call(
+    newcomer: Caller, project: Path, tmp_path: Path
+) -> None:
+    lamp = tmp_path / "my lamp"
+    lamp.mkdir()
+    (lamp / "lamp.py").write_text("def switch_on():\n    return True\n")
+    homely = {"HOME": str(tmp_path / "home")}
+    (tmp_path / "home").mkdir()
+    open_here = Workspace((tmp_path / "home", project, lamp), is_known=True)
+    there = replace(newcomer, workspace=open_here, environ=homely)
+    told = refused(there, "search_code", query="switch_on")
+    assert told == f"no_index: {project} is not indexed — index_project indexes it"
+    assert given(there, "index_project")["source"] == "project"
+    for tool in ("search_code", "search_code"):
+        notices = given(there, tool, query="switch_on")["notices"]
+        assert f"{lamp} is not indexed — index_project indexes it" in notices
+    assert given(there, "index_project")["root"] == lamp.as_posix()
+    found = given(there, "search_code", query="switch_on")
+    assert found["hits"][0]["filename"] == "lamp.py"
+    assert not [each for each in found["notices"] if "is not indexed" in each]
+    assert given(there, "index_project", path=lamp.as_uri())["root"] == lamp.as_posix()
+
+
+@pytest.mark.parametrize("path", ["/", "/etc", "..", "shop", "~", "file:///etc"])
 def test_only_what_the_client_has_open_is_indexed(
     newcomer: Caller, project: Path, path: str
 ) -> None:
@@ -201,6 +224,26 @@ def test_file_is_read_as_it_is_now_and_by_lines(caller: Caller, project: Path) -
     assert (cut["content"] + "\n" + rest["content"]).count("\n") == 99
     assert rest["next_start_line"] == 0
     assert "lines 1-100" in refused(caller, "read_file", path="new.py", start_line=101)
+
+
+def test_a_file_of_another_project_is_said_to_be_one(
+    caller: Caller, project: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "lamp.py").write_text("def switch_on():\n    return True\n")
+    caller.codebase.index([other], reporter=Silent())
+    foreign = "lamp.py is a file of other, not of what you work in"
+    assert given(caller, "read_file", path="lamp.py")["notices"] == [foreign]
+    assert not given(caller, "read_file", path="lamp.py", source="other")["notices"]
+    assert not given(caller, "read_file", path="shop/cart.py")["notices"]
+
+
+def test_where_the_folder_is_gone_it_is_said(caller: Caller, project: Path) -> None:
+    project.rename(project.with_name("elsewhere"))
+    told = refused(caller, "read_file", path="shop/cart.py")
+    shows = "search_code shows parts of what was indexed of it"
+    assert told == f"not_found: {project} is not there — {shows}"
 
 
 def test_absolute_path_inside_of_a_source_is_read(caller: Caller, project: Path) -> None:
@@ -259,7 +302,9 @@ def test_a_path_that_can_be_none_is_refused(caller: Caller) -> None:
     assert refused(caller, "index_project", path="a\0b").startswith("path_refused: ")
 
 
-@pytest.mark.parametrize("path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**"])
+@pytest.mark.parametrize(
+    "path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**", "file://{project}/shop/**"]
+)
 def test_patterns_are_taken_however_they_are_written(
     caller: Caller, project: Path, path: str
 ) -> None:
@@ -268,8 +313,9 @@ def test_patterns_are_taken_however_they_are_written(
 
 
 def test_patterns_that_leave_nothing_are_pointed_at(caller: Caller) -> None:
-    told = given(caller, "search_code", query="add_item", paths=["nowhere/**"])
-    assert (told["hits"], "paths may keep it out" in told["notices"][-1]) == ([], True)
+    told = given(caller, "search_code", query="add_item", paths=["shpo/**"])
+    pointed = "no indexed file is shpo/**: the nearest is shop/"
+    assert (told["hits"], told["notices"][-1]) == ([], pointed)
 
 
 @pytest.mark.parametrize(
