@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -29,6 +30,7 @@ class TeamStatus:
     delay_ms: Annotated[float | None, about("of one question; null where none was answered")]
     problem: Annotated[Problem | None, about("why; what is on this machine answers meanwhile")]
     agents: tuple[TeamAgent, ...]
+    files_away: Annotated[int, about("of the sources here, that cannot be searched for that")]
 
 
 def team_status(services: Services) -> TeamStatus | None:
@@ -52,13 +54,20 @@ def team_status(services: Services) -> TeamStatus | None:
             problem = problem or told_as(Problem, error)
         else:
             agents.append(TeamAgent(name, files.differing() if files else ()))
-    return TeamStatus(link.shown if link else "", delay_ms, problem, tuple(agents))
+    files_away = 0
+    if problem and (codebase := services.codebase()).paths.db.exists():
+        with suppress(SidecarError):
+            files_away = codebase.sharing.files_away()
+    return TeamStatus(link.shown if link else "", delay_ms, problem, tuple(agents), files_away)
 
 
 def team_line(team: TeamStatus) -> str:
     """For people."""
     if team.problem:
-        return f"{team.problem.message}; what is on this machine answers"
+        without = ""
+        if files := team.files_away:
+            without = f", without the {files:,} files that only the team has"
+        return f"{team.problem.message}; what is on this machine answers{without}"
     told = f"{team.database} answers in {team.delay_ms:.1f} ms"
     if team.agents:
         told += f"; it has {', '.join(each.name for each in team.agents)}"

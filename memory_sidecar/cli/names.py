@@ -150,8 +150,9 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
 
     def ask(here: Snapshot) -> list[CodeHit]:
         local = LocalRows(here.connection, here.store, within)
-        with call.codebase.sharing.searched(local, within, call.reporter) as rows:
-            return related_chunks(rows, at, top_k=top_k)
+        return call.codebase.sharing.ask(
+            lambda rows: related_chunks(rows, at, top_k=top_k), local, within, call.reporter
+        )
 
     found = call.codebase.navigate(within, ask, reporter=call.reporter)
     return call.show(call.masked(found), _print_related)

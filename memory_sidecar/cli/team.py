@@ -75,12 +75,13 @@ def init(call: Call, *, sql: bool) -> TeamMade:
     Run as the owner of the database, who may make roles; again after an update.
     """
     link = call.services.required_team()
-    from memory_sidecar.team.schema import grant_roles, make_schema, whole_script  # an extra
+    from memory_sidecar.team import schema  # an extra
 
     if not sql:
-        make_schema(link)
-        grant_roles(link)
-    return call.show(TeamMade(link.shown, ROLES, whole_script() if sql else ""), _print_made)
+        schema.make_schema(link, call.reporter)
+        schema.grant_roles(link)
+        schema.declare_nearest(link, call.reporter)
+    return call.show(TeamMade(link.shown, ROLES, schema.whole_script() if sql else ""), _print_made)
 
 
 def _print_made(call: Call, made: TeamMade) -> None:
@@ -115,7 +116,7 @@ def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
     from memory_sidecar.team.backup import import_code  # an extra
 
     file = call.cwd / file
-    kept = import_code(link, file, replaces=replace)
+    kept = import_code(link, file, replaces=replace, reporter=call.reporter)
     return call.show(TeamCopy.of(link.shown, file, kept), _print_copy)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import why_inside, why_outside
-from memory_sidecar.core.errors import DatabaseError, NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
@@ -198,32 +198,28 @@ class Codebase:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-        try:
-            return self.data.recovering(lambda: self._search(query, reporter, self._team), reporter)
-        except DatabaseError as error:
-            reporter.notice(f"{error.message}: searching what is here")
-            return self._search(query, reporter, None)
+        return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
-    def _search(self, query: CodeQuery, reporter: Reporter, team: Team | None) -> list[CodeHit]:
-        with ExitStack() as stack:
-            here = stack.enter_context(self._answering(query.filter.sources, reporter))
-            local = LocalRows(here.connection, here.store, query.filter)
-            rows: Searched = local
-            if team is not None:
-                rows = stack.enter_context(self.sharing.searched(local, query.filter, reporter))
-            embed_query = embed_static = None
-            if query.mode is not SearchMode.KEYWORD:
-                embed_static = self.data.embed_static(here.connection)
-                embed_query = self.data.embed_query(
-                    here.connection,
-                    rows.vector_counts(),
-                    reporter,
-                    required=query.mode is SearchMode.VECTOR,
-                    static=embed_static,
+    def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
+        with self._answering(query.filter.sources, reporter) as here:
+
+            def ask(rows: Searched) -> list[CodeHit]:
+                embed_query = embed_static = None
+                if query.mode is not SearchMode.KEYWORD:
+                    embed_static = self.data.embed_static(here.connection)
+                    embed_query = self.data.embed_query(
+                        here.connection,
+                        rows.vector_counts(),
+                        reporter,
+                        required=query.mode is SearchMode.VECTOR,
+                        static=embed_static,
+                    )
+                return search_code(
+                    query, rows, here.connection, embed_query=embed_query, embed_static=embed_static
                 )
-            hits = search_code(
-                query, rows, here.connection, embed_query=embed_query, embed_static=embed_static
-            )
+
+            local = LocalRows(here.connection, here.store, query.filter)
+            hits = self.sharing.ask(ask, local, query.filter, reporter)
             if not hits:
                 here.tell_of_nothing(query.filter, reporter)
             if not query.explain:

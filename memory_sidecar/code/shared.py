@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol, TypeVar
 
-from memory_sidecar.code.builder import SharedSource, out_of_step
+from memory_sidecar.code.builder import SharedSource, is_left_out, out_of_step
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseUnreachable,
+    DiskFull,
+    NoIndex,
+    SidecarError,
+    StoreNewer,
+    UsageError,
+)
 from memory_sidecar.core.model import CodeFilter, Source
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
@@ -24,6 +32,11 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Look
+
+T = TypeVar("T")
+
+WITHOUT_TEAM: Final = (DatabaseError, DiskFull, StoreNewer, NoIndex)
+"""What a search of the team's may end with, and goes on without."""
 
 
 class Team(Protocol):
@@ -40,11 +53,10 @@ class Team(Protocol):
         local: LocalRows,
         sources: Sequence[Source],
         wanted: CodeFilter,
-        reporter: Reporter,
     ) -> AbstractContextManager[Searched | None]:
         """What the team has of `sources`, with `local` laid over it; `None` where it has nothing.
 
-        Says by notice where the team's database does not answer.
+        Raises what `WITHOUT_TEAM` has.
         """
 
     def embed(
@@ -56,6 +68,25 @@ class Team(Protocol):
         stop: threading.Event,
     ) -> Iterator[tuple[int, int]]:
         """As `embed_pending`, and what this machine indexes for the team."""
+
+
+def _go_on(error: SidecarError, local: LocalRows, wanted: CodeFilter, reporter: Reporter) -> None:
+    """Say that `local` alone is searched, and what it lacks. Raises the like of `error` for all."""
+    here, there = files_here(local.connection, wanted.sources)
+    if there and not here:
+        none = f"{error.message}; of {there:,} files none is on this machine"
+        raise type(error)(none, hint=error.hint) from error
+    lacking = f", {here:,} of {here + there:,} files" if there else ""
+    if lacking or not isinstance(error, NoIndex):  # a team that has nothing lacks nothing
+        reporter.notice(f"{error.message}: searching what is here{lacking}")
+
+
+def files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
+    """How many indexed files of `sources`, or of all, are here, and how many only a team has."""
+    rows = connection.execute("SELECT source, fingerprint FROM files WHERE status = 'indexed'")
+    left_out = [is_left_out(text) for name, text in rows if not sources or name in sources]
+    there = sum(left_out)
+    return len(left_out) - there, there
 
 
 class Sharing:
@@ -110,8 +141,7 @@ class Sharing:
         wanted = CodeFilter(sources=report.sources)
         with self._data.open().reading() as connection:
             local = LocalRows(connection, self._data.open(), wanted)
-            with self.searched(local, wanted, reporter) as rows:
-                counts = rows.vector_counts()
+            counts = self._counts(local, wanted, reporter)
         return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
 
     def counts(self, connection: Connection) -> Mapping[str, VectorCounts]:
@@ -121,23 +151,46 @@ class Sharing:
         for source in sources if self.team is not None else ():
             wanted = CodeFilter(sources=(source.name,))
             local = LocalRows(connection, self._data.open(), wanted)
-            with self.searched(local, wanted, Silent()) as rows:
-                both, own = rows.vector_counts(), local.vector_counts()
+            both, own = self._counts(local, wanted, Silent()), local.vector_counts()
             found[source.name] = VectorCounts(both.rows - own.rows, both.pending - own.pending)
         return found
 
-    @contextmanager
-    def searched(
-        self, local: LocalRows, wanted: CodeFilter, reporter: Reporter
-    ) -> Iterator[Searched]:
-        """`local`, over what the team has of the same sources, if it has any."""
+    def files_away(self) -> int:
+        """How many files of all sources only the team has the chunks of."""
+        with self._data.open().reading() as connection:
+            return files_here(connection)[1]
+
+    def ask(
+        self,
+        question: Callable[[Searched], T],
+        local: LocalRows,
+        wanted: CodeFilter,
+        reporter: Reporter,
+    ) -> T:
+        """What `question` finds in `local`, over what the team has of the same sources, if it has.
+
+        In `local` alone where the team's database does not answer, or no longer: see `_go_on`.
+        """
         if self.team is None:
-            yield local
-            return
-        with self.team.searching(local, self._registry.all(), wanted, reporter) as both:
-            yield both or local
+            return question(local)
+        try:
+            try:
+                answer = self._ask_both(question, local, wanted)
+            except DatabaseUnreachable:  # its connection may be all that was lost
+                answer = self._ask_both(question, local, wanted)
+        except WITHOUT_TEAM as error:
+            _go_on(error, local, wanted, reporter)
+            return question(local)
         if self._data.is_tended:
             self._keep_up_soon()
+        return answer
+
+    def _ask_both(
+        self, question: Callable[[Searched], T], local: LocalRows, wanted: CodeFilter
+    ) -> T:
+        assert self.team
+        with self.team.searching(local, self._registry.all(), wanted) as both:
+            return question(both or local)
 
     def keep_up(self, source: Source) -> None:
         """Look again at the files of `source` of which the team has another version by now.
@@ -150,6 +203,13 @@ class Sharing:
             paths = out_of_step(self._data.open().manifest(source.name), theirs)
             if paths:
                 self._data.owner.refresh(source, Silent(), Look(under=paths))
+
+    def _counts(self, local: LocalRows, wanted: CodeFilter, reporter: Reporter) -> VectorCounts:
+        try:
+            return self.ask(lambda rows: rows.vector_counts(), local, wanted, reporter)
+        except WITHOUT_TEAM as error:
+            reporter.notice(f"{error.message}: counting what is here")
+            return local.vector_counts()
 
     def _keep_up_soon(self) -> None:
         for source in self._registry.all():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import IO, Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
@@ -16,9 +17,11 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.team.code_write import copy_words
-from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.postings import unpacked
 from memory_sidecar.team.schema import VERSION, declare_nearest, make_schema, require_schema
 
@@ -106,7 +109,9 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSou
     return sources
 
 
-def import_code(link: TeamLink, file: Path, *, replaces: bool) -> Sequence[KeptSource]:
+def import_code(
+    link: TeamLink, file: Path, *, replaces: bool, reporter: Reporter
+) -> Sequence[KeptSource]:
     """Take the sources that `file` holds, all or none; with `replaces`, in the place of known ones.
 
     Raises Conflict where one is there, StoreForeign and StoreNewer for a file that is none of ours
@@ -121,8 +126,8 @@ def import_code(link: TeamLink, file: Path, *, replaces: bool) -> Sequence[KeptS
                     hint="update memory-sidecar on this machine",
                 )
             sources = [KeptSource(**each) for each in header["sources"]]
-            make_schema(link)
-            with link.writing() as connection:
+            make_schema(link, reporter)
+            with link.writing(patience_s=inf) as connection:
                 for table in _TABLES:
                     connection.execute(
                         f"CREATE TEMP TABLE came_{table} (LIKE {table}) ON COMMIT DROP"
@@ -134,7 +139,7 @@ def import_code(link: TeamLink, file: Path, *, replaces: bool) -> Sequence[KeptS
         raise StoreForeign(
             f"{file} is no file of `memory-sidecar team export`", hint="name one that it wrote"
         ) from error
-    declare_nearest(link)
+    declare_nearest(link, reporter)
     return sources
 
 

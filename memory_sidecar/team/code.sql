@@ -8,7 +8,6 @@ CREATE TABLE sources (
     branch      text NOT NULL,
     folder      text NOT NULL,          -- inside of the repository; '' is all of it
     generation  bigint NOT NULL DEFAULT 0,  -- how many transactions have changed it
-    folded_at   bigint NOT NULL DEFAULT 0,  -- the generation before which no deleted file is known
     holder      text NOT NULL DEFAULT '',   -- who indexes it,
     lease_until timestamptz NOT NULL DEFAULT '-infinity',  -- and until when nobody else may
     model       text NOT NULL DEFAULT '',   -- hash of the model that made its vectors

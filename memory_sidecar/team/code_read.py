@@ -26,7 +26,8 @@ from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.team.link import Asking, AskingBeside, HalfVector, Values, integers
+from memory_sidecar.team.connection import HalfVector, integers
+from memory_sidecar.team.link import Asking, AskingBeside, Values
 from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import Reach, SourceRow
 from memory_sidecar.team.words_read import WordsRead

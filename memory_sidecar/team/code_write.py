@@ -22,7 +22,7 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
-from memory_sidecar.team.link import Connected, HalfVector
+from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, packed, unpacked
 
 LEASE_S = 900  # an indexer that has nothing to write renews it when it rescans, each ten minutes

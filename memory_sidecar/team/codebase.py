@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 
 from memory_sidecar.code.builder import is_left_out
 from memory_sidecar.code.searched import LocalRows
-from memory_sidecar.core.errors import DatabaseError, ModelError, NoIndex, StoreNewer
+from memory_sidecar.core.errors import ModelError, NoIndex
 from memory_sidecar.core.model import CodeFilter, Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
@@ -24,7 +24,8 @@ from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
-from memory_sidecar.team.link import Asking, AskingBeside, Connected, TeamLink
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.link import Asking, AskingBeside, TeamLink
 from memory_sidecar.team.overlaid import Overlaid
 from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import Reach, SourceRow, read_sources
@@ -77,28 +78,20 @@ class TeamCode:
         local: LocalRows,
         sources: Sequence[Source],
         wanted: CodeFilter,
-        reporter: Reporter,
     ) -> Iterator[Overlaid | None]:
         asked = [each for each in sources if not wanted.sources or each.name in wanted.sources]
         shared = [each for source in asked if (each := self.source(source)) is not None]
         with ExitStack() as stack:
             rows: dict[str, tuple[SourceRow, SourceOfTeam]] = {}
-            try:
-                if shared and not self.link.is_away:
-                    connection = stack.enter_context(self.link.reading())
-                    require_schema(connection, self.link)
-                    found = read_sources(connection, [each.sought for each in shared])
-                    for each, row in zip(shared, found, strict=True):
-                        each.saw(row)
-                        if row is not None:
-                            rows[each.source.name] = row, each
-                elif shared:
-                    reporter.notice(f"{self.link.shown} does not answer: searching what is here")
-            except (DatabaseError, StoreNewer) as error:
-                reporter.notice(f"{error.message}: searching what is here")
-                rows = {}
-            except NoIndex:
-                rows = {}
+            if shared:
+                self.link.require()
+                connection = stack.enter_context(self.link.reading())
+                require_schema(connection, self.link)
+                found = read_sources(connection, [each.sought for each in shared])
+                for each, row in zip(shared, found, strict=True):
+                    each.saw(row)
+                    if row is not None:
+                        rows[each.source.name] = row, each
             if not rows:
                 yield None
                 return

@@ -9,19 +9,16 @@ that sees what the first one sees.
 from __future__ import annotations
 
 import re
-import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from psycopg.adapt import Dumper
 from psycopg.conninfo import make_conninfo
-from psycopg.pq import Format
 
 from memory_sidecar.core.errors import (
     DatabaseError,
@@ -31,8 +28,16 @@ from memory_sidecar.core.errors import (
     SidecarError,
 )
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.codes import Floats
-from memory_sidecar.team.address import Address
+from memory_sidecar.team.address import CONNECT_S, Address
+from memory_sidecar.team.connection import (
+    READ_S,
+    WRITE_S,
+    Connected,
+    HalfVector,
+    HalfVectorDumper,
+    NoAnswer,
+    TeamConnection,
+)
 
 MAX_IDLE = 4
 TRIES = 3
@@ -68,7 +73,6 @@ _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memor
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-Connected = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -78,8 +82,9 @@ class TeamLink:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._idle: deque[Connected] = deque()  # the one used last comes first again
+        self._idle: deque[TeamConnection] = deque()  # the one used last comes first again
         self._away_until_s = 0.0
+        self._away: SidecarError | None = None  # what was said then
 
     @property
     def shown(self) -> str:
@@ -90,6 +95,11 @@ class TeamLink:
     def is_away(self) -> bool:
         """Whether the server did not answer a moment ago."""
         return time.monotonic() < self._away_until_s
+
+    def require(self) -> None:
+        """Raise DatabaseUnreachable where the server did not answer a moment ago."""
+        if self.is_away and self._away is not None:
+            raise self._away
 
     @contextmanager
     def reading(self) -> Iterator[Connected]:
@@ -108,9 +118,9 @@ class TeamLink:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connected]:
+    def writing(self, *, patience_s: float = WRITE_S) -> Iterator[Connected]:
         """A transaction: all of the block is committed, or none."""
-        with self._transaction("BEGIN") as connection:
+        with self._transaction("BEGIN", patience_s) as connection:
             yield connection
 
     def retrying(self, work: Callable[[], T]) -> T:
@@ -130,20 +140,20 @@ class TeamLink:
             connection.execute("SELECT 1")
             return 1000 * (time.perf_counter() - started)
 
-    def connect(self) -> Connected:
+    def connect(self) -> TeamConnection:
         """A connection of its own, which the caller closes. Raises DatabaseError."""
         password = self.address.password()
         try:
-            connection = psycopg.connect(
+            connection = TeamConnection.connect(
                 make_conninfo("", **{**self.address.parameters, **password, **_OURS}),
                 autocommit=True,
             )
         except psycopg.Error as error:
             named = self._named(error)
             if isinstance(named, DatabaseUnreachable):
-                self._away_until_s = time.monotonic() + AWAY_S
+                self._note_away(named)
             raise named from error
-        connection.adapters.register_dumper(HalfVector, _HalfVectorDumper)
+        connection.adapters.register_dumper(HalfVector, HalfVectorDumper)
         self._away_until_s = 0.0
         return connection
 
@@ -153,30 +163,42 @@ class TeamLink:
             while True:
                 self._idle.pop().close()
 
+    def _note_away(self, error: SidecarError) -> None:
+        self._away, self._away_until_s = error, time.monotonic() + AWAY_S
+
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connected]:
+    def _transaction(self, begin: str, patience_s: float = READ_S) -> Iterator[Connected]:
         connection = self._begun(begin)
+        connection.patience_s = patience_s
         try:
             yield connection
             connection.execute("COMMIT")
         except BaseException as error:
             connection.close()  # which rolls back
             if isinstance(error, psycopg.Error):
-                raise self._named(error) from error
+                named = self._named(error)
+                if isinstance(error, NoAnswer):
+                    self._note_away(named)
+                raise named from error
             raise
         if len(self._idle) < MAX_IDLE:
             self._idle.append(connection)
         else:
             connection.close()
 
-    def _begun(self, begin: str) -> Connected:
+    def _begun(self, begin: str) -> TeamConnection:
         with suppress(IndexError):
             while True:
                 connection = self._idle.pop()
-                with suppress(psycopg.Error):
-                    connection.execute(begin)  # a server that was restarted is noticed here
+                connection.patience_s = CONNECT_S
+                try:
+                    connection.execute(begin)
+                except psycopg.Error as error:  # a server that was restarted is noticed here
+                    connection.close()
+                    if isinstance(error, NoAnswer):
+                        self.close()  # the others would be waited for as long
+                else:
                     return connection
-                connection.close()
         connection = self.connect()
         try:
             connection.execute(begin)
@@ -201,6 +223,16 @@ class TeamLink:
                 )
             case errors.DiskFull():
                 return DiskFull(f"{self.shown}: the server's disk is full", hint="free some space")
+            case errors.ReadOnlySqlTransaction():
+                return DatabaseRefused(
+                    f"{self.shown}: {said}",
+                    hint="it is a standby, or read-only for now: name the primary as `database`",
+                )
+            case errors.LockNotAvailable():
+                return DatabaseError(
+                    f"{self.shown}: its tables are in use for long, as by `team export`",
+                    hint="try again when that has ended",
+                )
             case errors.UndefinedFile() | errors.FeatureNotSupported() if "vector" in str(error):
                 return DatabaseRefused(
                     f"{self.shown}: its server lacks the extension pgvector",
@@ -221,7 +253,7 @@ class TeamLink:
             case psycopg.OperationalError() | psycopg.InterfaceError():
                 return DatabaseUnreachable(
                     f"{self.shown} does not answer: {said}",
-                    hint="what is on this machine goes on answering",
+                    hint="ask again in a while; what is on this machine goes on answering",
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
@@ -241,27 +273,6 @@ def _is_refusal(error: psycopg.Error) -> bool:
     return bool(_TLS.search(said)) or (
         "FATAL:" in said and not (error.sqlstate or _BUSY.search(said))
     )
-
-
-def integers(values: Iterable[int]) -> str:
-    """An array of them as PostgreSQL writes it, in a twentieth of the time that psycopg takes."""
-    return f"{{{','.join(map(str, values))}}}"
-
-
-class HalfVector(bytes):
-    """A vector as pgvector sends and receives a `halfvec`."""
-
-    @classmethod
-    def of(cls, vector: Floats) -> HalfVector:
-        return cls(struct.pack(">hh", len(vector), 0) + vector.astype(">f2").tobytes())
-
-
-class _HalfVectorDumper(Dumper):
-    format = Format.BINARY
-    oid = 0  # the server tells the type from where it stands: each database has its own number
-
-    def dump(self, obj: HalfVector) -> bytes:
-        return obj
 
 
 def link_of(settings: Settings) -> TeamLink | None:

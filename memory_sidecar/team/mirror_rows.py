@@ -11,7 +11,7 @@ from typing import Final
 
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.team.link import Connected
+from memory_sidecar.team.connection import Connected
 
 _OWN: Final = (
     "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE session_user END"

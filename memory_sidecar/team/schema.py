@@ -7,17 +7,27 @@ it and the others find it done.
 from __future__ import annotations
 
 from importlib import resources
+from itertools import chain
+from math import inf
 from typing import Final
 
 from memory_sidecar.core.errors import NoIndex, StoreNewer
-from memory_sidecar.team.link import SCHEMA_NAME, Connected, TeamLink
+from memory_sidecar.core.results import Reporter, Silent
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.link import SCHEMA_NAME, TeamLink
 
 SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql", "nearest.sql")
 """What makes a new schema, in order."""
 
-MIGRATIONS: Final = ("code.sql", "nearest.sql", "writer.sql")
+MIGRATIONS: Final = (
+    ("code.sql",),
+    ("nearest.sql",),
+    ("writer.sql",),
+    ("nearest.sql", "folded.sql"),
+)
 """What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
 
+_SILENT: Final = Silent()
 MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index
 VERSION: Final = 1 + len(MIGRATIONS)
 _LOCK = 0x6D656D73  # "mems"
@@ -47,7 +57,7 @@ def has_schema(connection: Connected) -> bool:
     return _version(connection) > 0
 
 
-def make_schema(link: TeamLink) -> None:
+def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
     """Make the schema, or bring it forward. Raises StoreNewer, and DatabaseRefused without right.
 
     Nothing is asked of the server but the version where it is current.
@@ -55,13 +65,16 @@ def make_schema(link: TeamLink) -> None:
     with link.reading() as connection:
         if _version(connection) == VERSION:
             return
-    with link.writing() as connection:
+    with link.writing(patience_s=inf) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = _version(connection)
         _refuse_newer(found, link)
         if not found:
             connection.execute(_MAKE)
-        for script in SCRIPTS if not found else MIGRATIONS[found - 1 :]:
+        else:
+            reporter.notice(f"{link.shown}: bringing its schema from version {found} to {VERSION}")
+        connection.execute("SET LOCAL lock_timeout = '10s'")  # others wait behind this one
+        for script in chain(*MIGRATIONS[found - 1 :]) if found else SCRIPTS:
             connection.execute(_script(script))
         connection.execute(_SET_VERSION)
 
@@ -72,16 +85,21 @@ def grant_roles(link: TeamLink) -> None:
         connection.execute(_script("roles.sql"))
 
 
-def declare_nearest(link: TeamLink) -> None:
+def declare_nearest(link: TeamLink, reporter: Reporter = _SILENT) -> None:
     """Have the server keep graphs of the vectors, once there are so many that it saves time."""
     with link.reading() as connection:
         row = connection.execute(
-            "SELECT coalesce(sum(chunks), 0) >= %s AND to_regclass('chunk_vectors_nearest') IS NULL"
-            " FROM sources",
+            "SELECT sum(chunks) FROM sources HAVING sum(chunks) >= %s"
+            " AND to_regclass('chunk_vectors_nearest') IS NULL",
             (MANY_CHUNKS,),
         ).fetchone()
-    if row is not None and row[0]:
-        with link.writing() as connection:
+    if row is not None:
+        reporter.notice(
+            f"{link.shown}: making graphs of the vectors of {row[0]:,} chunks, some minutes for"
+            " 100,000; searches go on meanwhile, what is indexed waits"
+        )
+        with link.writing(patience_s=inf) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute("SELECT declare_nearest()")
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.disk.repository import Origin
-from memory_sidecar.team.link import Connected
+from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.postings import Statistics
 
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk

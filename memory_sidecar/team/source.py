@@ -32,7 +32,8 @@ from memory_sidecar.team.code_write import (
     take_lease,
     write_documents,
 )
-from memory_sidecar.team.link import Connected, TeamLink
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import has_schema, make_schema, require_schema
 from memory_sidecar.team.shared_files import (

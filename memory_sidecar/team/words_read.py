@@ -15,7 +15,7 @@ import numpy as np
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.keyword import Keywords, stems_of
-from memory_sidecar.team.link import integers
+from memory_sidecar.team.connection import integers
 from memory_sidecar.team.postings import (
     ENTRY,
     Entries,

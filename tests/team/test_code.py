@@ -15,9 +15,10 @@ from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.searched import LocalRows
-from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team import schema
+from memory_sidecar.team.link import Asking
 from memory_sidecar.team.postings import unpacked
 from tests.conftest import run_here
 
@@ -62,8 +63,12 @@ def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
     def saying(text):
         def ask(here):
             local = LocalRows(here.connection, here.store, CodeFilter())
-            with giver.codebase.sharing.searched(local, CodeFilter(), giver.notices) as rows:
-                return [each.filename for each in rows.read(rows.saying(text))]
+            return giver.codebase.sharing.ask(
+                lambda rows: [each.filename for each in rows.read(rows.saying(text))],
+                local,
+                CodeFilter(),
+                giver.notices,
+            )
 
         return giver.codebase.navigate(CodeFilter(), ask, reporter=giver.notices)
 
@@ -186,8 +191,12 @@ def test_status_counts_what_the_team_has(make_member):
 def _like(member, path):
     def ask(here):
         local = LocalRows(here.connection, here.store, CodeFilter())
-        with member.codebase.sharing.searched(local, CodeFilter(), member.notices) as rows:
-            return related_chunks(rows, Line("project", path, 2), top_k=5)
+        return member.codebase.sharing.ask(
+            lambda rows: related_chunks(rows, Line("project", path, 2), top_k=5),
+            local,
+            CodeFilter(),
+            member.notices,
+        )
 
     return member.codebase.navigate(CodeFilter(), ask, reporter=member.notices)
 
@@ -216,17 +225,58 @@ def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(m
 def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, server, database):
     giver = make_member("a")
     giver.index()
-    _allow(server, database, connections=False)
+    allow(server, database, connections=False)
     giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
     giver.index()
     assert giver.own() == {"shop/coupon.py"}
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
     assert giver.notices.has("searching what is here")
-    _allow(server, database, connections=True)
+    allow(server, database, connections=True)
     giver.codebase.sharing.team.link.close()
     giver.index()
     assert giver.own() == set()
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
+
+
+def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
+    make_member, server, database
+):
+    giver, reader = make_member("a"), make_member("b")
+    giver.index()
+    reader.index()
+    files = reader.codebase.status().sources[0].files_indexed
+    allow(server, database, connections=False)
+    with pytest.raises(DatabaseError, match="not currently accepting") as raised:
+        reader.find("charge_card")
+    assert f"of {files} files none is on this machine" in raised.value.message
+    assert reader.index().chunks_total == 0
+    assert reader.notices.has(f"of {files} files none is on this machine: counting what is here")
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    reader.index()
+    reader.notices.said.clear()
+    assert reader.find("redeem a coupon")[0].filename == "shop/coupon.py"
+    assert reader.notices.has(f"searching what is here, 1 of {files + 1} files")
+
+
+def test_a_search_that_loses_its_connection_asks_again(make_member, database, monkeypatch):
+    giver = make_member("a")
+    giver.index()
+    found = giver.find("total price of the cart")
+    giver.notices.said.clear()
+    lost: list[int] = []
+    ask = Asking.ask
+
+    def lose_one(self, *question):
+        if not lost:
+            lost.append(self._connection.info.backend_pid)
+            with psycopg.connect(database, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", (lost[0],))
+        return ask(self, *question)
+
+    monkeypatch.setattr(Asking, "ask", lose_one)
+    assert giver.find("total price of the cart") == found
+    assert lost
+    assert not giver.notices.said
 
 
 def test_a_branch_of_its_own_is_laid_over_main(make_member):
@@ -279,7 +329,7 @@ def test_why_counts_what_the_team_has_of_a_file(make_member, server, database):
         assert cart.chunks > 0
     own = reader.codebase.why(reader.root / "shop/coupon.py")
     assert (own.fate, own.reason, own.chunks) == ("indexed", "", 1)
-    _allow(server, database, connections=False)
+    allow(server, database, connections=False)
     told = reader.codebase.why(reader.root / "shop/cart.py")
     assert told.fate == "indexed"
     assert told.reason.startswith("in the team's database: ")
@@ -359,7 +409,7 @@ def content_of(link) -> list[object]:
         ]
 
 
-def _allow(address: str, database: str, *, connections: bool) -> None:
+def allow(address: str, database: str, *, connections: bool) -> None:
     name = conninfo_to_dict(database)["dbname"]
     with psycopg.connect(address, autocommit=True) as admin:
         admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {connections}")

@@ -23,7 +23,7 @@ from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.code_write import LEASE_S
 from memory_sidecar.team.schema import VERSION
 from tests.conftest import PROGRAM, write_project
-from tests.team.test_code import content_of
+from tests.team.test_code import allow, content_of
 
 FILES = 70
 DEADLINE_S = 60
@@ -58,6 +58,28 @@ def test_an_indexer_writes_code_and_a_reader_only_searches_it(database, machine,
         assert ("shop/coupon.py",) not in files
         owner.execute("SET ROLE memory_sidecar_indexer")
         owner.execute("SELECT memory_sidecar.declare_nearest()")
+
+
+def test_status_and_doctor_say_how_many_files_only_the_team_has(
+    database, machine, login, tmp_path, server
+):
+    assert machine("owner", database)("team", "init").status == 0
+    assert (
+        machine("ci", login("ci", "indexer"))("index", checkout(tmp_path / "ci/shop")).status == 0
+    )
+    desk = machine("desk", login("desk", "reader"))
+    assert desk("index", checkout(tmp_path / "desk/shop")).status == 0
+    before = desk.valid_json("status")
+    files = before["sources"][0]["files_indexed"]
+    assert (files > 1, before["team"]["files_away"]) == (True, 0)
+    allow(server, database, connections=False)
+    try:
+        assert desk.valid_json("status")["team"]["files_away"] == files
+        for command in ("status", "doctor"):
+            told = f"answers, without the {files} files that only the team has"
+            assert told in desk(command).out
+    finally:
+        allow(server, database, connections=True)
 
 
 def test_an_indexer_that_is_killed_goes_on_and_leaves_what_a_first_index_makes(

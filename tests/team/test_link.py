@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import struct
 import subprocess
@@ -22,10 +24,12 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.team import link as team_link
 from memory_sidecar.team import schema
 from memory_sidecar.team.address import Address
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.schema import VERSION, make_schema, require_schema
+from tests.conftest import Notices
 from tests.team.conftest import GUARDED
 
 
@@ -197,6 +201,29 @@ def test_work_is_done_again_when_its_connection_is_lost(link, database):
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (1,)
 
 
+def test_a_server_that_is_there_and_says_nothing_is_waited_for_no_longer_than_a_while(link):
+    told = pytest.raises(DatabaseUnreachable, match=r"no answer for 0\.2 s$")
+    with told, link.writing(patience_s=0.2) as connection:
+        connection.execute("SELECT pg_sleep(60)")
+    assert link.is_away
+    with told:
+        link.require()
+    assert link.delay_ms() > 0  # who asks all the same connects anew
+    link.require()
+
+
+def test_a_connection_that_was_kept_and_answers_no_more_is_given_up(link, monkeypatch):
+    monkeypatch.setattr(team_link, "CONNECT_S", 0.2)
+    with link.reading() as connection:
+        kept = connection.info.backend_pid
+    os.kill(kept, signal.SIGSTOP)
+    try:
+        with link.reading() as connection:
+            assert connection.info.backend_pid != kept
+    finally:
+        os.kill(kept, signal.SIGCONT)
+
+
 def test_a_reader_writes_nothing_and_sees_one_commit(link):
     with link.writing() as connection:
         connection.execute("CREATE TABLE kept (n int)")
@@ -244,6 +271,53 @@ def test_an_older_schema_is_led_forward_with_what_it_holds(link, monkeypatch):
         assert connection.execute("SELECT count(*) FROM sources").fetchone() == (0,)
         kept = connection.execute("SELECT value FROM identity WHERE key = 'kept'").fetchone()
         assert kept == ("yes",)
+
+
+def test_a_schema_with_sparser_graphs_is_searched_by_them_until_denser_ones_are_made(
+    link, monkeypatch
+):
+    monkeypatch.setattr(schema, "MANY_CHUNKS", 1)
+    make_schema(link)
+    notices = Notices()
+    with link.writing() as connection:
+        connection.execute(
+            "ALTER TABLE sources ADD COLUMN folded_at bigint NOT NULL DEFAULT 0;"
+            " INSERT INTO sources (repository, branch, folder, chunks)"
+            " VALUES ('git.example/shop', 'main', '', 12345);"
+            " CREATE INDEX chunk_static_nearest ON chunk_static"
+            " USING hnsw (embedding halfvec_cosine_ops) WITH (m = 24, ef_construction = 128);"
+            " CREATE INDEX chunk_vectors_nearest ON chunk_vectors"
+            " USING hnsw (embedding halfvec_cosine_ops) WITH (m = 24, ef_construction = 128);"
+            " UPDATE identity SET value = '4' WHERE key = 'version'"
+        )
+
+    def graphs() -> list[str]:
+        with link.reading() as connection:
+            found = connection.execute(
+                "SELECT relname || ' ' || reloptions[2] FROM pg_class"
+                " WHERE relname ~ '_(nearest|before)$' ORDER BY 1"
+            )
+            return [each for (each,) in found]
+
+    make_schema(link, notices)
+    assert notices.has(f"from version 4 to {VERSION}")
+    _require(link)
+    with pytest.raises(DatabaseError, match="folded_at"), link.reading() as connection:
+        connection.execute("SELECT folded_at FROM sources")
+    assert graphs() == [
+        "chunk_static_before ef_construction=128",
+        "chunk_vectors_before ef_construction=128",
+    ]
+    schema.declare_nearest(link, notices)
+    assert notices.has("graphs of the vectors of 12,345 chunks")
+    assert graphs() == [
+        "chunk_static_nearest ef_construction=256",
+        "chunk_vectors_nearest ef_construction=256",
+    ]
+    notices.said.clear()
+    make_schema(link, notices)
+    schema.declare_nearest(link, notices)
+    assert not notices.said
 
 
 def test_a_schema_that_took_the_role_set_for_the_writer_takes_who_logged_in(link, login):

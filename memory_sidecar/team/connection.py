@@ -1,0 +1,69 @@
+"""A connection that waits for no server for ever, and what it sends in the server's own form."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Generator, Iterable
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+from memory_sidecar.index.codes import Floats
+
+Connected = psycopg.Connection[tuple[Any, ...]]
+READ_S, WRITE_S = 15.0, 120.0  # the longest wait for an answer of a server that is there
+T = TypeVar("T")
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server is there, and has said nothing for long."""
+
+
+class TeamConnection(Connected):
+    """Waits for an answer no longer than `patience_s`."""
+
+    patience_s = READ_S
+
+    def wait(self, gen: Generator[Any, Any, T], *options: Any, **named: Any) -> T:  # noqa: ANN401
+        return super().wait(_patient(gen, self.patience_s), *options, **named)
+
+
+def _patient(gen: Generator[Any, Any, T], patience_s: float) -> Generator[Any, Any, T]:
+    """`gen`, which psycopg sends what its socket is ready for, or ten times a second nothing."""
+    last_s = time.monotonic()
+    try:
+        awaited = next(gen)
+        while True:
+            ready = yield awaited
+            if ready:
+                last_s = time.monotonic()
+            elif time.monotonic() - last_s > patience_s:
+                raise NoAnswer(f"no answer for {patience_s:g} s")
+            awaited = gen.send(ready)
+    except StopIteration as done:
+        answer: T = done.value
+        return answer
+
+
+def integers(values: Iterable[int]) -> str:
+    """An array of them as PostgreSQL writes it, in a twentieth of the time that psycopg takes."""
+    return f"{{{','.join(map(str, values))}}}"
+
+
+class HalfVector(bytes):
+    """A vector as pgvector sends and receives a `halfvec`."""
+
+    @classmethod
+    def of(cls, vector: Floats) -> HalfVector:
+        return cls(struct.pack(">hh", len(vector), 0) + vector.astype(">f2").tobytes())
+
+
+class HalfVectorDumper(Dumper):
+    format = Format.BINARY
+    oid = 0  # the server tells the type from where it stands: each database has its own number
+
+    def dump(self, obj: HalfVector) -> bytes:
+        return obj
