@@ -37,10 +37,10 @@ from memory_sidecar.index.keyword import Keywords, stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
-DEPTH, GUIDE_DEPTH = 130, 200  # candidates from each arm; what a README answers ranks lower there
+DEPTH, GUIDE_DEPTH = 90, 200  # candidates from each arm; what a README answers ranks lower there
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
-# rarest words of 2,000 rank as well as all of them.
-KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 2_000}
+# rarest words of 1,000 rank as well as all of them.
+KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
 COPIES_READ = 10  # beyond the hits asked for, so that their copies are known
 MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
 PATHS_KEPT = 1 << 14
