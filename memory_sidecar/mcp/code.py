@@ -85,7 +85,7 @@ class Hits(Answer):
 
 
 def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
-    """Find code by what it does, or by exact names. Use it before grep and before reading files."""
+    """Find code by what it does, or by exact names. Use it before grep and reading files."""
     codebase = caller.codebase
     page = caller.pages.page(asked.question, asked.cursor)
     query = CodeQuery(
@@ -173,7 +173,7 @@ class FileLines(Answer):
 
 
 def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
-    """Read lines of an indexed file, as it is now."""
+    """Read lines of an indexed file, as it is now: src/cart.py:10-20."""
     path, sources = meant_file(caller, asked.path, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, path, max_file_bytes=limit_bytes)

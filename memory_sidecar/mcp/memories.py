@@ -148,7 +148,7 @@ class GetRecentMemories(Filtered):
 def get_recent_memories(
     caller: Caller, asked: GetRecentMemories, report: Reporter
 ) -> FoundMemories:
-    """Read what was remembered or changed last, the latest first. Good at the start of work."""
+    """Read what was remembered or changed last. Good at the start of work."""
     page = caller.pages.page(asked.question, asked.cursor)
     listed = MemoryList(
         filter=asked.filter(), limit=page.offset + asked.limit + 1, without_pages=True

@@ -60,7 +60,7 @@ def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 class IndexProject(Arguments):
-    path: str = Field(default="", description="By default what of your folders is not indexed")
+    path: str = Field(default="", description="By default the first not indexed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
