@@ -17,7 +17,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -326,8 +326,7 @@ def run_with(services: Services, *, cwd: Path) -> Callable[..., Finished]:
         run_here,
         environ={},
         cwd=cwd,
-        open_services=lambda **_: services,
-        close_services=lambda _: None,
+        open_services=lambda _: nullcontext(services),
     )
 
 

@@ -12,6 +12,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
     from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.mcp.conversation import McpConversation
 
-    OpenServices = Callable[..., Services]
-    CloseServices = Callable[[Services], None]
+    OpenServices = Callable[["Call"], AbstractContextManager[Services]]
 
 
 MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
@@ -61,15 +61,12 @@ wait for ever.
 """
 
 
-def _find_services(*, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
+def open_here(call: Call) -> AbstractContextManager[Services]:
+    """The services of the data directory that `call` is about, for this call alone."""
     # They take most of half a second to import, and commands about plain files need none.
     from memory_sidecar.agents.services import Services
 
-    return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
-
-
-def _close_services(services: Services) -> None:
-    services.close()
+    return closing(Services.find(data_dir=call.data_dir, cwd=call.cwd, environ=call.environ))
 
 
 def _hold_here(conversation: McpConversation) -> None:
@@ -114,15 +111,15 @@ class Call:
     columns: int  # of that terminal, or what to assume
     rows: int = 0  # of the terminal of standard output; 0: unknown, or it is none
     cancelled: threading.Event = field(default_factory=threading.Event)  # the caller wants no more
-    open_services: OpenServices = _find_services
-    close_services: CloseServices = _close_services
+    open_services: OpenServices = open_here
     hold: Callable[[McpConversation], None] = _hold_here
     page: Callable[[str], None] = _page_here  # show a text through the caller's pager
     host: Host | None = None  # where it is not a process of the caller's own
     data_dir: Path | None = None
     db: Path | None = None
     hints: Hints | None = None  # once the command is known
-    _services: list[Services] = field(default_factory=list)
+    _opened: ExitStack = field(default_factory=ExitStack)
+    _services: Services | None = None
 
     @classmethod
     def of_this_process(cls, arguments: tuple[str, ...]) -> Call:
@@ -172,11 +169,9 @@ class Call:
 
     @property
     def services(self) -> Services:
-        if not self._services:
-            self._services.append(
-                self.open_services(data_dir=self.data_dir, cwd=self.cwd, environ=self.environ)
-            )
-        return self._services[0]
+        if self._services is None:
+            self._services = self._opened.enter_context(self.open_services(self))
+        return self._services
 
     @property
     def child_environ(self) -> dict[str, str]:
@@ -328,6 +323,4 @@ class Call:
 
     def close(self) -> None:
         self.reporter.close()
-        for services in self._services:
-            self.close_services(services)
-        self._services.clear()
+        self._opened.close()

@@ -10,8 +10,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -147,17 +147,15 @@ class Commands:
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         granted: list[Conversation] = []
-        call = self._call(exchange)
-        call.hold = granted.append
-        status = self._run(call, exchange)
+        status = self._run(self._call(exchange, hold=granted.append), exchange)
         return granted[0] if granted else status
 
-    def _call(self, exchange: Exchange) -> Call:
+    def _call(self, exchange: Exchange, *, hold: Callable[[Conversation], None]) -> Call:
         self._has_imported.wait()
         from memory_sidecar.cli.call import Call, Host
 
         request = exchange.request
-        call = Call(
+        return Call(
             arguments=request.arguments,
             cwd=Path(request.cwd),
             environ=request.environ,
@@ -168,15 +166,14 @@ class Commands:
             shows_progress=request.shows_progress,
             columns=request.columns,
             rows=request.rows,
+            hold=hold,
             page=exchange.page,
             cancelled=exchange.cancelled,
-            close_services=self._close_services,
+            open_services=self._open_services,
             host=Host(
                 self._started_at_ms, state_file(str(self._data_dir), "daemon.log"), self._kept
             ),
         )
-        call.open_services = partial(self._open_services, call)
-        return call
 
     def _run(self, call: Call, exchange: Exchange) -> int:
         from memory_sidecar.cli.main import run
@@ -195,25 +192,20 @@ class Commands:
         self._has_answered.set()
         return status
 
-    def _open_services(
-        self, call: Call, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]
-    ) -> Services:
-        from memory_sidecar.agents.services import Services
+    def _open_services(self, call: Call) -> AbstractContextManager[Services]:
+        from memory_sidecar.cli.call import open_here
 
-        if find_data_dir(data_dir, cwd=cwd, environ=environ).root.resolve() != self._data_dir:
-            return Services.find(data_dir=data_dir, cwd=cwd, environ=environ)
-        wanted = load_settings(self._data_dir, environ)
+        found = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
+        if found.root.resolve() != self._data_dir:
+            return open_here(call)
+        wanted = load_settings(self._data_dir, call.environ)
         shared = self._shared(wanted)
         if others := _different(wanted, shared.settings):
             call.reporter.notice(
                 f"the daemon was started with another {' and '.join(others)}: "
                 "`memory-sidecar stop` has the next call start one with yours"
             )
-        return shared
-
-    def _close_services(self, services: Services) -> None:
-        if services is not self._services:
-            services.close()
+        return nullcontext(shared)
 
     def _shared(self, settings: Settings) -> Services:
         """The services of the daemon; `settings` count if no call has needed them before."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,7 @@ class Recorder:
                 "XDG_DATA_HOME": str(cwd.parent / "share"),
             },
             cwd=cwd,
-            open_services=lambda **_: services,
-            close_services=lambda _: None,
+            open_services=lambda _: nullcontext(services),
         )
 
     def __call__(self, command: str, *arguments: str | Path, stdin: str = "") -> Any:

@@ -9,6 +9,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -111,8 +112,7 @@ class Machine:
             *arguments,
             environ={},
             cwd=self.cwd,
-            open_services=lambda **_: self.services,
-            close_services=lambda _: None,
+            open_services=lambda _: nullcontext(self.services),
         )
 
     def json(self, *arguments: str | Path) -> Any:
