@@ -21,8 +21,8 @@ from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_of
-from memory_sidecar.code.related import related_chunks
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
+from memory_sidecar.code.search import related_chunks
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError

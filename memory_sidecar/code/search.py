@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from memory_sidecar.code import fusion
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.fusion import Question, is_data
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.code.meant import chunks_making, names_in
@@ -29,6 +30,7 @@ from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.searched import Judging, Nearest, Searched
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.credentials import mask_part, may_be_cut
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
@@ -124,6 +126,31 @@ def search_code(
         arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
         ranked = rank_by(*arm)
     return _within_budget(_read_hits(rows, candidates, ranked, query, lent), query.max_tokens)
+
+
+def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
+    """The chunks of `rows` most like that at a line, the likest first; `score` is the cosine.
+
+    By the model's vector where there is one, else by the static one. Raises NotFound for a place
+    that no chunk holds, or none with a vector.
+    """
+    chunk = rows.chunk_at(at)
+    if chunk is None:
+        hint = f"`memory-sidecar why {at.path}` says more"
+        raise NotFound(f"nothing is indexed at {at.path}:{at.line}", hint=hint)
+    for nearest, static in ((rows.by_vectors, False), (rows.by_static, True)):
+        vector = rows.vector_of(chunk, static=static)
+        if vector is not None:
+            arm = nearest()(vector, top_k + 1)
+            break
+    else:
+        raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")
+    ids = np.unique(arm.best(top_k + 1))
+    scores = dict(zip(ids.tolist(), arm.scores_of(ids).tolist(), strict=True))
+    scores.pop(chunk, None)
+    best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]
+    stored = {each.chunk_id: each for each in rows.read(best)}
+    return [hit_of(rows.around, stored[each], scores[each]) for each in best]
 
 
 def forget() -> None:

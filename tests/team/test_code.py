@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.related import related_chunks
+from memory_sidecar.code.search import related_chunks
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
