@@ -8,9 +8,8 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, allow_secrets_option, with_call, with_help
 from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
-from memory_sidecar.context.atoms import AtomDraft
+from memory_sidecar.context.atoms import DECISION, AtomDraft
 from memory_sidecar.context.checks import CHECKS
-from memory_sidecar.context.decisions import DECISION
 from memory_sidecar.context.results import (
     AtomUse,
     ContextFinding,

@@ -1,5 +1,7 @@
 """The atoms of a project: read from their files, and made under the next free number.
 
+Its decision records are made here, too.
+
 Whatever is wrong with a file among them is a finding; none is lost.
 """
 
@@ -15,6 +17,7 @@ from pathlib import Path
 
 from memory_sidecar.context.layout import (
     CORTEX,
+    DECISIONS,
     INDEX,
     MAX_PAGE_BYTES,
     Project,
@@ -43,6 +46,11 @@ ANTI_PATTERN_TAG = "anti-pattern"
 Fix = Callable[[], object]
 """Loses nothing and decides nothing."""
 
+DECISION = "decision"
+MAX_SLUG = 60  # characters of the title in the name of a decision's file
+
+_DECISION_FILE = re.compile(r"DR-(\d+)\b.*\.md")
+_NO_WORD = re.compile(r"[\W_]+")
 _PROBLEM = re.compile(r"(?:line (\d+): )?(.*)")
 
 
@@ -246,14 +254,46 @@ def create_atom(
     UsageError for a draft that its kind forbids, NotFound for a link to nothing.
     """
     _check(project, kind, draft)
+    if draft.summary.strip().startswith(ANTI_PATTERN):
+        draft = replace(draft, tags=(*draft.tags, ANTI_PATTERN_TAG))
     known = (AtomId.parse(name.removesuffix(".md")) for name in _pages(project.folder(kind)))
     number = 1 + max((each.number for each in known if each and each.kind is kind), default=0)
     while True:
         atom_id = AtomId(kind, number)
         path = project.folder(kind) / f"{atom_id}.md"
-        if create_file(project.tree, path, _page(project, atom_id, draft, today).encode()):
+        page = _page(project, str(atom_id), draft, today, sections=f"atoms/{kind}.md")
+        if create_file(project.tree, path, page):
             return atom_id, path
         number += 1
+
+
+def create_decision(project: Project, draft: AtomDraft, *, today: date) -> tuple[str, Path]:
+    """Make `decisions/DR-0001-title.md` under the next free number, as an atom; returns its id.
+
+    Raises UsageError for an empty title, and for what only an atom names.
+    """
+    title = " ".join(draft.summary.split())
+    if not title:
+        raise UsageError("a decision needs a title", hint="say in one line what was decided")
+    if draft.evidence or draft.source_experiments or draft.executor:
+        raise UsageError(
+            "a decision names no evidence, experiments or executor", hint="use --link, or --body"
+        )
+    folder = project.path / DECISIONS
+    slug = _NO_WORD.sub("-", title.lower())[:MAX_SLUG].strip("-") or DECISION
+    number = 1 + max(_decisions_in(folder), default=0)
+    while True:
+        name = f"DR-{number:04}"
+        path = folder / f"{name}-{slug}.md"
+        page = _page(project, name, draft, today, sections="decision.md")
+        if number not in _decisions_in(folder) and create_file(project.tree, path, page):
+            return name, path
+        number += 1
+
+
+def _decisions_in(folder: Path) -> list[int]:
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return [int(found[1]) for name in names if (found := _DECISION_FILE.fullmatch(name))]
 
 
 def _check(project: Project, kind: AtomKind, draft: AtomDraft) -> None:
@@ -277,12 +317,10 @@ def _check(project: Project, kind: AtomKind, draft: AtomDraft) -> None:
                 raise NotFound(f"there is no {name} in {project.name}", hint=f"{path} is missing")
 
 
-def _page(project: Project, atom_id: AtomId, draft: AtomDraft, today: date) -> str:
-    if draft.summary.strip().startswith(ANTI_PATTERN):
-        draft = replace(draft, tags=(*draft.tags, ANTI_PATTERN_TAG))
-    meta = draft.meta(str(atom_id), project, today)
+def _page(project: Project, name: str, draft: AtomDraft, today: date, *, sections: str) -> bytes:
+    """The file called `name`, with the template `sections` where the draft has no body."""
+    meta = draft.meta(name, project, today)
     body = f"\n{draft.body.strip()}\n"
     if not draft.body.strip():
-        said = {"id": str(atom_id), "summary": str(meta["summary"])}
-        body = template(f"atoms/{atom_id.kind}.md", said)
-    return frontmatter.new_page(meta, body)
+        body = template(sections, {"id": name, "summary": str(meta["summary"])})
+    return frontmatter.new_page(meta, body).encode()

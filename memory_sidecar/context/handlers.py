@@ -11,10 +11,9 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from memory_sidecar.context.access import Reads, accesses_of_paths, append
-from memory_sidecar.context.atoms import AtomDraft, Finding, create_atom
+from memory_sidecar.context.atoms import DECISION, AtomDraft, Finding, create_atom, create_decision
 from memory_sidecar.context.checks import apply_fixes, examine
 from memory_sidecar.context.commit import commit_logs
-from memory_sidecar.context.decisions import DECISION, create_decision
 from memory_sidecar.context.layout import (
     Project,
     Root,
