@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,12 @@ class Uninstalled:
     removals: tuple[Removal, ...]
 
 
-Undo = tuple[Removal, Callable[[], object]]
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Removals, and what carries them out, if there are any."""
+
+    removals: Sequence[Removal]
+    carry_out: Callable[[], object]
 
 
 @click.command()
@@ -61,10 +66,10 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     What was learnt stays, unless --data is given: that deletes the data directory in use and your
     settings, for good. The program goes the way it came, by pip, pipx or uv.
     """
-    undos = [*_units(call), *_daemons(call), *_agents(call), *_completion(call)]
+    undos = [_units(call), *_daemons(call), _agents(call), *_completion(call)]
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
     undos += [*_data(data_dir), *_settings(call)] if with_data else []
-    removals = tuple(removal for removal, _ in undos)
+    removals = tuple(removal for undo in undos for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     if going and not (dry_run or yes):
         if call.wants_json:
@@ -76,45 +81,44 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         removals_shown = removals
     done = bool(going) and not dry_run
     if done:
-        for _, undo in undos:
-            undo()
+        for undo in undos:
+            if undo.removals:
+                undo.carry_out()
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
     printed = partial(_print_uninstalled, shown=removals_shown, kept=kept)
     return call.show(Uninstalled(done, removals), printed)
 
 
-def _units(call: Call) -> list[Undo]:
+def _units(call: Call) -> Undo:
     """First of all: systemd would start a daemon again."""
     units = [Removal("service", str(unit), StepOutcome.REMOVED) for unit in installed_units(call)]
-    undos: list[Undo] = [(unit, lambda: None) for unit in units]
-    return [*undos[:-1], (units[-1], lambda: take_back_units(call))] if units else []
+    return Undo(units, lambda: take_back_units(call))
 
 
 def _daemons(call: Call) -> list[Undo]:
     return [
-        (
-            Removal(f"daemon, process {each.pid}", each.data_dir, StepOutcome.REMOVED),
+        Undo(
+            [Removal(f"daemon, process {each.pid}", each.data_dir, StepOutcome.REMOVED)],
             partial(end_daemon, each.data_dir, call.environ),
         )
         for each in running_daemons(call.environ)
     ]
 
 
-def _agents(call: Call) -> list[Undo]:
+def _agents(call: Call) -> Undo:
     plan = Plan(call.environ)
     plan.take_back(plan.known_agents())
     removals = [
         Removal(f"{step.what} of {step.agent}", step.path, step.outcome, step.reason)
         for step in plan.steps
     ]
-    undos: list[Undo] = [(removal, lambda: None) for removal in removals]
 
     def carry_out() -> None:
         plan.carry_out()
         plan.require_all()
 
-    return [*undos[:-1], (removals[-1], carry_out)] if removals else []
+    return Undo(removals, carry_out)
 
 
 def _completion(call: Call) -> list[Undo]:
@@ -140,7 +144,8 @@ def _settings(call: Call) -> list[Undo]:
 
 
 def _file(what: str, path: Path) -> Undo:
-    return Removal(what, str(path), StepOutcome.REMOVED), partial(path.unlink, missing_ok=True)
+    gone = Removal(what, str(path), StepOutcome.REMOVED)
+    return Undo([gone], partial(path.unlink, missing_ok=True))
 
 
 def _folder(what: str, path: Path) -> Undo:
@@ -151,7 +156,7 @@ def _folder(what: str, path: Path) -> Undo:
             elif path.exists():
                 shutil.rmtree(path)
 
-    return Removal(what, str(path), StepOutcome.REMOVED), remove
+    return Undo([Removal(what, str(path), StepOutcome.REMOVED)], remove)
 
 
 def _drop_empty_folders(call: Call) -> None:
