@@ -1,1 +1,1 @@
-"""Changes of memory files, one operation a module. The database follows the files on its own."""
+"""Memories: Markdown files that agents write, and the rows and searches derived from them."""

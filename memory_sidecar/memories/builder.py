@@ -70,7 +70,7 @@ class MemoryBuilder(Builder):
     ) -> None:
         """`believes_empty` where no disk can be missing: an absent root has no memories then.
 
-        `is_unfilled` says of a path and a text whether that is a page yet to be written.
+        `is_unfilled` tells from its path and text whether a page is still an empty template.
         """
         self.believes_empty = believes_empty
         self._is_unfilled = is_unfilled
@@ -195,9 +195,9 @@ class MemoryBuilder(Builder):
                 yield relation, self._atom_address(path, target) or target
 
     def _elsewhere(self, read: MemoryPage) -> bool:
-        """Whether it is superseded by one of another directory: whether that is there, who knows.
+        """Whether the page names a successor in another knowledge directory, which is believed.
 
-        Of those in its own the database sees which are.
+        Whether one in the same directory exists is decided by the rows of the database.
         """
         named = map(self._memory_address, texts(read.superseded_by))
         return any(parse_address(each)[0] != self._directory.name for each in named)

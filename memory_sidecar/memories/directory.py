@@ -108,7 +108,10 @@ class KnowledgeDirectory:
         raise NotFound(f"there is no memory {path}", hint="`memory-sidecar list` shows the paths")
 
     def find(self, path: str) -> MemoryFile | None:
-        """`None` where nothing is. Raises PathRefused for what is no file of text, or a link."""
+        """The memory at this very `path`, if there is one.
+
+        Raises PathRefused for a link, and for anything but a text file.
+        """
         file = self.root / path
         with named_errors(file):
             try:
@@ -159,7 +162,7 @@ class KnowledgeDirectory:
             return found.path
 
     def delete(self, path: str) -> None:
-        """And the folders that are empty then."""
+        """Delete the file at `path`, and the folders above it that are empty then."""
         file = self.root / path
         with named_errors(file):
             delete_file(self.tree, file)

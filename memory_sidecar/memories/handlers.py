@@ -64,7 +64,10 @@ class Memories(Recall):
     def store(
         self, draft: Draft, *, directory: str = OWN_DIRECTORY, allow_secrets: bool = False
     ) -> Remembered:
-        """Remember `draft`, once. Raises SecretRefused, and NotFound for what it names."""
+        """Store `draft`. The same content in the same category is one memory, however often stored.
+
+        Raises SecretRefused, and NotFound for what it supersedes and for `directory`.
+        """
         if not allow_secrets:
             refuse_credentials(draft)
         draft = replace(draft, supersedes=self._older(directory, draft))
@@ -106,11 +109,12 @@ class Memories(Recall):
     def move(self, path: str, to: str, *, allow_secrets: bool = False) -> Moved:
         """Rename the memory at `path`, or move it to the category `to`.
 
-        That is one that is there, or has `/` at its end. Its reads go along, and so do the links of
-        others to it. Raises NotFound, Conflict and SecretRefused.
+        `to` is a category where one of that name exists, or where it ends in `/`. The memory keeps
+        its count of reads, and memories that link to it are changed to name its new path. Raises
+        NotFound, Conflict and SecretRefused.
         """
         target, name = parse_address(to)
-        check_known_category(name)  # what leads out is said before what is not there
+        check_known_category(name)  # refuses a path out of the root before a memory is missed
         directory, file = self._parsed(path)
         if target != directory.name and ":" in to:
             raise UsageError(
@@ -141,7 +145,7 @@ class Memories(Recall):
         moves: bool = False,
         allow_secrets: bool = False,
     ) -> Remembered:
-        """Give all agents the memory at `path`; `moves` takes it away here.
+        """Copy the memory at `path` to the shared ones; with `moves`, archive the original.
 
         Raises NotFound, SecretRefused, and Conflict where another shared memory has its name.
         """
@@ -167,9 +171,9 @@ class Memories(Recall):
     # Many
 
     def archive(self, seen: Mapping[str, str]) -> list[Archived]:
-        """Take memories away, by path with the hash that each was seen with, into one batch.
+        """Archive the memories in `seen`, which are hashes by path, as one batch.
 
-        One that is gone, or was changed since, stays as it is.
+        A memory whose hash is another by now is left as it is.
         """
         found = []
         for path in seen:
@@ -296,7 +300,7 @@ class Memories(Recall):
         return KnowledgeDirectory(name, self._agent.source(name).root, paths.locks, paths.tree)
 
     def _take_up(self, directory: str, files: Collection[str]) -> None:
-        """Have these files, just written, moved or removed, be found as they are now."""
+        """Index these files, which were just written, moved or removed."""
         if files:
             self._agent.take_up(files, reporter=self._reporter, directory=directory)
 
@@ -331,7 +335,7 @@ class Memories(Recall):
             return near_duplicates(connection, data, path)
 
     def _files_saying(self, draft: Draft, directory: str) -> list[str]:
-        """Where the same content lies, whatever its file is called."""
+        """Files in the draft's category that hold the same content, whatever they are called."""
         if not self._agent.paths.db.exists():
             return []
         with self._agent.up_to_date(self._reporter).reading() as connection:

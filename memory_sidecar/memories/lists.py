@@ -73,9 +73,10 @@ def list_memories(
 
 
 def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Place]:
-    """The places of those memories, in that order.
+    """What orders the memories that `wanted` describes, in that order.
 
-    No more of them: what else is shown of a memory would be read of all, to be sorted along.
+    Whatever else is shown is read later, of one page alone: here every row would carry it along
+    while it is sorted.
     """
     condition, values = condition_of(wanted.filter, now)
     if wanted.without_pages:
@@ -153,7 +154,7 @@ class ChosenChunks:
 
 
 def chosen_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> ChosenChunks:
-    """The chunks of memories that satisfy `wanted`; where few do not, by naming those."""
+    """The chunks of memories that satisfy `wanted`, by the others where these are the fewer."""
     condition, values = condition_of(wanted, now)
     none = np.empty(0, np.int64)
     if _restricts(wanted):
@@ -189,7 +190,7 @@ _CONDITIONS = {
     "created_after": "created_at >= :created_after",
     "created_before": "+created_at < :created_before",
     "source": "source = :source",
-    # What is compared with '' is so for the partial index.
+    # Compared with '' as well, so that SQLite may use the partial index.
     "statuses": "status <> '' AND status IN (SELECT value FROM json_each(:statuses))",
     "kinds": "kind <> '' AND kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project <> '' AND project = :project",
@@ -200,8 +201,9 @@ _CONDITIONS = {
 }
 """By field of `MemoryFilter`, what a row of `memories` must satisfy when that field is set.
 
-A plus keeps an index out of it that nearly all rows would come from, one by one: to go over the
-table takes a third of that. What few rows satisfy is a list of keys or finds its index.
+A `+` before a column keeps SQLite from an index by which nearly all rows would be read one by one:
+to scan the table takes a third of the time. A condition that few rows satisfy has an index, or is
+a list of keys.
 """
 
 SUPERSEDED = "superseded"
@@ -245,7 +247,7 @@ _ORDER = {
     Sort.CREATED: "created_at",
     Sort.TOKENS: "token_estimate",
     Sort.STRENGTH: STRENGTH_ORDER_SQL,
-    # The plus keeps the index out of it: where nobody read anything, it orders nothing.
+    # The plus keeps SQLite from the index, which orders nothing while nothing was read.
     Sort.REFS: "+(uses + refs)",
     Sort.PATH: "path",
 }
@@ -299,7 +301,7 @@ def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[st
 
 
 def _stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]]) -> StoredMemory:
-    """Makes the memory of `row`, which it changes: of thousands, copies would be felt."""
+    """The memory in `row`, which is changed on the way: copies of thousands would take long."""
     own = {name: row[name] if name in _TOLD else row.pop(name) for name in _OWN}
     tags = tuple(json.loads(row["tags"]))
     for name in _FLAGS:

@@ -45,10 +45,10 @@ def move(
 ) -> MovedFile:
     """Rename the memory at `path`, or move it to the category `to`.
 
-    That is one that is there, or has `/` at its end. The file stays as it is, to the byte. The
-    memories at the paths `linking` that name the old path name the new one afterwards. Raises
-    NotFound, Conflict where something is there, and SecretRefused: a page that was written by hand
-    has not been looked at before.
+    `to` is a category where one of that name exists, or where it ends in `/`. The file is moved as
+    it is, to the byte; memories at the paths `linking` that name its old path are changed to name
+    the new one. Raises NotFound, Conflict where the new path is taken, and SecretRefused: a page
+    that was written by hand has not been looked at before.
     """
     path = check_path(path)
     _destination(path, to, directory)  # what cannot be a path is said before what is not there

@@ -10,9 +10,9 @@ from memory_sidecar.memories.model import StoredMemory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """Which memories are not worth keeping: those that any of these says, within `category`.
+    """Which memories are not worth keeping: those in `category` to which any criterion applies.
 
-    Pinned ones are spared by all of them.
+    Pinned ones are always kept.
     """
 
     category: str | None = None  # and everything below it

@@ -30,9 +30,9 @@ def note_read(agent: AgentDatabase, path: str, *, tool: str) -> None:
 
 
 def count_reads(agent: AgentDatabase) -> None:
-    """Have the database know all that the log holds, unless another process sees to that.
+    """Count what the log holds beyond what is counted, unless another process does so.
 
-    Waits a moment for its owner, who may be in the middle of something.
+    Waits up to WAIT_S for the owner of the database, which may be at work.
     """
     if _log_size(agent) not in (None, _counted(agent)):
         agent.data.count(partial(_count, agent), wait_s=WAIT_S)

@@ -41,16 +41,16 @@ _log = logging.getLogger(__name__)
 
 
 class Recall:
-    """What `agent` remembers, and what all agents share, for one call of `reporter`'s."""
+    """Reads the memories of `agent` and those that all agents share, for one call."""
 
     def __init__(self, agent: AgentDatabase, reporter: Reporter) -> None:
         self._agent = agent
         self._reporter = reporter
 
     def query(self, query: MemoryQuery, *, with_shared: bool = True) -> list[MemoryHit]:
-        """The best memories for `query`, own and shared. Says by notice what is missing.
+        """The best memories for `query`, own and shared. A notice says what is missing.
 
-        None where nothing was ever stored. Raises ModelMissing in vector mode without a model.
+        No hits where nothing was ever stored. Raises ModelMissing in vector mode without a model.
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
@@ -118,11 +118,10 @@ class Recall:
         return [each.memory for each in self._listed(wanted, with_shared=with_shared)]
 
     def get(self, path: str, *, with_shared: bool = True) -> Memory:
-        """The memory at `path`, its own before a shared one; counts the read.
+        """The memory at `path`, the agent's own before a shared one; counts the read.
 
-        An atom is also found by its id, with its project in front where several have it, and any
-        memory by the first letters of its path. Raises NotFound, UsageError where these are of
-        several.
+        `path` may also be the id of an atom, with its project in front where several have that id,
+        or the beginning of a path. Raises NotFound, and UsageError where several memories match.
         """
         agent, stored = self._got(path, with_shared=with_shared)
         _count_read(agent, stored, tool="get")
@@ -141,7 +140,7 @@ class Recall:
         return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
 
     def _ask_own(self, question: Callable[[DerivedStore, Connection], T]) -> T:
-        """As `_ask`, of the agent's own database, which is there."""
+        """As `_ask`, of the agent's own database alone, which must exist."""
 
         def ask(readable: Sequence[Readable]) -> T:
             ((_, store, connection),) = readable
@@ -180,9 +179,10 @@ class Recall:
         return NotFound(f"{self._agent.name} has no memory {path!r}", hint=hint)
 
     def _whole(self, path: str) -> str:
-        """The path of the own memory to change that an atom's id or first letters name.
+        """The whole path of the agent's own memory that `path` names in short.
 
-        Raises NotFound, also for letters that may be all of another's name.
+        Raises NotFound, also where `path` begins one memory's path and may be the whole name of
+        another: that one must not be changed by mistake.
         """
         found = self.look(path).path
         if may_be_another(path, found):
@@ -195,7 +195,7 @@ class Recall:
     def _ask(self, question: Callable[[Sequence[Readable]], T], *, with_shared: bool) -> T:
         """The answer to `question`, from one commit of each database that may be read.
 
-        Asked again where one of them turns out to be damaged, and was made anew.
+        Where one of them turns out to be damaged, it is made anew and the question asked again.
         """
 
         def ask() -> T:
@@ -208,7 +208,7 @@ class Recall:
         return shared.data.recovering(lambda: own.recovering(ask, self._reporter), self._reporter)
 
     def _readable(self, stack: ExitStack, *, with_shared: bool) -> Iterator[Readable]:
-        """The databases that may be read, up to date as far as this process sees to that."""
+        """The databases that may be read, brought up to date unless another process does that."""
         own, shared = self._agent, self._agent.shared if with_shared else None
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:

@@ -148,7 +148,7 @@ def delete_memories(write: Write, directory: str, file: str | None) -> None:
     _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
 
 
-# What is a column under the same name; all else of them becomes other rows, or is none's affair.
+# Fields that are a column of the same name; the others become other rows, or are not stored.
 _MEMORY_COLUMNS = [
     each.name for each in fields(IndexedMemory) if each.name not in ("page", "relations")
 ]
@@ -188,7 +188,7 @@ def _found_by(tag: str) -> tuple[str, ...]:
 
 
 def _touched(connection: Connection, key: int) -> list[str]:
-    """The paths of the memories that may be superseded, or not, by that one's being there."""
+    """Paths of the memories whose `superseded` depends on whether the memory `key` exists."""
     return column(
         connection,
         "SELECT path FROM memories WHERE key = ?1"
@@ -201,7 +201,7 @@ def _touched(connection: Connection, key: int) -> list[str]:
 
 
 def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
-    """Superseded is what a memory that is there supersedes, whichever of the two says so."""
+    """Set for each path whether a memory that exists supersedes it, whichever page says so."""
     connection.executemany(
         "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memory_relations"
         " WHERE target = memories.path AND relation = 'supersedes' AND memory <> memories.key)"
@@ -213,9 +213,9 @@ def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
 
 
 def _settle_categories(connection: Connection, touched: Iterable[str]) -> None:
-    """Have a row for each category that is in use or described, and for no other.
+    """Have one row for each category that is in use or described, and for no other.
 
-    Its own agent's description comes before that of a directory registered besides.
+    A description in the agent's own directory counts before one in a registered directory.
     """
     categories = {folder for category in touched for folder in with_above(category)}
     for category in sorted(categories, reverse=True):  # those inside first

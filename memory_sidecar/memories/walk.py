@@ -1,7 +1,7 @@
 """Lists the Markdown files of a knowledge directory. Opens none of them.
 
-Nobody's ignore rules apply: the directory often lies where git is told not to look, and a category
-may well be called `build`. What begins with a dot is no memory, and links are not followed.
+No ignore rules apply: the directory often lies where git is told not to look, and a category may
+well be called `build`. A name that begins with a dot is no memory, and links are not followed.
 """
 
 from __future__ import annotations

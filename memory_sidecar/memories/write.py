@@ -99,7 +99,7 @@ def edited(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> Memory
 
 
 def _names(draft: Draft) -> tuple[str, str]:
-    """Where a memory of this content is put: the second name if another has the first one."""
+    """The file names to try for a new memory: the second one where another memory has the first."""
     folder = f"{draft.category}/" if draft.category else ""
     slug = memory_slug(
         *(mask_credentials(text or "")[0] for text in (draft.content, draft.summary))
@@ -206,7 +206,7 @@ def _is_named(tag: str, removed: Iterable[str]) -> bool:
 def _rewritten(
     directory: KnowledgeDirectory, old: MemoryFile, text: str, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
-    """`text` with its new time, unless it is what is there."""
+    """Write `text` over `old`, with a new `updated_at`, unless nothing changed."""
     if text == old.text:
         return old, []
     meta = _stamps(old) | {"updated_at": iso_utc(now_ms)}
@@ -214,7 +214,7 @@ def _rewritten(
 
 
 def _stamps(old: MemoryFile) -> Meta:
-    """The times that its page does not tell: so far the file's own stood in for them."""
+    """The times that the page lacks, as its file has them: the next write would change those."""
     page = old.page
     return {
         key: iso_utc(ms)
@@ -227,7 +227,7 @@ def _stamps(old: MemoryFile) -> Meta:
 
 
 def _present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
-    """`paths` as their files are called, once all of them can be changed.
+    """The files at `paths`, as they are called on disk, each of which can be changed.
 
     Raises NotFound and PageBroken, before anything is written.
     """
@@ -257,7 +257,7 @@ def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[
 def _link_superseded(
     directory: KnowledgeDirectory, path: str, superseded: Iterable[str]
 ) -> list[str]:
-    """Have each say what superseded it, so that whoever opens it learns of that."""
+    """Write into each superseded page which memory replaced it, for readers of the file."""
     changed = []
     for each in superseded:
         old = directory.read(each)
