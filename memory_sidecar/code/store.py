@@ -13,8 +13,8 @@ from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.fusion import is_data
-from memory_sidecar.code.history import follow_history, forget_history
-from memory_sidecar.core.model import Chunk, Document, Source
+from memory_sidecar.code.history import forget_history
+from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
 from memory_sidecar.index.schema import Corpus, Schema
@@ -45,10 +45,6 @@ class CodeStore(DerivedStore):
     def unload(self) -> None:
         super().unload()
         self.directory.unload()
-
-    def complete(self, source: Source) -> None:
-        """Have the newest commits of the repository around `source`."""
-        follow_history(source, self)
 
     def leave_out(self, source: str, tracked: Mapping[str, str]) -> None:
         """Delete the chunks of the files in `tracked`, by path, and note what is tracked of them.

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import apsw
 
 from memory_sidecar.core.errors import StoreCorrupt
-from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile, Stamp
+from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.core.sqlite import (
     column,
     connect,
@@ -183,10 +183,6 @@ class DerivedStore(ABC):
             )
             with write.committed():
                 yield write
-
-    def complete(self, source: Source) -> None:
-        """Bring the rows in line that are not of files of `source`: there are none."""
-        del source
 
     # Sources
 

@@ -70,7 +70,7 @@ class Builder(Protocol):
         return documents
 
     def finish(self, store: DerivedStore) -> None:
-        """At the end of a pass over all of the source."""
+        """At the end of a pass over all of the source: see to what is not made of its files."""
         del store
 
     def build(self, file: SourceFile) -> Document:

@@ -135,7 +135,6 @@ class SourceFlow:
             self._notice(_many(found.changed))
         done = self._applier.apply(found, progress, is_full=look.full)
         if under is None:
-            self._store.complete(self.source)
             self._store.end_scan(name, chunker=version, rules=rules)
             self._builder.finish(self._store)
             if around is not None:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.errors import SidecarError
@@ -200,8 +201,8 @@ class _Looks:
             _log.exception("%s is looked at again later", followed.source.root)
 
 
+@dataclass(slots=True)
 class _Chore:
-    def __init__(self, seconds: float, work: Callable[[], object], due_s: float) -> None:
-        self.seconds = seconds
-        self.work = work
-        self.due_s = due_s
+    seconds: float  # from one time to the next
+    work: Callable[[], object]
+    due_s: float
