@@ -151,7 +151,7 @@ class Agent:
             self.team.after_writing(reporter, directory, files)
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """The same for this machine alone."""
+        """As `take_up`, but without giving the files to a team."""
         source = self.source(directory)
 
         def first(said: Reporter) -> None:
@@ -181,8 +181,8 @@ class Agent:
     def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
         """Have the folder `root` as one more knowledge directory.
 
-        Whoever watches this agent indexes it at once, else whoever reads next. Raises PathRefused
-        for a folder of the agents' own, as none may read another's.
+        A process that watches this agent indexes the folder at once, without one the next reader
+        does. Raises PathRefused for a folder of the agents' own, as none may read another's.
         """
         real, knowledge = root.resolve(), self.paths.db.parent.resolve()
         if real == knowledge or knowledge in real.parents or real in knowledge.parents:
@@ -225,7 +225,7 @@ class Agent:
 
     @contextmanager
     def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
-        """The same, and one commit of it to read. For `recovering`."""
+        """The database as `up_to_date` has it, and one commit of it. Call it in `recovering`."""
         self._require_own(reporter)
         self.take_news(reporter)
         if not self._has_looked and not self.data.is_tended:
@@ -283,7 +283,7 @@ class Agent:
         self._is_own = True
 
     def nothing(self) -> NoIndex:
-        """The error for whoever asks where nothing was ever stored."""
+        """The error for a question to an agent for which nothing was ever stored."""
         return NoIndex(
             f"{self.name} has no memories yet",
             hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",

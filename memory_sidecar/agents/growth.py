@@ -147,7 +147,7 @@ def _shown(memories: Iterable[Memory]) -> tuple[UsedMemory, ...]:
 
 
 def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:
-    """The same question, however it is spaced and capitalised, once; not if it is answered now."""
+    """Questions without a good answer when asked last; spacing and case make no other question."""
     by_text: dict[tuple[Asked, str], list[AskedQuestion]] = defaultdict(list)
     for each in asked:
         by_text[each.kind, " ".join(each.text.lower().split())].append(each)

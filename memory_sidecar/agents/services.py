@@ -136,7 +136,7 @@ class Services:
         return self._team
 
     def required_team(self) -> TeamLink:
-        """The same. Raises UsageError without one."""
+        """The team's database. Raises UsageError without one."""
         if (link := self.team) is None:
             raise UsageError(
                 "no database of a team is set",
@@ -152,7 +152,7 @@ class Services:
         return agent.team or TeamFiles(agent, link)
 
     def agent_names(self) -> list[str]:
-        """Of every agent that has memories, sessions or a database in the data directory."""
+        """The names of all agents with memories, sessions or a database in the data directory."""
         knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / EPISODIC
         names = {path.stem for path in knowledge.glob("*.sqlite")}
         names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}

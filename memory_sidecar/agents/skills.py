@@ -28,7 +28,7 @@ class Skill:
 
 
 def all_skills() -> list[Skill]:
-    """Those that come with this version, by name."""
+    """The skills that come with this version, by name."""
     return [_read(file) for file in sorted(FOLDER.glob(f"*/{FILE}"))]
 
 

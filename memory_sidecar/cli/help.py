@@ -179,7 +179,7 @@ def explain(call: Call, command: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Which version of the program answers."""
+    """The version of the program that answers."""
 
     version: str
 

@@ -180,7 +180,7 @@ def located(call: Call, file: str) -> tuple[str, str]:
 
 
 def place_of(call: Call, path: Path) -> tuple[str, str] | None:
-    """The same, `None` for one of no source; it need not be there."""
+    """As `located`, `None` for a path in no source. The file need not exist."""
     real = real_place(path)
     source = call.codebase.registry.containing(real.parent)
     if source is not None:

@@ -55,7 +55,7 @@ class Error(TypedDict):
 
 
 def all_schemas() -> dict[str, Schema]:
-    """By file name without its ending: `source-list`."""
+    """Every schema by its file name without the ending, such as `source-list`."""
     schemas = {
         words.replace(" ", "-"): _schema(shape, f"memory-sidecar {words} --json")
         for words, shape in outputs().items()
@@ -93,7 +93,7 @@ def rendered(document: dict[str, Any], *, indent: int = 2) -> str:
 
 
 def words_of(tree: click.Group) -> dict[str, Any]:
-    """By the words of a command: what may follow them. "" stands for the program itself."""
+    """What may follow the words of each command; "" is the program itself."""
     table: dict[str, Any] = {}
 
     def add(command: click.Command, words: str) -> None:

@@ -160,7 +160,7 @@ def _folder(what: str, path: Path) -> Undo:
 
 
 def _drop_empty_folders(call: Call) -> None:
-    """Of ours, those that hold nothing any more."""
+    """Remove those of our folders that are empty now."""
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
     folders = [data_dir, Path(config_folder(call.environ))]
     if sys.platform != "win32":

@@ -62,7 +62,7 @@ class Breakdown:
 
 
 def vectors_by_source(codebase: Codebase) -> dict[str, SourceVectors]:
-    """Of every source that has chunks."""
+    """How far the vectors of each source are that has chunks."""
     with codebase.data.open().reading() as connection:
         static = _by_source(connection, "chunk_static")
         pending = _by_source(connection, CHUNKS.pending)

@@ -59,7 +59,7 @@ class SharedSource(Protocol):
         """Whether a search has seen a later generation."""
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
-        """Of the content of each file that the team has, by path; `None` while that is unknown.
+        """The fingerprints of all files that the team has, by path; `None` while they are unknown.
 
         As of a moment ago, unless `anew`.
         """
@@ -70,7 +70,7 @@ class SharedSource(Protocol):
         """Give `documents` to the team, if this machine may; returns what is to be written here."""
 
     def counts_at(self, path: str) -> VectorCounts:
-        """Of the chunks that the team has of a file. Raises DatabaseError and NoIndex."""
+        """How many chunks the team has of a file, and vectors. Raises DatabaseError and NoIndex."""
 
     def catch_up(self, store: CodeStore) -> None:
         """Give the team what could not be given before, if this machine may."""
@@ -187,7 +187,7 @@ _NOTHING = "-"  # is what the team has at that path
 
 
 def halves(tracked: str) -> tuple[str, str]:
-    """Of what is tracked: the content's own fingerprint, and the team's, "" for none."""
+    """The fingerprints in what is tracked: of the content here, of the team's, "" for none."""
     own, theirs, *_ = *tracked.split(" "), ""
     return own, "" if theirs == _NOTHING else theirs
 

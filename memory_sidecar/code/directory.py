@@ -91,7 +91,7 @@ class Directory:
         return self.file_numbers[at] if (self.ids[at] == ids).all() else None
 
     def files_at(self, path: str) -> list[ChunkFile]:
-        """Those whose path is `path` or ends in it; some of them may be gone."""
+        """The files whose path is `path` or ends in it; some of them may be gone."""
         called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
         return [file for file in called if f"/{file.path}".endswith(f"/{path}")]
 
@@ -100,7 +100,7 @@ class Directory:
         return self.ids[self.files.satisfying(wanted)[self.file_numbers]]
 
     def runs_of(self, wanted: CodeFilter) -> list[tuple[int, int]]:
-        """The same as first and last ids, between which no chunk of another file is known."""
+        """The chunks of `chunks_in` as ranges, first and last id, with no other chunk between."""
         is_in = np.zeros(len(self.ids) + 2, np.int8)
         is_in[1:-1] = self.files.satisfying(wanted)[self.file_numbers]
         (turns,) = np.nonzero(np.diff(is_in))

@@ -227,7 +227,7 @@ def _places(
 
 
 class _Enclosing:
-    """Which definition encloses a row, innermost; those that only name a value do not count."""
+    """Finds the innermost definition around a row; those that only bind a value do not count."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self._changes: list[int] = []  # rows from which on another one encloses

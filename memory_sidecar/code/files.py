@@ -102,7 +102,7 @@ def read_file(
 
 
 def alike(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
-    """Which indexed files have the name that `path` ends in, as a hint; "" where none has."""
+    """A hint that names indexed files called like the last part of `path`; "" for none."""
     meant = named(sources, path)
     for each in meant:
         if os.path.isdir(each.source.root / each.path):  # noqa: PTH112  it never raises

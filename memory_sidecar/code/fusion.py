@@ -205,7 +205,7 @@ class Question:
         return FIRST_READ_BOOST if _FIRST_READ.search(path) else GUIDE_BOOST
 
     def penalties(self, filename: str) -> dict[str, float]:
-        """By kind, what a chunk of `filename` loses."""
+        """What a chunk of `filename` loses, by kind of aside."""
         return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
 
 

@@ -225,7 +225,7 @@ class Graph:
         )
 
     def code_at(self, at: NamedFile, line: int) -> str:
-        """That line of the file, as it was indexed, or as it is where a team has its chunks."""
+        """A line of the file as it was indexed, or as it is now where a team has its chunks."""
         row: Any = self.connection.execute(
             "SELECT start_line, code FROM code_chunks WHERE source = ? AND filename = ?"
             " AND start_line <= ? AND end_line >= ?",
@@ -238,7 +238,7 @@ class Graph:
         return lines[line - 1].strip() if line <= len(lines) else ""
 
     def lines_on_disk(self, source: str, path: str) -> list[str]:
-        """Those of a file as it is now, none where it cannot be read."""
+        """The lines of a file as it is now; none where it cannot be read."""
         file = source, path
         if file not in self._lines:
             root: Any = self.connection.execute(

@@ -61,7 +61,7 @@ class Codebase:
         own_folders: Sequence[Path] = (),
         team: Team | None = None,
     ) -> None:
-        """`team` is what shares this code, if anybody does.
+        """`team` is the team that shares this code, if there is one.
 
         What lies in `own_folders`, our own data, is never indexed; nor is the database.
         """
@@ -88,7 +88,7 @@ class Codebase:
 
     @property
     def clones(self) -> Clones:
-        """Those of its sources that are named by an address of git."""
+        """The sources that are clones of an address of git."""
         return Clones(self.paths, self.registry)
 
     @property
@@ -119,8 +119,8 @@ class Codebase:
         """Register `roots`, if they are new, and bring their rows in line with their files.
 
         No roots means every registered source. A root inside of a registered source means that
-        source. Embeds what is new before it returns, unless somebody does it behind; `embed` says
-        otherwise: what lies in `roots`. See `Registry.add` for `force`.
+        source. Embeds what is new before it returns, unless a daemon does that later; `embed` may
+        say otherwise, of what lies in `roots`. See `Registry.add` for `force`.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")

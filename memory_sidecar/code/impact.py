@@ -122,7 +122,7 @@ def _taken_from(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[
 
 
 def _around(lines: range, rows: Sequence[DefinitionRow]) -> list[DefinitionRow]:
-    """Those that `lines` touch; a class only where its head or none of its parts is."""
+    """The definitions that `lines` touch; a class only where its head, or no part, is touched."""
     touched = [row for row in rows if row.start_line < lines.stop and lines.start <= row.end_line]
     inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]

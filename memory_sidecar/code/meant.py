@@ -199,17 +199,17 @@ class _Definitions:
         return bool(self._between(name, name))
 
     def beginning(self, start: str) -> list[str]:
-        """Those that begin with `start`; none where these are many."""
+        """The names that begin with `start`; none where there are many."""
         return _unless_many(self._between(start, start + _LAST))
 
     def in_any_case(self, start: str) -> list[str]:
-        """Those that are `start`, else those that begin with it, but for the case of letters."""
+        """The names that are `start` in other case, else those that begin so; none where many."""
         found = self._with_first_letter(start, start=start)
         same = [name for name in found if len(name) == len(start)]
         return _unless_many(same or found)
 
     def one_slip_from(self, name: str) -> list[str]:
-        """Those with the same first letter, which hardly anybody misses; none where many."""
+        """The names that one typing slip in `name` makes, of its first letter; none where many."""
         near = self._with_first_letter(name, length=len(name))
         return _unless_many(
             [other for other in near if is_one_slip(name, other)]
@@ -290,7 +290,7 @@ def words_said(text: str) -> str:
 
 
 def chunks_making(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:
-    """Those of `ids` whose chunks hold strings that make most of a message in `text`, or none."""
+    """The chunks whose strings make most of a message in `text`; none where many do."""
     lines = [
         (line, max(MIN_SAID, LEAST_SHARE * words))
         for line in text.lower().splitlines()[:MAX_LINES]

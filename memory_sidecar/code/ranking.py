@@ -95,7 +95,7 @@ class Ranked:
 
 
 def rank_by(arm: str, scores: Scores) -> Ranked:
-    """By one arm alone."""
+    """Rank by a single arm."""
     clipped = np.clip(np.nan_to_num(scores), 0.0, 1.0)
     return Ranked(clipped, {arm: clipped}, {}, {})
 

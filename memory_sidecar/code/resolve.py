@@ -158,7 +158,7 @@ class _Resolving:
         return [d for d, names in around if self._graph.imports(self._at, names)]
 
     def _imported(self) -> Meaning:
-        """By the file that is imported, or by a package around it, which may hand the name on."""
+        """The definition in the imported file, or in a package around it that may re-export it."""
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if found := _one(from_there, "exact"):
             return found
@@ -256,7 +256,7 @@ def _is_of_its_file(defined: Defined) -> bool:
 
 
 def _is_member(defined: Defined, around: str) -> bool:
-    """Of a class that is defined in another file, as methods of C++, Go and Lua are."""
+    """Whether it is a method outside of its class's body, as in C++, Go and Lua."""
     return not around and defined.row.kind == "method"
 
 

@@ -280,7 +280,7 @@ Around = Callable[[StoredChunk, int], tuple[str, str]]
 
 
 def _without_cut_keys(around: Around, stored: StoredChunk) -> StoredChunk:
-    """With the part masked of a key that begins or ends in another chunk, where none sees it whole.
+    """Mask the part of a private key that begins or ends in another chunk, which shows it cut.
 
     A key that lies in the chunk is left to those who show it.
     """
@@ -322,7 +322,7 @@ def hit_of(
 
 
 def _within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:
-    """As many hits as fit; the one that does not fit is cut at a line."""
+    """As many hits as fit into the budget; the first that does not is cut at a line."""
     if max_tokens is None:
         return list(hits)
     left = max_tokens * CHARACTERS_PER_TOKEN

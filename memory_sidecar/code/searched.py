@@ -80,10 +80,10 @@ class Searched(Protocol):
         """The chunk that holds that line, which need not satisfy the filter."""
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
-        """That of the model, or the static one, if the chunk has it."""
+        """The chunk's vector of the model, or its static one, if it has that."""
 
     def named(self, names: Names) -> Sequence[int]:
-        """Those that may define or hold one of `names`."""
+        """The chunks that may define or hold one of `names`."""
 
     def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
         """`names` with what those may mean that nothing defines, and chunks: see `meant_by`."""
@@ -186,7 +186,7 @@ class LocalRows:
         return meant_by(self.connection, names, self._wanted.sources, find=find, read=read)
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
-        """Those whose text holds `words` in a row, `limit` at most."""
+        """The chunks whose text holds `words` in a row, at most `limit`."""
         return self._allowed(self._with_words(words, limit))
 
     def saying(self, text: str) -> Sequence[int]:

@@ -90,7 +90,7 @@ def files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[i
 
 
 class Sharing:
-    """Of the code in `data`, whose sources are in `registry`; without a `team` it does nothing."""
+    """What a team shares of the code in `data`; without a `team` its methods do nothing."""
 
     def __init__(self, registry: Registry, data: Database[CodeStore], team: Team | None) -> None:
         self.team = team
@@ -102,7 +102,7 @@ class Sharing:
         return self.team.source(source) if self.team is not None else None
 
     def begun(self, source: Source, reporter: Reporter) -> Source:
-        """`source`, which this machine indexes for the team from now on if nobody does."""
+        """`source`, which this machine indexes for the team from now on unless another does."""
         if self.team is None or not self.team.begin(source, reporter):
             return source
         return self._registry.publish(source.name, publishes=True)

@@ -40,7 +40,7 @@ class Snapshot:
         return Graph(self.connection)
 
     def freshness(self, source: str, pending: int) -> Freshness:
-        """Of hits in `source`; `pending` chunks wait for a vector."""
+        """How fresh hits in `source` are, while `pending` chunks wait for a vector."""
         return Freshness.of(self.live.get(source), self.scanned[source], pending)
 
     def require_scanned(self) -> None:

@@ -108,7 +108,7 @@ class CodeStore(DerivedStore):
 
 
 def _kept_rows(write: Write, document: CodeDocument) -> dict[int, int]:
-    """By the numbers of chunks of `document`, the rows of its file that have them already.
+    """The rows of the file that hold chunks of `document` already, by the number of the chunk.
 
     None where another version of the chunker made them, or a static vector is to come with them.
     """

@@ -23,7 +23,7 @@ from memory_sidecar.index.report import VectorCounts
 
 
 def why_outside(path: Path) -> Why:
-    """Of an absolute `path` that no source contains."""
+    """What is to be said of an absolute `path` that lies in no source."""
     absolute = path.as_posix()
     if not os.path.lexists(path):
         if closed := _closed_above(path):
@@ -49,7 +49,7 @@ def why_inside(
     store: CodeStore,
     builder: CodeBuilder,
 ) -> Why:
-    """Of an absolute `path`, its folder without links, in `source`, which `builder` is for."""
+    """What became of `path`, absolute, its folder without links, in `source` with its `builder`."""
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()
     inside = "" if inside == "." else inside
@@ -86,7 +86,7 @@ def why_inside(
 
 
 def _why_shared(absolute: str, source: str, inside: str, shared: SharedSource) -> Why:
-    """Of a file whose chunks the team has."""
+    """What became of a file whose chunks the team has."""
     reason = "in the team's database"
     try:
         counts = shared.counts_at(inside)

@@ -139,7 +139,7 @@ def _texts(response: object, depth: int = 0) -> Iterator[str]:
 
 
 def _path(text: object, cwd: Path) -> Path:
-    """As an agent writes it, made absolute without following links; `cwd` where it wrote none."""
+    """A path as an agent writes it, made absolute without following links; `cwd` for none."""
     named = os.path.expanduser(text.replace("\0", "")) if isinstance(text, str) else ""  # noqa: PTH111  which never fails
     return Path(os.path.normpath(cwd / named))
 

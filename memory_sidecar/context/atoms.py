@@ -247,7 +247,7 @@ class AtomDraft:
 def create_atom(
     project: Project, kind: AtomKind, draft: AtomDraft, *, today: date
 ) -> tuple[AtomId, Path]:
-    """Make it under the next free number, whoever else does the same at that moment.
+    """Make an atom under the next free number, even if another process does so at the same moment.
 
     No lock: to create the file is to take the number, and only one writer can create it. Numbers
     are never given again, so what refers to a deleted atom never comes to mean another one. Raises

@@ -182,5 +182,5 @@ def _unlisted(
 
 
 def _lines(tree: Tree, path: Path) -> list[str]:
-    """None for a file that is missing."""
+    """The lines of a file; none if it is missing."""
     return (page_bytes(tree, path) or b"").decode("utf-8", "replace").splitlines()

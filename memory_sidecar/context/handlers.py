@@ -198,7 +198,7 @@ class Context:
             return examine(loaded, rules=rules, project=project)
 
     def shown(self, finding: Finding, *, remedy_of: Callable[[str], str]) -> ContextFinding:
-        """As the caller is told; `remedy_of` completes the commands in a remedy."""
+        """The finding as its caller is told; `remedy_of` completes the commands in its remedy."""
         return told_as(
             ContextFinding,
             finding,

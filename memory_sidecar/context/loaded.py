@@ -81,7 +81,7 @@ class LoadedProject:
 
 
 def load_project(project: Project, *, now_ms: int) -> LoadedProject:
-    """With what to write: counts, the refs of atoms, their indexes, and the list of files."""
+    """The project with what to write: counts, refs of atoms, their indexes, the list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
     indexes = {shelf.kind: _text(project.tree, project.index(shelf.kind)) for shelf in shelves}
     known = load_counts(project)
@@ -147,7 +147,7 @@ class Loaded:
 
     @cached_property
     def atoms(self) -> Mapping[tuple[str, str], Atom]:
-        """By project and id."""
+        """Every atom by project and id."""
         return {(each.project.name, each.name): each for one in self.projects for each in one.atoms}
 
     @cached_property
@@ -161,7 +161,7 @@ class Loaded:
         return not self.refs(atom).count and atom.facts.is_cold(self.today)
 
     def age(self, atom: Atom) -> timedelta:
-        """None at all where the date is unknown."""
+        """How old an atom is; 0 where its date is unknown."""
         return self.today - atom.facts.date if atom.facts.date else timedelta(0)
 
     def target(self, atom: Atom, name: str) -> Atom | None:
@@ -194,7 +194,7 @@ class Loaded:
         return found
 
     def newer_referrers(self, atom: Atom) -> list[Atom]:
-        """Those that were written after `atom`, by id."""
+        """The atoms that refer to `atom` and were written after it, by id."""
         referrers = self._referrers.get((atom.project.name, atom.name), ())
         newer = {
             (each.name, each.project.name): each for each in referrers if _is_newer(each, atom)
@@ -229,7 +229,7 @@ def _names_in(atom: Atom) -> Iterable[tuple[str, str]]:
 
 
 def _is_newer(one: Atom, other: Atom) -> bool:
-    """By date; of the same day or without one, by number, and another kind counts as newer."""
+    """Whether `one` is later by its date, else by its number; another kind counts as later."""
     dates = one.facts.date, other.facts.date
     if dates[0] and dates[1] and dates[0] != dates[1]:
         return dates[0] > dates[1]

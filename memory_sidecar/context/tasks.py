@@ -64,7 +64,7 @@ def archive_tasks(project: Project) -> list[Task]:
     """Move what is done to the archive; returns it.
 
     Raises PageBroken, and changes nothing, where a task cannot be cut out without touching others;
-    Conflict where someone else writes to the file meanwhile.
+    Conflict where another program writes to the file meanwhile.
     """
     path, archive = project.path / TASKS, project.path / ARCHIVE
     before = _text(project, path)

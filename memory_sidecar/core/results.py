@@ -128,7 +128,7 @@ class Judged(Protocol):
 
 
 def tell_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
-    """Say to who reads `hits`, best first, that not even the first is a good one."""
+    """Say to the reader of `hits`, best first, that not even the first is a good one."""
     if hits and hits[0].is_weak:
         reporter.notice(WEAK_ALONE)
 

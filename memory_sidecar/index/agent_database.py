@@ -50,7 +50,7 @@ class AgentDatabase(Protocol):
         """Index these files of a directory, just written, moved or removed, before returning."""
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """The same for this machine alone: a team is not given them."""
+        """As `take_up`, but without giving the files to a team."""
 
     def take_news(self, reporter: Reporter) -> None:
         """Have what a team's other machines stored by now, as files and rows of this one."""
@@ -61,7 +61,7 @@ class AgentDatabase(Protocol):
     def snapshot(
         self, reporter: Reporter
     ) -> AbstractContextManager[tuple[DerivedStore, Connection]]:
-        """The same, and one commit of it to read."""
+        """The store as `up_to_date` has it, and one commit of it to read."""
 
     def nothing(self) -> NoIndex:
         """What is to be said where nothing was ever stored."""

@@ -299,7 +299,7 @@ class Applier:
         self._pass.count_written(documents, indexed=indexed + elsewhere, deleted=deleted)
 
     def _one_by_one(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """With room for a query between two: a transaction of hundreds takes a second."""
+        """The documents, with room for a query between two: writing hundreds takes a second."""
         for document in documents:
             self._make_way()
             yield document

@@ -235,11 +235,11 @@ class Database(Readings[S]):
         return self._owner is not None and self._owner.loop.is_tended
 
     def states(self) -> dict[str, LiveState]:
-        """Of every watched source, by its name."""
+        """The state of every watched source, by its name."""
         return self._owner.states() if self._owner is not None else {}
 
     def unseen(self, sources: Sequence[Source] | None = None) -> set[str]:
-        """Those of `sources`, or of all, that this process watches and has not looked at yet."""
+        """The names of `sources`, or of all, that this process watches and has not scanned yet."""
         if not self.is_tended:
             return set()
         seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}

@@ -249,7 +249,7 @@ class DerivedStore(ABC):
         }
 
     def paths(self, source: str) -> list[str]:
-        """Of every file of `source`, as the last scan left it."""
+        """The paths of all files of `source`, as the last scan left them."""
         with self.reading() as connection:
             return column(connection, "SELECT path FROM files WHERE source = ?", (source,))
 

@@ -24,7 +24,7 @@ class Builder(Protocol):
 
     @property
     def version(self) -> str:
-        """Of whatever decides a document's rows: another one, and every file is built again."""
+        """Changes with whatever decides a document's rows; then every file is built again."""
 
     @property
     def is_isolated(self) -> bool:
@@ -62,7 +62,7 @@ class Builder(Protocol):
     def handed_on(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
     ) -> Sequence[Document]:
-        """Give `documents`, and what is `gone`, to who else wants them, before they are written.
+        """Give `documents`, and the paths that are `gone`, to a team before they are written.
 
         Returns what is to be written here.
         """
@@ -97,11 +97,11 @@ class BuildCrashed(BuildError):
 
 
 class FileVanished(BuildError):
-    """It was deleted since it was listed. The next scan finds it gone."""
+    """The file was deleted since it was listed. The next scan finds it gone."""
 
 
 class Stopped(BuildError):
-    """It was left as it is, because the pass was ended early."""
+    """Work was left undone because its pass, or its database, was ended early."""
 
 
 @contextmanager

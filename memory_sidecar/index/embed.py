@@ -222,7 +222,7 @@ def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list
 
 
 def _with_texts(store: DerivedStore, rows: Iterable[PendingText]) -> list[PendingText]:
-    """Those of `rows` that still wait, with what is to be embedded of them."""
+    """The rows that still wait for a vector, with the texts to embed."""
     found = []
     with store.reading() as connection:
         for row in rows:

@@ -50,7 +50,7 @@ class EngineState:
         return knows_nothing(self.engine)
 
     def pair(self, state_id: str) -> None:
-        """It belongs to the rows that carry `state_id`, which is committed already."""
+        """Note that this state belongs to the rows with `state_id`, which is committed already."""
         with named_errors(self.folder):
             self._id.write_text(state_id, encoding="ascii")
 

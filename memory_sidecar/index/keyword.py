@@ -54,7 +54,7 @@ class Keywords:
         return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total
 
     def rarest(self, max_rows: int) -> Keywords:
-        """As many of the rarest words as `max_rows` rows hold together, and all phrases.
+        """The same with only its rarest words, as many as `max_rows` rows hold, and all phrases.
 
         To score a row takes a microsecond, and the words that most rows hold tell least of them.
         """

@@ -160,7 +160,7 @@ class Loop:
         return self._runner is not None
 
     def other_writer(self) -> str:
-        """Which other process may change the database at this moment, "" for none."""
+        """The other process that may change the database at this moment, "" for none."""
         if self.is_running:
             return ""
         if not self._lock.acquire():

@@ -121,7 +121,7 @@ class Owner(Generic[S]):
             return list(self._followed.values())
 
     def states(self) -> dict[str, LiveState]:
-        """Of every watched source, by its name."""
+        """The state of every watched source, by its name."""
         return {
             each.source.name: each.state(self.activity.files(each.source.name))
             for each in self.followed()

@@ -1,4 +1,4 @@
-"""What a database holds, which is only read, and how its index gets on, for who asks both."""
+"""What a database holds, by reading it, and how indexing it gets on: what `status` asks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def source_names(connection: Connection) -> list[str]:
 
 
 def source_standings(connection: Connection) -> list[tuple[str, bool, bool]]:
-    """By source: its name, whether a scan of it ever ended, and whether nothing is made anew."""
+    """The name of each source, whether a scan of it ever ended, and whether it is complete."""
     rows = connection.execute(
         "SELECT name, scanned_at IS NOT NULL, chunker <> '' FROM sources ORDER BY name"
     )

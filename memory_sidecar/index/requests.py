@@ -46,7 +46,7 @@ class Request:
                 self.done.set_result(result)
 
     def end(self, error: BaseException | None) -> None:
-        """Without doing it; without an error it was needless."""
+        """Finish the request undone: with `error`, or without one because it became needless."""
         if self.done.set_running_or_notify_cancel():
             if error is None:
                 self.done.set_result(None)

@@ -199,7 +199,7 @@ class _Rows:
     def nearest(
         self, question: CodedQuery, version: int, count: int, allowed: Ids | None
     ) -> tuple[Ids, Floats]:
-        """Of the rows that there were at `version`; see `VectorView.nearest`."""
+        """The nearest of the rows that there were at `version`; see `VectorView.nearest`."""
         undone = self._undone(version)
         rows = None
         if allowed is not None:

@@ -32,7 +32,7 @@ _VERSION = "sessions 1"
 
 
 class SessionBuilder(Builder):
-    """Of one agent's sessions."""
+    """Builds the session files of one agent."""
 
     # The files lie beside the database: both are there, or neither is.
     believes_empty = True

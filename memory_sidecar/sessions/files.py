@@ -3,7 +3,7 @@
     <root>/<yyyy-mm>/<session id>.json      the month in which the session began, in UTC
 
 A session has one file for life: saving it again replaces that file, whatever its dates say now.
-Whoever puts a second one of the same name into another month sees it skipped.
+A second file of the same name in another month is skipped.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _put(saved: Saved, memvid: str) -> Put:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFiles:
-    """Which `.mv2` files are known as they are, by path: noted in the file `path` of `tree`."""
+    """The `.mv2` files that were imported, each as it was then; kept in the file `path`."""
 
     tree: Tree
     path: Path

@@ -182,7 +182,7 @@ TIERS: Mapping[int, tuple[HitKind, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Which sessions count; every arm applies it. Empty means no restriction."""
+    """Which sessions a search or list covers; every arm applies it. Empty means no restriction."""
 
     project: str = ""  # a path, or the name of its last folder
     topics: tuple[str, ...] = ()  # any of
@@ -200,7 +200,7 @@ class SessionFilter:
         after: str | None,
         before: str | None,
     ) -> SessionFilter:
-        """As callers say it, times as `past_moment` reads them. Raises UsageError."""
+        """The filter as callers say it, times as `past_moment` reads them. Raises UsageError."""
         try:
             ended = tuple(map(Outcome, outcomes))
         except ValueError:

@@ -144,7 +144,7 @@ class Conversations:
         return ids, lent
 
     def spoken_of(self, messages: Ids, postings: Postings) -> tuple[Scores, Scores]:
-        """Which share of the question is said around each message, and in its session: (n,) each.
+        """How much of the question is said around each message, and in its session: (n,) each.
 
         0…1: the idf of the words there, and BM25 of the session as a share of what it can reach.
         Words that very many rows hold, whose lists are not read, count as absent.

@@ -20,7 +20,7 @@ class Retention:
 
 
 def expired(sessions: Sequence[Head], keep: Retention, *, now: int) -> list[Gone]:
-    """Those of `sessions` that `keep` lets go, the latest first, each with the reason."""
+    """The sessions that `keep` does not keep, the latest first, each with the reason."""
     kept_since = "" if keep.keep_days is None else iso_utc(max(now - keep.keep_days * DAY_MS, 0))
     found = []
     latest = sorted(sessions, key=lambda each: each.session_id)

@@ -280,7 +280,7 @@ class _RowSearch:
 
 
 def _is_weak(scored: _Scored, mode: SearchMode) -> bool:
-    """By itself, whatever the rest of its session adds. What has no vector cannot be compared."""
+    """Whether a part is a weak match by itself; never where its row has no vector to compare."""
     has_vector = mode is SearchMode.HYBRID and scored.explanation.cosine is not None
     return has_vector and scored.score < WEAK_BELOW
 

@@ -59,7 +59,7 @@ class Findable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDocument(Document):
-    """A session file. Drawing the words is left to whoever builds it, by `finding`."""
+    """A session file, with what each of its rows is found by."""
 
     session: Session
     project_hash: str

@@ -49,7 +49,7 @@ def together(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
 
 
 def _same(known: Sequence[str], told: Sequence[str]) -> list[tuple[int, int]]:
-    """Which places hold the same, in ascending order: what both say once, and what is beside it.
+    """Pairs of places that hold the same item, ascending: items said once, and their neighbours.
 
     What is said often, such as "go on", is the same only there.
     """
@@ -115,7 +115,7 @@ def _key(item: object, ids: set[str]) -> str:
 
 
 def _newer(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
-    """The same item as it is told now, unless its words were cut off since."""
+    """The item as it is told now; with its former words where those of now are cut off."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return now
     was, content = before.get("content"), now.get("content")

@@ -96,7 +96,7 @@ def _lines(text: str) -> tuple[list[Any], list[int]]:
 
 
 def _damaged(data: bytes) -> list[int]:
-    """Which lines are not UTF-8."""
+    """The numbers of the lines that are not UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -124,7 +124,7 @@ def _is_session(item: object) -> bool:
 
 
 def _made_id(document: Mapping[str, Any], name: str, *, is_alone: bool) -> str:
-    """Of the name of its file and its first message; of all it says where others are beside it."""
+    """An id made of the file's name and the first message; of the whole session among several."""
     said = document.get("messages")
     begins = said[0] if is_alone and said else {**document, "metadata": None}
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePath(name).stem)[:_NAME_CHARACTERS].strip("-._")
