@@ -215,7 +215,7 @@ class Agent:
             self.team.before_reading(reporter)
 
     def up_to_date(self, reporter: Reporter) -> AgentStore:
-        """Its database, made again if it was lost, with what this process sees of the files."""
+        """The database, made again if it was lost, with what this process knows of the files."""
 
         def complete() -> AgentStore:
             with self.snapshot(reporter) as (store, _):
@@ -241,9 +241,9 @@ class Agent:
 
     @contextmanager
     def glimpse(self) -> Iterator[Connection]:
-        """Its database as it is, which must be there, by a connection of its own.
+        """The existing database as it is, by a connection that is closed afterwards.
 
-        Very many agents shall not stay open for having been counted.
+        So very many agents can be counted without all of them staying open.
         """
         connection = connect(self.paths.db, read_only=True)
         try:
@@ -259,9 +259,9 @@ class Agent:
             yield Source(OWN_DIRECTORY, known.root)
 
     def _require_own(self, reporter: Reporter) -> None:
-        """Raises UsageError for a database of another agent, PathRefused behind a link.
+        """Raises UsageError for a database that holds another agent's rows, PathRefused for links.
 
-        One that by its name is this agent's is made again: all in it is derived.
+        If the file is named after this agent, it is made again: everything in it is derived.
         """
         self.paths.require_no_links()
         if self._is_own:

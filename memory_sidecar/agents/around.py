@@ -1,7 +1,7 @@
-"""What lies around a session: memories that were read during it, what was asked, what came of it.
+"""What lies around a session: memories read and questions asked meanwhile, memories made of it.
 
-No transcript tells what was recalled, so it is told by the clock: of the reads and questions of its
-agent those between its first message and its last.
+No transcript tells what was recalled, so the clock does: reads and questions of the same agent
+between the first message and the last belong to the session.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
 
 
 def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
-    """What keeps sources that are there from being followed, as long as it does."""
+    """A failed check for each existing source that cannot be watched at the moment."""
     there = {source.name for source in data.sources() if source.root.is_dir()}
     for name, live in data.states().items():
         if name in there and (problem := live.error or live.notice):

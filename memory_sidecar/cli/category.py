@@ -32,7 +32,7 @@ def list_categories(call: Call, *, agent: str) -> list[Category]:
 def create(
     call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
 ) -> Described:
-    """Make the category NAME, saying what it is for. One that is there stays as it is."""
+    """Make the category NAME, saying what it is for. An existing one stays as it is."""
     text = joined(call, description) if description else ""
     described = memories_of(call, agent).describe_category(
         name, text, creates=True, allow_secrets=allow_secrets

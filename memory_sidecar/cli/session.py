@@ -45,7 +45,7 @@ session.add_command(list_sessions)
 def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     """Save the session in FILE, a JSON document, or on standard input.
 
-    Without a session_id it gets one; with one that is known it takes that session's place.
+    A document without a session_id gets one; one with a known session_id replaces that session.
     """
     document = _read_document(call, file)
     saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)

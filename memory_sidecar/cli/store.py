@@ -116,7 +116,7 @@ def update(
 
 
 def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered:
-    """Print what a command did that leaves one memory behind, and return it."""
+    """Print what a command did to the memory `remembered`, and return that."""
 
     def print_remembered(call: Call, remembered: Remembered) -> None:
         call.print(f"{verb} {remembered.path}")
@@ -134,8 +134,8 @@ def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered
 def move(call: Call, *, agent: str, path: str, to: str, allow_secrets: bool) -> Moved:
     """Rename the memory FROM, or move it to another category.
 
-    TO is its new path, or the category: one that is there, or a new one with `/` at its end. Its
-    file stays as it is, its reads count on, and memories that name it follow.
+    TO is the new path, or a category: an existing one, or a new one with `/` at its end. The file
+    stays as it is, its reads keep counting, and memories that name it are changed to the new path.
     """
     moved = memories_of(call, agent).move(path, to, allow_secrets=allow_secrets)
     return call.show(moved, _print_moved)

@@ -1,9 +1,9 @@
 """How the files of a project become documents; `index.source` tells the whole way.
 
-Where a team shares the source, a local database holds what differs from the team's: a file that the
-team has, with the same content, keeps its names here and leaves its chunks out. So what is tracked
-of a file is the fingerprint of its own content, the one that the team has at its path, and when
-that was looked at: whatever changes, the file is written again.
+Where a team shares the source, a local database holds what differs from the team's: of a file that
+the team has with the same content, the names are kept here and the chunks left out. So three things
+are tracked of a file: the fingerprint of its content, the team's fingerprint at its path, and the
+generation at which the team was asked. When one of them changes, the file is written again.
 """
 
 from __future__ import annotations

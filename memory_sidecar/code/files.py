@@ -148,8 +148,8 @@ def _read(
 ) -> str | None:
     """The text of a file of `source`; `None` where it is not there or ignored.
 
-    Only of a file that is indexed it is known that no rule ignores it. To ask the rules can take as
-    long as a scan of the source; they are asked too where the source asks for files with secrets.
+    No rule ignores a file that is indexed. For any other the rules are asked, which can take as
+    long as a scan of the source; also where the source asks for files that may hold secrets.
     """
     file: SourceFile | None = SourceFile(relative, 0, 0, 0)
     if not is_indexed or any(glob.startswith("!") for glob in source.excludes):

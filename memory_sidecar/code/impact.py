@@ -151,9 +151,9 @@ def _file(names: tuple[str, str] | None, hunks: Sequence[Hunk]) -> Iterator[Chan
 
 
 def _hunk(lines: Iterator[str], first: int, before: int, new_first: int, after: int) -> Hunk:
-    """It takes no more of `lines` than are the hunk's: so many `before` the change and `after` it.
+    """Take the lines of one hunk: as many as its header counts `before` and `after` the change.
 
-    Where it has none, what it counts as its first line is the one above.
+    A side without lines names in the header the line above it as its first.
     """
     first, new_first = first + (before == 0), new_first + (after == 0)
     old: list[tuple[bool, str]] = []

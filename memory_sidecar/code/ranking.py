@@ -113,10 +113,10 @@ def rank_hybrid(
 ) -> Ranked:
     """Score `candidates` by what both arms and their paths say, and by what `question` names.
 
-    `coverage` is the share of its words, by idf, that stand in a path, `locates` whether it names
-    that path; `symbols` are the names that each chunk defines, separated by spaces, and `defines`
-    which chunks define one that it names, `says` which hold its words in a row. `lent` is what
-    commits lend to files.
+    `coverage(path)` is the share of the question's words, by idf, that stand in a path, and
+    `locates(path)` whether the question names it. By chunk, `symbols` are the names that it
+    defines, with spaces between, `defines` whether the question names one of these, and `says`
+    whether the chunk holds the question's words in a row. `lent` is what commits lend to files.
     """
     known = ~np.isnan(candidates.cosine)
     static = np.nan_to_num(candidates.static)

@@ -1,4 +1,4 @@
-"""What a team has in common: what code asks of it, and what a codebase does with it."""
+"""Code that a team shares: what its database is asked for, and what a codebase does with that."""
 
 from __future__ import annotations
 

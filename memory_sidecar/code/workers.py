@@ -111,7 +111,7 @@ class Workers:
     def _alone(self, file: SourceFile) -> _Built:
         """A file of a group that was under way when a process ended shows whether it was the one.
 
-        All of them go through one other process, one by one.
+        They are built one by one in a single process.
         """
         with self._isolating:
             if self._isolated is None:

@@ -128,7 +128,7 @@ def project_lines(root: Root) -> list[str]:
 
 
 def situation(project: Project) -> str:
-    """Where a project stands: what its status says first under the heading that is about that."""
+    """Where a project stands: the first paragraph of its status under a heading on that."""
     try:
         text = project.tree.read(project.path / STATUS, MAX_PAGE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError):

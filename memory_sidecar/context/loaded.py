@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LoadedProject:
-    """What lies in a project, and what is to be written so that all of it agrees."""
+    """The atoms of a project, how often each was read, and the files to write for both to agree."""
 
     project: Project
     shelves: tuple[Shelf, ...]
@@ -178,7 +178,7 @@ class Loaded:
         return self._named[atom.project.name, atom.name]
 
     def basis(self, atom: Atom) -> list[Atom]:
-        """The atoms that it says it rests on or leads to, as far as they are there."""
+        """The existing atoms that `atom` names as what it rests on or leads to."""
         named = atom.ids_under(atom.id.kind.basis)
         return [other for name in named if (other := self.target(atom, name)) is not None]
 

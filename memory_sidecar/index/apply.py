@@ -74,9 +74,9 @@ class Pass:
         self._lock = threading.Lock()
 
     def overtake(self, *, is_full: bool) -> None:
-        """Have this pass, and those around it, leave what a later one of everything has done.
+        """Have this pass, and those around it, skip what a later pass over everything has done.
 
-        What is to be read again whatever its times say, only one that does so, too, can do.
+        A full pass, which reads every file whatever its times say, is only overtaken by another.
         """
         self.is_overtaken |= is_full or not self._is_full
         if self._around is not None:

@@ -5,8 +5,8 @@ Up to `SIGNS_FROM` rows a question is compared with the codes of all of them. Be
 question reads an eighth of the bytes. From `FILE_FROM` rows on the codes lie in a file without a
 name beside the database, of which a question reads its candidates: memory holds the signs.
 
-The rounding to eight bits moves a cosine by less than 0.004. Of the best few rows the rest of the
-vector, eight bits finer, decides: that lies in a file of its own, of which a question reads these.
+The rounding to eight bits moves a cosine by less than 0.004. Among the best few rows eight finer
+bits of each dimension decide; these lie in a file of their own, read for those rows alone.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ class DerivedStore(ABC):
             write_identity(write.connection, _rules_key(source), rules)
 
     def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> None:
-        """Note files whose content is what it was, so that they are not read again."""
+        """Note the new stamps of files whose content did not change: they are not read again."""
         with self.writing() as write:
             write.connection.executemany(
                 "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Builder(Protocol):
-    """How the files of one source become documents. A base, for those that build one by one."""
+    """How the files of one source become documents. Its defaults build each file by itself."""
 
     believes_empty: bool  # a root without any file is believed; one on a disk of its own is not
 

@@ -76,7 +76,7 @@ class _Root:
     async def write_all(self, provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
         """The sink. While one call writes, CocoIndex gathers the next: transactions grow with load.
 
-        It makes the calls of one function one after the other, so each root has its own.
+        CocoIndex calls one function from one thread at a time, so each root has a sink of its own.
         """
         del provider
         await self.run(self.writer, self.write, list(changes))
@@ -301,9 +301,9 @@ async def _process_file(file: SourceFile) -> None:
 
 
 def _remove_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
-    """The sink of what is gone: nothing says which root's that was, so there is one for all.
+    """The sink of files that are gone, one for all roots: CocoIndex tells no root with these.
 
-    No coroutine: one whose loop has ended would never return, and all roots would wait for it.
+    It is no coroutine: one whose loop has ended would never return, and all roots would wait.
     """
     root = provider.get(_ROOT)
     root.writer.submit(root.write, list(changes)).result()

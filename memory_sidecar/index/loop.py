@@ -97,9 +97,9 @@ class Loop:
     ) -> T | None:
         """Have `work` done in its turn and return what it returns; raises what it raises.
 
-        Waits for `patience_s` for another process that holds the lock, then raises StoreBusy;
-        returns None as soon as it `is_needless`. TimeoutError after `wait_s`, or what `reporter`
-        raises, ends the waiting, not the work, unless it is this thread that does it. Raises
+        While another process holds the lock, waits up to `patience_s` before it raises StoreBusy,
+        and returns None as soon as the work `is_needless`. Raises TimeoutError after `wait_s`, and
+        what `reporter` raises; the work goes on then, unless this thread was doing it. Raises
         Stopped when the loop is closed.
         """
         if self._runner is threading.current_thread():

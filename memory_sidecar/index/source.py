@@ -229,7 +229,7 @@ def differences(
 
 
 def _many(files: Sequence[SourceFile]) -> str:
-    """How many there are, and the deepest folder that most of them lie in, if there is one."""
+    """A notice of how many `files` there are, and of the deepest folder that holds most of them."""
     told = f"{len(files):,} files to index, which takes minutes"
     inside = Counter(
         folder
@@ -258,9 +258,9 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 def require_rows_unneeded(
     source: Source, store: DerivedStore, changed: Collection[str] | None
 ) -> None:
-    """A mount point without its disk is an empty folder: that is no reason to forget files.
+    """Raises NotFound where files are indexed and none is left: their disk may not be mounted.
 
-    Those that the caller says `changed` may be gone: it knows that they were there just now.
+    The files that a caller says it `changed` may be gone, since it saw them there just now.
     """
     known = len(store.manifest(source.name))
     if changed is not None:

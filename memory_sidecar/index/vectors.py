@@ -4,10 +4,10 @@ The vec0 table (sqlite-vec, 32-bit floats) is where vectors last; this is what a
 scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
 gives the cosine of any row besides, not of the nearest alone.
 
-The index follows the table by its vector version: a number that every transaction which
-changes vectors raises. Writers of this process say which one comes and hand over what they changed;
-after any other process's change the index reads the table again. What was changed last is
-remembered, so that a reader sees the rows of its own commit while others are written.
+The index follows the table by its vector version, a number that every transaction raises which
+changes vectors. A writer in this process announces the next version and hands over its changes;
+after a change by another process the index reads the table again. The last changes are remembered,
+so that a reader sees the rows of its own commit while others are written.
 """
 
 from __future__ import annotations

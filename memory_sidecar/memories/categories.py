@@ -14,10 +14,9 @@ from memory_sidecar.memories.results import Archived, Described
 def create(
     directory: KnowledgeDirectory, category: str, description: str, *, now_ms: int
 ) -> tuple[Described, str]:
-    """Make a category, with its description if that is not "".
+    """Make a category, with its description if that is not "". An existing one stays as it is.
 
-    Returns the path of its page, too. One that is there stays as it is. Raises Conflict for one
-    that is described otherwise.
+    Returns the path of its page, too. Raises Conflict where it has another description.
     """
     category = check_category(category)
     if not category:

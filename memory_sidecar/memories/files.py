@@ -89,7 +89,7 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
 
 
 def _problem_of_times(meta: Mapping[str, object]) -> str:
-    """Which time is none, and so counts as if it were not there."""
+    """Which of the times cannot be read, and so counts as missing; "" for none."""
     for key in ("created_at", "date", "updated_at", "expires_at"):
         if meta.get(key) not in (None, "") and parse_time(meta[key]) is None:
             return f"{key}: {_text(meta[key])[:40]!r} is no time, such as 2026-03-01"

@@ -46,7 +46,7 @@ def contradictions(connection: Connection) -> list[tuple[str, str]]:
 
 
 def missing_successors(connection: Connection) -> list[tuple[str, str]]:
-    """Memories that are superseded by one which is not there, and its path."""
+    """Memories whose page names a successor that does not exist, and the successor's path."""
     rows = connection.execute(
         "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
         " WHERE r.relation = 'superseded_by'"

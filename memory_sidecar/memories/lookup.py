@@ -85,7 +85,7 @@ MAX_NAMES = 64
 
 
 class ChunkPlace(NamedTuple):
-    """A chunk's memory, and what decides where that is ranked beside what it says."""
+    """A chunk with its memory, and what besides its text decides the memory's rank."""
 
     chunk: int
     memory: int

@@ -136,7 +136,7 @@ class Recall:
         return self._ask_own(lambda store, connection: around(connection, store, memory))
 
     def near_pairs(self, memories: Sequence[Memory]) -> Sequence[NearPair]:
-        """Which of these memories of this agent say nearly the same as another of its own."""
+        """Pairs of memories of this agent, one of each in `memories`, that say nearly the same."""
         return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
 
     def _ask_own(self, question: Callable[[DerivedStore, Connection], T]) -> T:

@@ -1,7 +1,7 @@
 """How a memory's file becomes rows of the agent's database, and how they go again.
 
-What one memory says of others (it supersedes them) and of its category is kept up with it, in the
-same transaction, so that no query has to work it out.
+Which memories are superseded, and which categories exist, is brought up to date in the same
+transaction, so that no query has to work it out.
 """
 
 from __future__ import annotations

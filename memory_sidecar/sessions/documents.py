@@ -130,7 +130,7 @@ def hash_of(content: object) -> str:
 def completed(
     document: Mapping[str, Any], known: Mapping[str, Any] | None, *, session_id: str, now: int
 ) -> Completed:
-    """`document` with what it leaves out, after `known`, which is what the file says so far.
+    """`document` with the fields that saving fills in; `known` is the document in the file so far.
 
     A session keeps its beginning unless the document says another one. Raises SessionInvalid.
     """

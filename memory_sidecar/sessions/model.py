@@ -1,6 +1,6 @@
-"""A session as a value: what was said in which order, and what came of it.
+"""A session as a value: its messages in order, its summary, and what else its file holds.
 
-Its fields are those of its file, which `documents` reads; moments are epoch milliseconds.
+The fields are those of the file, which `documents` reads; moments are epoch milliseconds.
 """
 
 from __future__ import annotations

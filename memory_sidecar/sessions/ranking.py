@@ -93,7 +93,7 @@ class Rows:
 def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
     """Places of the highest scores, in no order, with all that are as high as the last of them.
 
-    Which of equal ones are shown is decided by what they are: ids change with a rebuild.
+    Which of equal rows are shown is decided later, not by their ids: those change with a rebuild.
     """
     if len(scores) <= count:
         return np.arange(len(scores))

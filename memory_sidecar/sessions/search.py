@@ -133,7 +133,7 @@ def search_sessions(
 def _rows_to_search(
     connection: Connection, kind: HitKind, query: SessionQuery, asked: Required, project_hash: str
 ) -> tuple[Ids, Ids | None]:
-    """The rows in which there is what the question insists on, and all that may be found."""
+    """The rows that hold what the question insists on, and all rows that may be found."""
     allowed = allowed_rows(
         connection,
         kind,
@@ -263,7 +263,7 @@ class _RowSearch:
     def _in_context(
         self, best: Ids, rows: Rows, relevance: Scores, postings: Postings
     ) -> tuple[Ids, dict[str, Scores]]:
-        """The `best` messages and those that gain from them, and what the others add to each."""
+        """The `best` messages with those that gain from them, and what each gains, by kind."""
         talks = Conversations.holding(self.connection, best)
         surplus = relevance[rows.places_of(best)] - rows.common_level(relevance)
         gaining, lent = talks.lent(best, surplus)
