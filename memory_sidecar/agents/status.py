@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar import __version__
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.store import AgentStore, count_contents
+from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.agents.team_status import TeamStatus, team_status
 from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
@@ -24,7 +24,7 @@ from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import ListedFile, Problem, Time, about, told_as
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.index.report import Failure, count_pending, count_rows, seconds_left
+from memory_sidecar.index.report import Failure, count_pending, count_rows, rows_in, seconds_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,8 @@ def _state_of(agent: Agent) -> AgentStatus:
 def _count(agent: Agent) -> tuple[int, int, int, int]:
     with agent.glimpse() as connection:
         return (
-            *count_contents(connection),
+            rows_in(connection, "memories"),
+            rows_in(connection, "sessions"),
             count_rows(connection, AgentStore.SCHEMA.corpora),
             count_pending(connection, AgentStore.SCHEMA.corpora),
         )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from memory_sidecar.core.model import Document
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.schema import Schema
 from memory_sidecar.index.writing import Write
@@ -47,12 +44,3 @@ class AgentStore(DerivedStore):
             sessions.delete_sessions(write, source, path)
         else:
             delete_memories(write, source, path)
-
-
-def count_contents(connection: Connection) -> tuple[int, int]:
-    """Memories, whatever their standing, and sessions."""
-    counted: Any = connection.execute(
-        "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM sessions)"
-    ).get
-    memories, sessions = counted
-    return int(memories), int(sessions)

@@ -44,12 +44,6 @@ _FACETS = {
 """By facet, the value that a row of `memories` has; "" where it has none."""
 
 
-def count_memories(connection: Connection) -> int:
-    """All that there are."""
-    counted: Any = connection.execute("SELECT count(*) FROM memories").get
-    return int(counted)
-
-
 def count_by_facet(connection: Connection, wanted: MemoryFilter, *, now: int) -> list[FacetRow]:
     """Facet, value, and how many memories that satisfy the filter have that; first how many do."""
     condition, values = condition_of(wanted, now)

@@ -52,16 +52,13 @@ def list_memories(
 
     `databases` are one commit of each agent's, by its name.
     """
-    stop = None if wanted.limit is None else wanted.offset + wanted.limit
-    # How many of a page come from which of several databases is not known before.
-    part = wanted if len(databases) == 1 else replace(wanted, offset=0, limit=stop)
+    part, page = part_of(wanted, databases=len(databases))
     places = [
         (*place, agent)
         for agent, connection in databases.items()
         for place in placed(connection, part, now=now)
     ]
-    if part is not wanted:
-        places = order_of(places, wanted)[wanted.offset : stop]
+    places = order_of(places, wanted)[page]
     found = {
         (agent, key): stored
         for agent, connection in databases.items()
@@ -70,6 +67,17 @@ def list_memories(
         ).items()
     }
     return [found[agent, key] for _, _, key, agent in places]
+
+
+def part_of(wanted: MemoryList, *, databases: int) -> tuple[MemoryList, slice]:
+    """What each of several databases is asked for, and the page in what all of them answer.
+
+    How many memories of a page come from which database is not known before.
+    """
+    if databases == 1:
+        return wanted, slice(None)
+    stop = None if wanted.limit is None else wanted.offset + wanted.limit
+    return replace(wanted, offset=0, limit=stop), slice(wanted.offset, stop)
 
 
 def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Place]:

@@ -6,15 +6,15 @@ An agent that cannot be read is left out, and a notice says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.memories.facets import Facets, count_by_facet, count_memories
-from memory_sidecar.memories.lists import order_of, placed, read_memories
+from memory_sidecar.index.report import rows_in
+from memory_sidecar.memories.facets import Facets, count_by_facet
+from memory_sidecar.memories.lists import order_of, part_of, placed, read_memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import Memory, MemoryHit
@@ -31,17 +31,13 @@ class Overview:
 
     def listed(self, wanted: MemoryList) -> list[Memory]:
         """The memories that `wanted` describes, in its order, equal ones by path."""
-        stop = None if wanted.limit is None else wanted.offset + wanted.limit
-        # How many of a page come from which of several databases is not known before.
-        skipped = wanted.offset if len(self._agents) == 1 else 0
-        part = replace(wanted, offset=skipped, limit=stop if stop is None else stop - skipped)
+        part, page = part_of(wanted, databases=len(self._agents))
         found = self._each(
             lambda agent, connection: [
                 (*place, agent.name) for place in placed(connection, part, now=agent.clock())
             ]
         )
-        places = order_of([each for some in found for each in some], wanted)
-        places = places[wanted.offset - skipped : stop]
+        places = order_of([each for some in found for each in some], wanted)[page]
         keys: dict[str, list[int]] = {}
         for _, _, key, name in places:
             keys.setdefault(name, []).append(key)
@@ -66,7 +62,7 @@ class Overview:
 
     def size(self) -> int:
         """How many memories there are, whatever they are like."""
-        return sum(self._each(lambda _, connection: count_memories(connection)))
+        return sum(self._each(lambda _, connection: rows_in(connection, "memories")))
 
     def facets(self, wanted: MemoryFilter) -> Facets:
         """How many memories that satisfy `wanted` have which property."""
