@@ -27,6 +27,7 @@ from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_nam
 from memory_sidecar.disk.recheck import Recheck, is_as_ruled
 from memory_sidecar.disk.rule_files import check_rules, folders_above
 
+_IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 
 
@@ -146,15 +147,12 @@ class _Collector:
         return real == self._real_top or real.startswith(with_separator(self._real_top))
 
 
-def check_root(top: str) -> None:
+def check_root(top: str, if_gone: str = _IF_GONE) -> None:
     """Raises NotFound and PathRefused, as `walk` does."""
     try:
         os.scandir(top).close()
     except FileNotFoundError as error:
-        raise NotFound(
-            f"{top} is not there",
-            hint="mount its disk again, or `memory-sidecar source remove` it",
-        ) from error
+        raise NotFound(f"{top} is not there", hint=if_gone) from error
     except NotADirectoryError as error:
         raise PathRefused(f"{top} is not a folder", hint="name the folder that holds it") from error
     except OSError as error:
@@ -187,14 +185,15 @@ def problem_of(source: Source) -> str:
 
 def _outermost(under: Iterable[str]) -> frozenset[str]:
     """The paths of `under`, normalised, without those that lie below another."""
-    paths = {_normalised(path) for path in under}
+    paths = {normalised(path) for path in under}
     return frozenset(path for path in paths if paths.isdisjoint(folders_above(path)))
 
 
-def _normalised(path: str) -> str:
+def normalised(path: str) -> str:
+    """`path` below a root, written with `/`. Raises PathRefused where it may leave the root."""
     parts = PurePosixPath(path.replace(os.sep, "/"))
     if parts.is_absolute() or ".." in parts.parts:
-        raise PathRefused(f"{path!r} is no path below the source", hint="name it relative to it")
+        raise PathRefused(f"{path!r} leaves its root", hint="name it relative to the root")
     return "" if path in ("", ".") else str(parts)
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
-from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import written_out
+from memory_sidecar.disk.walk import check_root, normalised
 from memory_sidecar.memories.names import MEMORY_SUFFIX, is_hidden
 
 
@@ -24,15 +24,8 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
     Raises NotFound when `root` is not there, PathRefused when it cannot be listed or a path in
     `under` leaves it.
     """
-    try:
-        os.scandir(root).close()
-    except FileNotFoundError as error:
-        raise NotFound(f"{root} is not there", hint="mount its disk again") from error
-    except OSError as error:
-        raise PathRefused(
-            f"{root} cannot be read: {error.strerror}", hint="check its permissions and its disk"
-        ) from error
-    starts = frozenset([""] if under is None else map(_checked, under))
+    check_root(os.fspath(root), if_gone="mount its disk again")
+    starts = frozenset([""] if under is None else map(normalised, under))
     waiting = [path for path in starts if not is_hidden(path)]
     files: dict[str, SourceFile] = {}
     folders: set[str] = set()
@@ -87,10 +80,3 @@ def _file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
     elif status.st_size > max_file_bytes:
         reason = reasons.larger_than(max_file_bytes)
     return SourceFile.of(shown, status, skip_reason=reason)
-
-
-def _checked(path: str) -> str:
-    parts = path.replace(os.sep, "/").split("/")
-    if path.startswith("/") or ".." in parts:
-        raise PathRefused(f"{path!r} is no path below the directory", hint="name it relative to it")
-    return "/".join(part for part in parts if part not in ("", "."))
