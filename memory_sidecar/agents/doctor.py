@@ -26,9 +26,9 @@ from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, V
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.report import (
     SourceCounts,
-    count_pending,
-    count_rows,
+    VectorCounts,
     count_sources,
+    count_vectors,
     list_files,
 )
 from memory_sidecar.memories.health import (
@@ -157,15 +157,14 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
         return [Check(check, False, f"{db} is damaged: {damage}", hint, agent, "rebuild")]
     store = data.open()
     with store.reading() as connection:
-        counts = count_sources(connection)
-        rows = count_rows(connection, store.SCHEMA.corpora)
-        pending = count_pending(connection, store.SCHEMA.corpora)
-    text = f"{db}, {rows:,} {'texts' if agent else 'chunks'}"
+        sources = count_sources(connection)
+        vectors = count_vectors(connection, store.SCHEMA.corpora)
+    text = f"{db}, {vectors.rows:,} {'texts' if agent else 'chunks'}"
     return [
         Check(check, True, text, agent=agent),
-        _sources(data, agent, counts),
+        _sources(data, agent, sources),
         *_watches(data, agent),
-        _vectors(data, agent, rows, pending),
+        _vectors(data, agent, vectors),
     ]
 
 
@@ -209,16 +208,15 @@ def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
             yield Check(_named(f"watch of {name}", agent), False, problem, hint, agent=agent)
 
 
-def _vectors(data: Database[Any], agent: str, rows: int, pending: int) -> Check:
+def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
     check = _named("vectors", agent)
-    if not pending:
-        return Check(check, True, f"all {rows:,} are there", agent=agent)
-    text = f"{pending:,} of {rows:,} are not there yet"
+    if not vectors.pending:
+        return Check(check, True, f"all {vectors.rows:,} are there", agent=agent)
+    text = f"{vectors.pending:,} of {vectors.rows:,} are not there yet"
     if problem := data.models.problem:
         return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
     if data.is_tended or data.owner.loop.other_writer():
-        done = 100 * (rows - pending) // rows
-        return Check(check, True, f"{text}, {done} % done", agent=agent)
+        return Check(check, True, f"{text}, {vectors.percent} % done", agent=agent)
     return Check(check, False, text, _indexing(agent), agent, "index")
 
 

@@ -24,7 +24,13 @@ from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import ListedFile, Problem, Time, about, told_as
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.index.report import Failure, count_pending, count_rows, rows_in, seconds_left
+from memory_sidecar.index.report import (
+    Failure,
+    VectorCounts,
+    count_vectors,
+    rows_in,
+    seconds_left,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,31 +149,25 @@ def status_of(
 
 def _state_of(agent: Agent) -> AgentStatus:
     live = agent.data.states()
-    memories = sessions = texts = pending = 0
+    memories = sessions = 0
+    vectors = VectorCounts(0, 0)
     problem = next((f"{name}: {each.error}" for name, each in live.items() if each.error), "")
     if not agent.paths.db.exists():
         problem = "not indexed yet, the next access does it"
     else:
         try:
-            memories, sessions, texts, pending = _count(agent)
+            with agent.glimpse() as connection:
+                memories = rows_in(connection, "memories")
+                sessions = rows_in(connection, "sessions")
+                vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
         except SidecarError as error:
             problem = error.message
     return AgentStatus(
         name=agent.name,
         memories=memories,
         sessions=sessions,
-        texts=texts,
-        vectors_pending=pending,
+        texts=vectors.rows,
+        vectors_pending=vectors.pending,
         is_current=all(each.is_current for each in live.values()) if live else None,
         problem=problem,
     )
-
-
-def _count(agent: Agent) -> tuple[int, int, int, int]:
-    with agent.glimpse() as connection:
-        return (
-            rows_in(connection, "memories"),
-            rows_in(connection, "sessions"),
-            count_rows(connection, AgentStore.SCHEMA.corpora),
-            count_pending(connection, AgentStore.SCHEMA.corpora),
-        )

@@ -39,8 +39,8 @@ from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import (
     count_pending,
-    count_rows,
     count_sources,
+    count_vectors,
     list_files,
     scan_times,
 )
@@ -308,6 +308,7 @@ class Codebase:
         with self.data.open().reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
             theirs = self.sharing.counts(connection)
+            vectors = [count_vectors(connection, [CHUNKS]), *theirs.values()]
             return CodebaseStatus(
                 db=self.paths.db,
                 db_bytes=database_bytes(self.paths.db),
@@ -317,9 +318,8 @@ class Codebase:
                     )
                     for each in registered
                 ),
-                chunks=count_rows(connection, [CHUNKS]) + sum(c.rows for c in theirs.values()),
-                vectors_pending=sum(c.pending for c in theirs.values())
-                + count_pending(connection, [CHUNKS]),
+                chunks=sum(each.rows for each in vectors),
+                vectors_pending=sum(each.pending for each in vectors),
                 vectors_per_second=self.data.owner.activity.vectors.per_second,
                 last_failure=self.data.owner.activity.last_failure,
             )

@@ -97,14 +97,17 @@ class DerivedStore(ABC):
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
         """Delete all rows of a document, if there are any; of the whole source without `path`."""
 
-    @property
-    def is_in_place(self) -> bool:
-        """Whether `path` still is the file that was opened, and was not emptied."""
-        try:
+    def require_in_place(self) -> None:
+        """Raises StoreCorrupt where the file is another one than was opened, or was emptied."""
+        with suppress(OSError):
             found = os.stat(self.path)  # noqa: PTH116  half the time
-        except OSError:
-            return False
-        return found.st_size > 0 and os.path.samestat(self._file, found)
+            if found.st_size > 0 and os.path.samestat(self._file, found):
+                return
+        raise StoreCorrupt(
+            f"{self.path} was deleted or replaced",
+            hint="the next search makes it again from the files",
+            path=self.path,
+        )
 
     def rest(self) -> None:
         """Give back every connection that is idle; the next use opens what it needs."""
@@ -130,12 +133,7 @@ class DerivedStore(ABC):
 
     def _opened_writer(self) -> apsw.Connection:
         if self._writer is None:
-            if not self.is_in_place:
-                raise StoreCorrupt(
-                    f"{self.path} was deleted or replaced",
-                    hint="the next search makes it again from the files",
-                    path=self.path,
-                )
+            self.require_in_place()
             self._writer = connect(self.path)
         return self._writer
 

@@ -83,15 +83,11 @@ class StoreFile(Generic[S]):
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
         self.used_at_s = time.monotonic()
         with self._lock:
-            if self._store is not None and not self._store.is_in_place:
-                raise StoreCorrupt(
-                    f"{self.path} was deleted or replaced",
-                    hint="the next search makes it again from the files",
-                    path=self.path,
-                )
             if self._store is None:
                 self._store = self._type(self.path, clock=self.clock)
                 self._was_outdated |= self._store.was_outdated
+            else:
+                self._store.require_in_place()
             OPEN_FILES.use(self._store)
             return self._store
 
