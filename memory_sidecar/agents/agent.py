@@ -1,8 +1,8 @@
 """One agent's database: opened, made again when lost, and kept in line with its files.
 
-Everything that writes a file of memories or sessions calls `take_up` afterwards, so that it can be
-found when the call returns. Agents are kept apart by having a database, and folders, each of their
-own. What is asked of it is the affair of `memories.handlers` and of those of the sessions.
+Whatever writes a file of memories or sessions calls `take_up` afterwards, so that the file can be
+found when the call returns. Each agent has a database and folders of its own, which keeps agents
+apart. Questions are answered by `memories.handlers` and `sessions.handlers`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Agent:
         shared: Agent | None,
         reranks: bool = True,
     ) -> None:
-        """`shared` is whose memories this agent reads besides its own.
+        """`shared` is the agent whose memories this one reads besides its own.
 
-        `reranks` decides for questions that leave it open whether their hits are.
+        `reranks` says whether hits are reranked where a question leaves that open.
         """
         self.paths = paths
         self.name = paths.agent
@@ -81,7 +81,7 @@ class Agent:
             remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
         self._has_looked = False  # at the files, since this process began
-        self._is_own = False  # the database, as far as it was looked at
+        self._is_own = False  # whether the database was found to hold the rows of this agent
         self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
         self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
         self.team: TeamFiles | None = None  # its files as a team's database has them
@@ -95,7 +95,7 @@ class Agent:
 
     @property
     def exists(self) -> bool:
-        """Whether there is, or a team may have, anything of this agent."""
+        """Whether this agent has a database or files, or a team may have some of it."""
         return self.paths.db.exists() or bool(self.sources()) or self.team is not None
 
     @property
@@ -142,9 +142,9 @@ class Agent:
     ) -> None:
         """Index these files, just written, moved or removed, relative to their directory.
 
-        Returns when they can be found, with their vectors where there is a model; where this
-        process watches them, more texts than a second is enough for are embedded behind. Says so
-        where another process holds the database for too long. A team is given them, too.
+        Returns when the files can be found, with their vectors if there is a model; a process that
+        watches them leaves texts that take longer than a second for later. A notice says so where
+        another process holds the database for too long. The files are given to a team, too.
         """
         self.index(files, reporter=reporter, directory=directory)
         if self.team is not None:
@@ -215,7 +215,7 @@ class Agent:
             self.team.before_reading(reporter)
 
     def up_to_date(self, reporter: Reporter) -> AgentStore:
-        """The database, made again if it was lost, with what this process knows of the files."""
+        """The database, made again if it was lost, and compared with the files."""
 
         def complete() -> AgentStore:
             with self.snapshot(reporter) as (store, _):
@@ -243,7 +243,7 @@ class Agent:
     def glimpse(self) -> Iterator[Connection]:
         """The existing database as it is, by a connection that is closed afterwards.
 
-        So very many agents can be counted without all of them staying open.
+        Very many agents can be counted this way, since none of them stays open.
         """
         connection = connect(self.paths.db, read_only=True)
         try:
@@ -253,7 +253,7 @@ class Agent:
             connection.close()
 
     def _removed(self) -> Iterator[Source]:
-        """Its own folder of memories, where that was deleted and the database does not know yet."""
+        """The folder of its own memories, if it was deleted and the database still has its rows."""
         known = self.data.open().source_state(OWN_DIRECTORY)
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)

@@ -1,8 +1,8 @@
 """Checks that what should hold does hold, and repairs what needs no decision.
 
-Looked at are the runtime, the models, every database that is derived from files, and the files that
-an agent's comes from. What is still being done is no fault, and told with how far it is. Neither is
-what is stale, never read or contradicted: that is told, and left to the user, who knows better.
+The checks cover the runtime, the models, every database that is derived from files, and the files
+of agents. Work under way is no fault; its progress is told. Memories that are stale, never read or
+contradicted are no fault either: they are listed, and left to the user.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _code(codebase: Codebase) -> list[Check]:
 
 
 def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
-    """Its file, its sources and its vectors; where the file is damaged, nothing else.
+    """Checks of the database's file, its sources and its vectors; of a damaged file nothing else.
 
     `agent` is whose database it is, "" for the code's. Never raises SidecarError.
     """
@@ -303,7 +303,7 @@ def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
 
 
 def _left_out(agent: Agent, connection: Connection) -> Iterator[Check]:
-    """Files with nothing in them are no matter."""
+    """The files that were left out, except empty ones."""
     skipped = [
         f"{each.path}: {each.reason}"
         for each in list_files(connection, FileStatus.SKIPPED)

@@ -197,10 +197,10 @@ class Services:
         return TeamCode(self.team, holder=place, models=self.models)
 
     def _place(self, db: Path) -> Path:
-        """The one name of a database, whatever links lead to its folder: each has one owner.
+        """One name for each database, whatever links lead to its folder: it must have one owner.
 
-        Links below the data directory stay in it, and so does one in its own place: whatever opens
-        them refuses.
+        A link below the data directory, or in the place of the database, is not resolved: whatever
+        opens it refuses it.
         """
         named, real = self.data_dir.root, Path(os.path.realpath(self.data_dir.root))
         for root in (named, real):

@@ -1,4 +1,4 @@
-"""How a team's database is: whether it answers, how fast, and what of agents is not in step."""
+"""The state of a team's database: whether it answers, how fast, and which agents' files differ."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TeamStatus:
 
 
 def team_status(services: Services) -> TeamStatus | None:
-    """`None` without a team. Asks the server one question; what goes wrong is told."""
+    """`None` without a team. Asks the server one question; a failure is part of the answer."""
     link = problem = delay_ms = None
     try:
         if (link := services.team) is None:

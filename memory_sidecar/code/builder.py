@@ -97,7 +97,7 @@ class CodeBuilder:
         own: Iterable[Path] = (),
         shared_by: Callable[[Source], SharedSource | None] | None = None,
     ) -> None:
-        """Leaves out what of our `own` files lies there; `shared_by` tells a team's part of it."""
+        """Leaves out `own`, our own files; `shared_by` tells what a team has of the source."""
         self._source = replace(source, excludes=source.excludes + _own_globs(source.root, own))
         self.shared = shared_by(source) if shared_by is not None else None
         self._settings = settings

@@ -1,9 +1,9 @@
 """Reads the newest commits of a repository in a process of its own: what each says and changed.
 
 libgit2 is given the objects alone, so that no configuration is read and nothing that it names is
-run. What a hostile repository can make of that, a process too large, too slow or crashed, ends with
-the process. A commit that changed much tells little of each file: of such a one no paths are told,
-nor of a merge.
+run. All that a hostile repository can do is make that process too large, too slow or crash, and it
+is ended then. No paths are told of a merge, nor of a commit that changed many files, as it says
+little about each.
 """
 
 from __future__ import annotations

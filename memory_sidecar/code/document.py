@@ -1,8 +1,8 @@
 """A source file becomes a document: read, cut into chunks with words and heads, and its names.
 
-A definition is a row. The places where a file uses one name are one row: there are thirty times as
-many of them as of definitions, and they are asked for together. Imports little, so that other
-processes can do it: see `code.workers`.
+A definition is a row. All places where a file uses one name are one row, since they are asked for
+together and are thirty times as many as definitions. This imports little, so that other processes
+start fast: see `code.workers`.
 """
 
 from __future__ import annotations

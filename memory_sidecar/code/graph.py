@@ -1,6 +1,6 @@
-"""Reads the names of one snapshot: what defines a name, where it is used, what lies around that.
+"""Reads the names of one snapshot: what defines a name, where it is used, and what encloses it.
 
-Whatever is read is kept for the rest of the answer, which asks for the same again and again.
+What was read is kept for the rest of the answer, which asks for the same again and again.
 """
 
 from __future__ import annotations

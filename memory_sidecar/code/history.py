@@ -1,9 +1,9 @@
-"""The history arm: files that were changed by commits which say what the question says.
+"""The history arm: files that were changed by commits whose messages are like the question.
 
-A commit lends its BM25, as a share that saturates, to the files that it changed: the less, the more
-it changed (by the root) and the more commits changed the file (by the cube root), for what is
-changed all the time is told by none of them. What a file is lent saturates, too, and counts the
-more, the more commits there are.
+A commit lends its BM25, as a share that saturates, to each file that it changed. The share is
+divided by the square root of how many files it changed, and by the cube root of how many commits
+changed the file, since a file that changes all the time says little. What a file is lent saturates,
+too, and weighs more in a repository with more commits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a change may break: what uses the definitions that a unified diff touched, or took away.
 
-What a file was is made of what it is and the diff, and outlined as a file is that is indexed.
+The earlier text of a file is made of its present text and the diff, and outlined as when a file is
+indexed.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """What the names in a question mean: which chunks may define them, and names that nothing defines.
 
 In a question a word counts as a name when it is written like one (`parse_args`, `HttpClient`,
-`Cart.add`, `main()`, `src/app.py`) or when it is all of it. Plain words inside a sentence do not: a
-question about how to `set` a `name` is not about functions of these names.
+`Cart.add`, `main()`, `src/app.py`) or when it is the whole question. Plain words in a sentence do
+not: a question about how to `set` a `name` is not about functions of these names.
 
-A name that nothing defines is looked for where it stands as it is written: the key of a setting, a
-flag, what another package defines. Else names are meant that begin with it, else names that it is
-or begins in other letters of case, else names that one slip of a finger makes of it: a letter too
-many, too few, wrong, or two swapped. What fits many places tells none of them.
+A name that nothing defines is looked for in the text of chunks, letter by letter: the key of a
+setting, a flag, what another package defines. Where it is nowhere, it means the names that begin
+with it, else those that are it or begin with it in upper or lower case, else those that differ by
+one typing slip: a letter too many, too few, wrong, or two swapped. A name that fits many places is
+taken for none of them.
 
-A message that somebody pasted is found where it stands, or is made, with its values filled in. `No
-such option: --verbos` stands in no source, but `"No such option: {name}"` does: a string whose
-fixed parts all stand in the message, in their order. So may those of several strings in a row,
-which are put together there.
+A message that somebody pasted is found where it stands, or where the code makes it and fills in
+values. `No such option: --verbos` stands in no source, but `"No such option: {name}"` does: a
+string whose fixed parts all stand in the message, in their order. Several strings in a row, which
+the code joins, may make a message, too.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Names:
     paths: tuple[str, ...]  # with /, as written
 
     def defined_by(self, symbols: Collection[str], scope: str) -> bool:
-        """Whether a chunk that defines `symbols` inside of `scope` defines one of the names."""
+        """Whether a chunk that defines `symbols` inside of `scope` defines one of these names."""
         if not any(name[-1] in symbols for name in self.symbols):
             return False
         around = {*symbols, *scope.split(".")}
@@ -247,7 +248,7 @@ def _unless_many(names: list[str]) -> list[str]:
 
 
 def _chunks_with(token: str, find: FindWords, read: ReadChunks) -> Sequence[int]:
-    """Ids of the chunks in which `token` stands, letter by letter; of many, of more than that."""
+    """Ids of the chunks that hold `token`, letter by letter; of very many, without that look."""
     words = plain_words(token)
     if not token.isascii() or not words:
         return []
@@ -284,7 +285,7 @@ def _in_files(connection: Connection, files: Iterable[ChunkFile], *, limit: int)
 
 
 def words_said(text: str) -> str:
-    """The words that stand in a row where `text` stands; "" for too few or too many of them."""
+    """The words of `text`, to be found in a row; "" where these are too few or too many."""
     words = [word for word in plain_words(text) if word.isascii()]
     return " ".join(words) if MIN_SAID <= len(words) <= MAX_SAID else ""
 

@@ -198,9 +198,9 @@ def _parts(name: str) -> list[str]:
 def _uses_asked(
     graph: Graph, resolver: Resolver, asked: NameQuery
 ) -> tuple[list[UsePlace], list[Defined], tuple[str, ...]]:
-    """The uses of what is asked about, its definitions, and what has to be said of that.
+    """The uses of what is asked about, its definitions, and a notice about them, if any is due.
 
-    Of a name that nothing defines here, as one of another package, the uses of the name alone.
+    Where nothing here defines the name, as one of another package, all uses of the name.
     Raises UsageError, and NotFound where it is not even used.
     """
     try:

@@ -1,9 +1,9 @@
 """Scores the candidates of a hybrid query, all of them at once: arrays with a row for each.
 
-`code.fusion` tells what relevance is made of. As a score it lies in 0…1: 0.75 for a full match;
-what other chunks lend on top never reaches 0.9. That is where the chunks begin that the query
-names, in their own order. Of the chunks of one file each further one counts less, so that the first
-ranks show several files.
+`code.fusion` tells what relevance is made of. It becomes a score in 0…1: 0.75 for a full match, and
+below 0.9 with all that other chunks lend. Chunks that the query names have scores from 0.9 on, in
+the order of their relevance. Of the chunks of one file each further one counts less, so that the
+first ranks show several files.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def search_code(
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
-    """The best of `rows` for `query`, best first. `connection` is one that takes words apart.
+    """The best of `rows` for `query`, best first. Of `connection` only the tokenizer is used.
 
     Without `embed_query` there is no vector arm, without `embed_static`, (256,), no static one.
 

@@ -86,7 +86,7 @@ class Searched(Protocol):
         """The chunks that may define or hold one of `names`."""
 
     def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
-        """`names` with what those may mean that nothing defines, and chunks: see `meant_by`."""
+        """What those of `names` mean that nothing defines, and where: see `meant_by`."""
 
     def saying(self, text: str) -> Sequence[int]:
         """Those that hold the words of `text` in a row, as of an error message.
@@ -101,7 +101,7 @@ class Searched(Protocol):
         """What the chunks with these ids define, and their scope; without those that are gone."""
 
     def lent(self, text: str) -> Mapping[File, Lent]:
-        """What commits that say the like of `text` lend to files."""
+        """What commits whose messages are like `text` lend to files."""
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         """The chunks with these ids; those that are gone are left out."""

@@ -1,4 +1,4 @@
-"""What one answer about code is found in, and what a caller has to know of it."""
+"""The state of the database that one answer is read from, and what to tell a caller about it."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Workers:
                 executor.shutdown(cancel_futures=True)
 
     def _begun(self, group: int) -> Future[_GroupResult] | None:
-        """What is being built of a group; the ones behind it are begun too, so none waits.
+        """The work on a group; that on the next groups is begun, too, so that no process waits.
 
         `None` where no process can be started.
         """
@@ -109,9 +109,10 @@ class Workers:
         return self._send(self._executor, files)
 
     def _alone(self, file: SourceFile) -> _Built:
-        """A file of a group that was under way when a process ended shows whether it was the one.
+        """What comes of a file whose group was under way when a process crashed.
 
-        They are built one by one in a single process.
+        The files of such a group are built one by one in a single process, which shows whose fault
+        it was.
         """
         with self._isolating:
             if self._isolated is None:

@@ -181,7 +181,7 @@ class Applier:
         to_build = [file for file in found.changed if not file.skip_reason]
         with self._builder.preparing(to_build):
             try:
-                # First: what a session or a memory is called may have gone to another file.
+                # First: another file may have taken over the name of a session or a memory.
                 self._forget(found.gone, left_out)
                 for part in _slices(to_build):
                     self._opened_engine().apply(part, beat=self._beat)
@@ -199,7 +199,7 @@ class Applier:
             self._store.touch(self._source.name, done.unwritten)
 
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
-        """Have files without a target no more rows than the one that says why."""
+        """Delete the rows of files that are gone or left out, except one that says why it is."""
         if not (gone or left_out):
             return
         # Ourselves, too: CocoIndex deletes no row that its state does not know of.

@@ -1,8 +1,8 @@
 """One database derived from files: what callers ask of it. Its `Owner` changes it.
 
-What its sources are, and how their files become rows, is told by the one that makes a `Database`:
-the codebase, and every agent's memory. A database that is missing, damaged or of an older schema
-is made again by what needs it first, which says so.
+Whoever makes a `Database`, the codebase or an agent, tells what its sources are and how their files
+become rows. A database that is missing, damaged or of an older schema is made again by the first
+call that needs it, which says so.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Database(Readings[S]):
         """Bring the rows of `sources`, and of sources whose rows were lost, in line with the files.
 
         `full` reads unchanged files too; `embed=False` leaves vectors for later. The rows of a
-        source that is not there stay; it takes all of them to be absent for an error.
+        source that is not there stay, and it is no error unless all of them are absent.
         """
         return self.ask(
             lambda said: self._update(self._with_lost(sources, said), said, full=full, embed=embed),
@@ -334,13 +334,13 @@ class Database(Readings[S]):
         )
 
     def _embed_few(self, reporter: Reporter, until: Callable[[], bool] = bool) -> None:
-        """What a caller may wait for; beside a watch the rest follows behind."""
+        """Embed what a caller may wait for; a process that watches embeds the rest later."""
         with suppress(ModelError):
             if not self.is_tended or (not until() and waiting(self.open()) <= AT_ONCE):
                 self.owner.embed(reporter, until=until)
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
-        """`asked`, and the lost ones besides; those that are watched are seen to by themselves."""
+        """`asked`, with the sources that were lost, unless a watch makes those again by itself."""
         names = {source.name for source in asked}
         others = [source for source in self.sources() if source.name not in names]
         with self.open().reading() as connection:

@@ -91,7 +91,7 @@ class DerivedStore(ABC):
 
     @abstractmethod
     def _replace_rows(self, write: Write, document: Document) -> None:
-        """Have the rows of a document in the place of those that its file has, if any."""
+        """Replace the rows of the document's file, if there are any, by those of `document`."""
 
     @abstractmethod
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Builder(Protocol):
     """How the files of one source become documents. Its defaults build each file by itself."""
 
-    believes_empty: bool  # a root without any file is believed; one on a disk of its own is not
+    believes_empty: bool  # else a root without any file is taken for a disk that is not mounted
 
     @property
     def version(self) -> str:
@@ -32,10 +32,10 @@ class Builder(Protocol):
         return False
 
     def rules_elsewhere(self, folders: Collection[str]) -> str:
-        """A digest of what else than files of rules in the source decides what of it is ignored.
+        """A digest of the ignore rules that lie outside of the source's own rule files.
 
-        `folders` are those of the source, of which some may be repositories. "" where a scan trusts
-        nothing of an earlier one.
+        `folders` are those of the source, some of which may be repositories. "" where a scan must
+        trust nothing of an earlier one.
         """
         del folders
         return ""
@@ -55,7 +55,7 @@ class Builder(Protocol):
         return nullcontext()
 
     def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
-        """Paths in `manifest` that are to be built again, whatever their files are."""
+        """Paths in `manifest` that are to be built again even if their files did not change."""
         del manifest
         return ()
 
@@ -70,7 +70,7 @@ class Builder(Protocol):
         return documents
 
     def finish(self, store: DerivedStore) -> None:
-        """At the end of a pass over all of the source: see to what is not made of its files."""
+        """Called at the end of a pass over the whole source, for rows that come of no file."""
         del store
 
     def build(self, file: SourceFile) -> Document:

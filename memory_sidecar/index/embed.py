@@ -1,4 +1,4 @@
-"""Vectors follow: which rows wait for theirs, and giving them these slice by slice.
+"""Vectors come after the rows: which rows wait for one, and giving them theirs slice by slice.
 
 The queue is a table, so an interrupted run goes on where it stopped. A text is embedded outside
 of any transaction: a slow model must not hold the write lock.
@@ -140,9 +140,9 @@ def adopt_model(store: DerivedStore, model: str) -> None:
 
 
 def adopt_static(store: DerivedStore, models: Models) -> None:
-    """Give every row a static vector of the table that is installed, where it has none of that.
+    """Give every row a static vector by the installed table, unless the rows have those already.
 
-    Without the table what is there stays: no question is compared with it.
+    Without a table the vectors that are there stay: no question is compared with them.
     """
     tables = {corpus: table for corpus in store.SCHEMA.corpora if (table := corpus.static_table)}
     static = models.static if tables else None

@@ -102,9 +102,9 @@ class Followed:
     # By the owner, around a pass
 
     def begin(self, folders: Callable[[], Collection[str]], *, everything: bool) -> Settled:
-        """What to scan now: what has settled, or `everything`. Watches before that is scanned.
+        """What to scan now: the paths that have settled, or everything. The watch comes first.
 
-        The watch begins with `folders`, those of the last scan: after a restart that is nearly all.
+        It begins with `folders`, those of the last scan: after a restart these are nearly all.
         """
         if not self._is_watching:
             self._folders = set(folders())
@@ -122,7 +122,7 @@ class Followed:
     def told(
         self, look: Callable[[], Refreshed], under: Collection[str] | None, *, clock: Clock
     ) -> Refreshed:
-        """Remember what comes of `look` at what lies `under` these paths, or at everything."""
+        """Do `look`, a pass over the paths `under` or over everything; remember how it ended."""
         try:
             refreshed = look()
         except (Stopped, StoreCorrupt):  # a damaged database is begun anew at once

@@ -62,7 +62,7 @@ class Loop:
     ) -> None:
         """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures.
 
-        Whatever is done is done by `around`, which is given it, and whom to tell.
+        `around` is given every piece of work, with the reporter to tell, and does it.
         """
         self.problem = ""  # why nothing can be done at the moment
         self.is_closing = threading.Event()

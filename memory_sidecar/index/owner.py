@@ -291,7 +291,7 @@ class Owner(Generic[S]):
     def _require_registered(self, source: Source) -> None:
         """Raises Stopped for one that was removed, or moved, since the pass over it was asked for.
 
-        It would leave rows that no later pass sees to. Of a folder that is gone the pass will tell.
+        No later pass would see to its rows. A folder that is gone is left to the pass, which tells.
         """
         is_known = any((s.name, s.root) == (source.name, source.root) for s in self._sources())
         if not is_known and source.root.is_dir():

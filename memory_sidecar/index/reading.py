@@ -166,14 +166,14 @@ class Readings(ABC, Generic[S]):
 
     @abstractmethod
     def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
-        """Set the database aside for a new one; of several callers, by `unless_after`, one does."""
+        """Set the database aside for a new one; not if `beginnings` is past `unless_after`."""
 
     def open(self) -> S:
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
         return self.file.open()
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
-        """Do `work`, which reads; if the database turns out to be damaged, begin it anew before."""
+        """Do `work`, which reads; if the database is found damaged, begin anew and do it again."""
         beginnings = self.file.beginnings
         try:
             return work()
@@ -201,9 +201,9 @@ class Readings(ABC, Generic[S]):
     ) -> Iterator[tuple[S, Connection]]:
         """The store, with rows of every one of its `sources`, and one commit of it to read.
 
-        What was lost is made again. Where this process watches, this waits for that only if none of
-        the sources called `wanted`, or no source at all, has rows yet, and not for long; and not
-        for vectors. Says which of them answer in part, or as they were before.
+        What was lost is made again. A process that watches the sources waits for that, though not
+        for long, only if none of those called `wanted` (by default none at all) has rows yet, and
+        never for vectors. Notices tell which sources answer in part, or as they were before.
         """
         with ExitStack() as stack:
             store = self.open()
@@ -226,10 +226,10 @@ class Readings(ABC, Generic[S]):
         required: bool,
         static: EmbedQuery | None = None,
     ) -> EmbedQuery | None:
-        """What turns a question into a vector like those of the rows that are `asked`.
+        """What turns a question into a vector that can be compared with those of rows `asked`.
 
-        `None`, with a notice, without; with `static`, static vectors rank those without a vector.
-        Raises ModelError or NoIndex instead where it is `required`.
+        `None`, with a notice, where there are none to compare; with `static`, rows without a vector
+        are ranked by static ones. Raises ModelError or NoIndex instead where it is `required`.
         """
         meanwhile = BY_STATIC if static else BY_KEYWORD
         if not asked.rows and not required:
@@ -291,7 +291,7 @@ class Readings(ABC, Generic[S]):
     ) -> tuple[set[str], list[Source]]:
         """The names of sources that have rows, and the sources that the database knows nothing of.
 
-        It was deleted, damaged or of an older schema, or making it was interrupted.
+        The database was deleted, damaged or of an older schema, or making it was interrupted.
         """
         if self.file.take_outdated():
             reporter.notice(f"{self.file.path.name} is of an older version: making it again")

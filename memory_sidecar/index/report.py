@@ -1,4 +1,4 @@
-"""What a database holds, by reading it, and how indexing it gets on: what `status` asks."""
+"""Counts of what a database holds, and the progress of indexing it, as `status` shows them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Look:
     """How much of a source a pass looks at, and how closely."""
 
     under: Collection[str] | None = None  # these paths alone, with what lies below them
-    # These were there just now, as the caller knows, so that they are believed to be gone.
+    # The caller saw these just now: where they are missing, they are believed to be gone.
     changed: Collection[str] | None = None
     full: bool = False  # every file is read again, and a root without any file is believed
 
@@ -80,8 +80,8 @@ class SourceFlow:
         """`state` is the source's folder of state. A caller who waits is told each `notice`.
 
         `give_way` is called before each step of a long pass, and may take a moment. `between` is
-        called between two slices of a pass, and may `refresh` this source. If that was all of it,
-        the pass that it came into has nothing left to do.
+        called between two slices of a pass, and may `refresh` this source. If that refresh was of
+        the whole source, the pass around it has nothing left to do.
         """
         self.source = source
         self._builder = builder
@@ -153,9 +153,9 @@ class SourceFlow:
     def _scan(
         self, look: Look, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
     ) -> tuple[Scan, str]:
-        """What is on disk, or the part `under` some paths, and what all of it owes to elsewhere.
+        """What is on disk, or the part `under` some paths, and the digest of rules from elsewhere.
 
-        That is "" where rules were written meanwhile: the next scan trusts nothing of this one.
+        The digest is "" where rules were written meanwhile: the next scan trusts nothing of this.
         """
         before = self._store.rules_of(self.source.name)
         if under is not None:

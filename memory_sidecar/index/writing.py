@@ -91,7 +91,7 @@ class Write:
         self.indexed += 1
 
     def queue_again(self, corpus: Corpus, ids: Iterable[int]) -> None:
-        """Have those rows of `ids` that wait for a vector do so as if they were new."""
+        """Queue those of the rows `ids` that wait for a vector as if they were new."""
         self.connection.executemany(
             f"UPDATE {corpus.pending} SET queued_at = ? WHERE id = ? AND queued_at <> {LAST}",
             [(self._queued_at, row_id) for row_id in ids],
