@@ -18,9 +18,9 @@ from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import Reporter, Time, about, told_as
 from memory_sidecar.core.times import iso_utc, last_weeks, week_of
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
+from memory_sidecar.index.report import made_by_week
 from memory_sidecar.memories.results import Memory, MemoryHead
-from memory_sidecar.memories.use import Use, made_by_week, use_of
-from memory_sidecar.sessions.lookup import began_by_week
+from memory_sidecar.memories.use import Use, use_of
 
 SHOWN = 10  # of what is told one by one
 
@@ -103,8 +103,8 @@ def growth_of(
         try:
             if each.paths.db.exists():
                 with each.glimpse() as connection:
-                    made.update(made_by_week(connection, since=begins[0]))
-                    began.update(began_by_week(connection, since=begins[0]))
+                    made.update(made_by_week(connection, "memories", since=begins[0]))
+                    began.update(made_by_week(connection, "sessions", since=begins[0]))
                     used.append(use_of(connection, agent=each.name, now=now, shown=SHOWN))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_of(at) for _, at in log)

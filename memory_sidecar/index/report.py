@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import ListedFile, Time
 from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
@@ -137,6 +138,14 @@ def rows_in(connection: Connection, table: str) -> int:
         counted: Any = connection.execute(f"SELECT count(*) FROM {table}").get
         counts[table] = int(counted)
     return counts[table]
+
+
+def made_by_week(connection: Connection, table: str, *, since: int) -> dict[int, int]:
+    """How many rows of `table` were made in each week from `since` on; moments in epoch ms."""
+    rows = connection.execute(
+        f"SELECT {WEEK_SQL}, count(*) FROM {table} WHERE created_at >= ? GROUP BY 1", (since,)
+    )
+    return dict(rows)
 
 
 @dataclass(frozen=True, slots=True)

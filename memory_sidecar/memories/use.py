@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.memories.lists import condition_of, list_memories
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
@@ -50,11 +49,3 @@ def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
     )
     memories, hot_ones, cold_ones, never_read = counts
     return Use(memories, hot_ones, cold_ones, never_read, first_hot, first_cold)
-
-
-def made_by_week(connection: Connection, *, since: int) -> dict[int, int]:
-    """How many memories were made in each week from `since` on; moments in epoch ms."""
-    rows = connection.execute(
-        f"SELECT {WEEK_SQL}, count(*) FROM memories WHERE created_at >= ? GROUP BY 1", (since,)
-    )
-    return dict(rows)

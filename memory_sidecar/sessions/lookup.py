@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, column
-from memory_sidecar.core.times import WEEK_SQL, iso_utc
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed
 from memory_sidecar.index.schema import Corpus
@@ -108,14 +108,6 @@ def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> li
     """The rows with these ids; those that are gone are left out."""
     rows = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),))
     return [FoundRow(*row) for row in rows]
-
-
-def began_by_week(connection: Connection, *, since: int) -> dict[int, int]:
-    """How many sessions began in each week from `since` on; moments in epoch ms."""
-    rows = connection.execute(
-        f"SELECT {WEEK_SQL}, count(*) FROM sessions WHERE created_at >= ? GROUP BY 1", (since,)
-    )
-    return dict(rows)
 
 
 def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]:
