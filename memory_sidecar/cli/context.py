@@ -67,7 +67,7 @@ def _print_created(call: Call, done: Initialised) -> None:
 @click.argument("words", metavar="[SUMMARY]", nargs=-1)
 @click.option("--summary", default="", help="What was found, in one line; or as SUMMARY.")
 @click.option("--project", metavar="NAME", help="The one around the working directory otherwise.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A word to find it by.")
 @click.option("--status", default="", metavar="STATUS", help="E.g. active, partial, valid.")
 @click.option("--executor", default="", metavar="NAME", help="Who carried it out.")
 @click.option("--link", "links", multiple=True, metavar="ID", help="A related atom.")

@@ -30,7 +30,7 @@ RECENT_LIMIT = 10
 )
 @click.option("--desc", is_flag=True, help="The other way round.")
 @click.option("-n", "--limit", type=COUNT)
-@click.option("--offset", type=COUNT, default=0)
+@click.option("--offset", type=COUNT, default=0, help="How many to pass over.")
 @click.option("--content", "with_content", is_flag=True, help="With what they say.")
 @click.option("--shared", "with_shared", is_flag=True, help="Also what all agents share.")
 @with_agent

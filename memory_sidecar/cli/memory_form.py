@@ -21,14 +21,15 @@ from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Facts, Listed, Memory
 
 TIME_HELP = "A date, a moment, or so long ago: 7d, 12h, 6mo."
+STRENGTH_HELP = "From 1, just made or read, towards 0, long unused."
 
 _OPTIONS = (
     click.option("--category", metavar="C", help="In it, or anywhere below it."),
     click.option("--tag", "tags", multiple=True, metavar="T", help="Any of; `key:` any of a key."),
     click.option("--after", "updated_after", metavar="TIME", help=f"Changed since. {TIME_HELP}"),
     click.option("--before", "updated_before", metavar="TIME", help="Not changed since."),
-    click.option("--created-after", metavar="TIME"),
-    click.option("--created-before", metavar="TIME"),
+    click.option("--created-after", metavar="TIME", help="Made since."),
+    click.option("--created-before", metavar="TIME", help="Made before then."),
     click.option("--source", default="", help="Who or what wrote it."),
     click.option("--status", "statuses", multiple=True, metavar="S", help="Any of these."),
     click.option(
@@ -41,10 +42,12 @@ _OPTIONS = (
     click.option("--project", default="", help="Made in this project, or an atom of it."),
     click.option("--hot", is_flag=True, help="Read five times or more."),
     click.option("--cold", is_flag=True, help="Two weeks old and never read."),
-    click.option("--stronger-than", type=FRACTION, metavar="STRENGTH"),
-    click.option("--weaker-than", type=FRACTION, metavar="STRENGTH"),
-    click.option("--include-expired", "with_expired", is_flag=True),
-    click.option("--include-superseded", "with_superseded", is_flag=True),
+    click.option("--stronger-than", type=FRACTION, metavar="STRENGTH", help=STRENGTH_HELP),
+    click.option("--weaker-than", type=FRACTION, metavar="STRENGTH", help="The same."),
+    click.option("--include-expired", "with_expired", is_flag=True, help="Also what has expired."),
+    click.option(
+        "--include-superseded", "with_superseded", is_flag=True, help="Also what was replaced."
+    ),
 )
 _NAMES = tuple(MemoryFilter.__dataclass_fields__)
 _MOMENTS = ("updated_after", "updated_before", "created_after", "created_before")

@@ -45,6 +45,8 @@ with_mode = click.option(
     type=click.Choice([mode.value for mode in SearchMode]),
     default=SearchMode.HYBRID.value,
     callback=lambda _context, _option, mode: SearchMode(mode),
+    show_default=True,
+    help="By words and meaning, or by one of these alone.",
 )
 with_language = click.option(
     "--language", "languages", multiple=True, metavar="L", help="Any of these."

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import memories_of
+from memory_sidecar.cli.memory_form import STRENGTH_HELP, memories_of
 from memory_sidecar.cli.options import COUNT, FRACTION, with_agent, with_hash
 from memory_sidecar.core.times import duration, system_clock
 from memory_sidecar.memories.prune import PruneRule
@@ -35,7 +35,7 @@ def _print_removed(call: Call, removed: Removed) -> None:
 @click.option("--expired", is_flag=True, help="What has expired; this is meant without options.")
 @click.option("--superseded", is_flag=True, help="What another memory has replaced.")
 @click.option("--unused-for", metavar="TIME", help="Neither changed nor read for so long: 90d.")
-@click.option("--weaker-than", type=FRACTION, metavar="STRENGTH")
+@click.option("--weaker-than", type=FRACTION, metavar="STRENGTH", help=STRENGTH_HELP)
 @click.option("--keep", type=COUNT, metavar="N", help="All but the N strongest.")
 @with_agent
 def prune(

@@ -70,7 +70,11 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
         click.option("--before", metavar="TIME", help="Began before then."),
         click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago."),
         click.option(
-            "--outcome", "outcomes", multiple=True, type=click.Choice([o.value for o in Outcome])
+            "--outcome",
+            "outcomes",
+            multiple=True,
+            type=click.Choice([o.value for o in Outcome]),
+            help="Any of these.",
         ),
         click.option("--topic", "topics", multiple=True, metavar="T", help="Any of these."),
         click.option("--project", default="", metavar="P", help="Its path, or just its name."),
@@ -123,7 +127,7 @@ def search(
 
 @click.command(name="list")
 @click.option("-n", "--limit", type=AT_LEAST_ONE, default=20, show_default=True)
-@click.option("--offset", type=COUNT, default=0)
+@click.option("--offset", type=COUNT, default=0, help="How many to pass over.")
 @with_agent
 @with_filter
 def list_sessions(

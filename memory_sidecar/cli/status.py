@@ -152,7 +152,12 @@ def _pace(per_second: float, left_s: float | None) -> str:
 @click.command()
 @click.option("--agent", metavar="A", help="Of this agent alone, not of all.")
 @click.option(
-    "--weeks", type=click.IntRange(1, MAX_WEEKS), default=12, show_default=True, metavar="N"
+    "--weeks",
+    type=click.IntRange(1, MAX_WEEKS),
+    default=12,
+    show_default=True,
+    metavar="N",
+    help="How many, up to the present one.",
 )
 @with_call
 def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:

@@ -31,12 +31,12 @@ EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A word or key:value.")
 @click.option("--summary", default="", help="One line that says it in short.")
 @click.option("--source", default="", help="Who or what says so.")
-@click.option("--status", default="")
+@click.option("--status", default="", help="A word, such as active or challenged.")
 @click.option("--expires", "expires", default="", metavar="TIME", help=EXPIRY_HELP)
 @click.option("--pinned", is_flag=True, help="Does not fade and is never pruned.")
 @click.option("--evidence", multiple=True, metavar="REF", help="What shows it.")
-@click.option("--link", "links", multiple=True, metavar="REF")
-@click.option("--citation", "citations", multiple=True, metavar="REF")
+@click.option("--link", "links", multiple=True, metavar="REF", help="What it has to do with.")
+@click.option("--citation", "citations", multiple=True, metavar="REF", help="What it quotes.")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
 @click.option("--project", metavar="P", help="That it is about; by default the source you are in.")
 @click.option("--directory", metavar="NAME", help="A registered knowledge directory to put it in.")
@@ -72,7 +72,7 @@ def store(
 @click.argument("text", nargs=-1)
 @with_hash
 @click.option("--summary", help='"" removes it.')
-@click.option("--source")
+@click.option("--source", help='Who or what says so; "" removes it.')
 @click.option("--status", help='"" removes it.')
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Add a tag.")
 @click.option(
@@ -80,10 +80,10 @@ def store(
 )
 @click.option("--project", metavar="P", help='"" has it hold everywhere.')
 @click.option("--expires", metavar="TIME", help=f"{EXPIRY_HELP} `never` removes it.")
-@click.option("--pin/--no-pin", "pinned", default=None)
-@click.option("--evidence", multiple=True, metavar="REF")
-@click.option("--link", "links", multiple=True, metavar="REF")
-@click.option("--supersedes", multiple=True, metavar="PATH")
+@click.option("--pin/--no-pin", "pinned", default=None, help="Does not fade, or does.")
+@click.option("--evidence", multiple=True, metavar="REF", help="Add what shows it.")
+@click.option("--link", "links", multiple=True, metavar="REF", help="Add what it has to do with.")
+@click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
 @allow_secrets_option
 @with_agent
 def update(
