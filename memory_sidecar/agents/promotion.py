@@ -65,9 +65,7 @@ class Promoter:
         judged = list(self._judged(candidates(session, summary)))
         return self._promotion(session, summary, judged, shared=shared, dry_run=dry_run)
 
-    def promote_journal(
-        self, tag: str = "", *, shared: bool = False, dry_run: bool = False
-    ) -> Promotion:
+    def promote_journal(self, tag: str, *, shared: bool, dry_run: bool) -> Promotion:
         """Store one outcome of the whole journal, or of all sessions that carry `tag`.
 
         What their own summaries decided, solved and noted is stored beside it. Raises as

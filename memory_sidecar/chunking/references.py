@@ -20,7 +20,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import tree_sitter
@@ -110,7 +109,7 @@ def find_references(
     data: bytes,
     language: str,
     *,
-    defined: Mapping[int, Span] = MappingProxyType({}),
+    defined: Mapping[int, Span],
 ) -> list[Reference]:
     """The names used under `root`, in order; `data` is the UTF-8 that it was parsed from.
 

@@ -186,9 +186,7 @@ class DataDir:
         return AgentPaths(self.knowledge / f"{name}.sqlite", name)
 
 
-def find_data_dir(
-    option: Path | None, *, cwd: Path, environ: Mapping[str, str] = os.environ
-) -> DataDir:
+def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> DataDir:
     """As `locate` finds it. Raises StoreReadOnly for one that this user may not look into."""
     named = str(option) if option is not None else None
     root = Path(locate(named, cwd=str(cwd), environ=environ)[0])

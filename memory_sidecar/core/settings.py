@@ -55,7 +55,7 @@ class Settings:
     log_level: str = "info"  # of the daemon: debug, info, warning or error
 
 
-def load_settings(folder: Path, environ: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
     """The settings that count at `folder`: a data directory, or where a call is made.
 
     Raises UsageError for a file that is not TOML, an unknown key or a value that it cannot have.

@@ -95,7 +95,7 @@ _GENERATED = re.compile(
 _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
 
 
-def text_or_reason(data: bytes, name: str, *, is_asked_for: bool = False) -> tuple[str, str]:
+def text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> tuple[str, str]:
     """The text of `data` and "", or "" and the reason of `reasons` to skip a file of this `name`.
 
     The text is without a byte order mark, its line breaks as they stand. A private key is skipped

@@ -150,7 +150,7 @@ def fetch_model(
     return _files(spec, _download(spec, _own_cache(environ)), "fastembed", spec.hub_model_file)
 
 
-def fastembed_cache(environ: Mapping[str, str] = os.environ) -> Path:
+def fastembed_cache(environ: Mapping[str, str]) -> Path:
     """The folder where FastEmbed keeps what it downloaded: not its own default, which all share."""
     if named := environ.get("FASTEMBED_CACHE_PATH"):
         return Path(named)

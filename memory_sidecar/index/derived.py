@@ -256,7 +256,7 @@ class DerivedStore(ABC):
         with self.reading() as connection:
             return read_identity(connection, _rules_key(source))
 
-    def end_scan(self, source: str, *, chunker: str, rules: str = "") -> None:
+    def end_scan(self, source: str, *, chunker: str, rules: str) -> None:
         """Note that the rows of `source` are now what a complete scan by `rules` found."""
         with self.writing() as write:
             write.connection.execute(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -58,7 +57,7 @@ class Loop:
         do_due: Callable[[], None],
         note: Callable[[Exception], None],
         around: Callable[[Callable[[Reporter], Any], Reporter], Any] = _plainly,
-        now_s: Callable[[], float] = time.monotonic,
+        now_s: Callable[[], float],
     ) -> None:
         """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures.
 

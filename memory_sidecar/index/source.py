@@ -73,9 +73,9 @@ class SourceFlow:
         store: DerivedStore,
         state: Path,
         at_hand: VectorsAtHand,
-        give_way: Callable[[], None] = lambda: None,
-        between: Callable[[], object] = lambda: None,
-        notice: Callable[[str], None] = lambda _: None,
+        give_way: Callable[[], None],
+        between: Callable[[], object],
+        notice: Callable[[str], None],
     ) -> None:
         """`state` is the source's folder of state. A caller who waits is told each `notice`.
 

@@ -40,8 +40,8 @@ class Write:
         indexes: Iterable[VectorIndex],
         *,
         now: int,
-        queued_at: int | None = None,
-        at_hand: AtHand = NONE_AT_HAND,
+        queued_at: int | None,
+        at_hand: AtHand,
     ) -> None:
         """`indexes` follow what it commits.
 

@@ -137,7 +137,7 @@ def is_name(text: str) -> bool:
     )
 
 
-def slug(text: str, *, max_bytes: int = MAX_SLUG_BYTES) -> str:
+def slug(text: str) -> str:
     """`text` in lower case with `-` for all that is no letter, digit or mark; may be "".
 
     Cut between words where that is possible, never within a character.
@@ -151,11 +151,11 @@ def slug(text: str, *, max_bytes: int = MAX_SLUG_BYTES) -> str:
     made = ""
     for word in words:
         longer = f"{made}-{word}" if made else word
-        if len(longer.encode()) > max_bytes:
+        if len(longer.encode()) > MAX_SLUG_BYTES:
             break
         made = longer
     if words and not made:
-        made = words[0].encode()[:max_bytes].decode("utf-8", "ignore")
+        made = words[0].encode()[:MAX_SLUG_BYTES].decode("utf-8", "ignore")
     made = unicodedata.normalize("NFC", made)
     return f"{made}-" + "note" if _is_reserved(made) else made
 

@@ -72,7 +72,7 @@ class Scope:
 
 
 def search_memories(
-    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, judge: Judge | None = None
+    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, judge: Judge | None
 ) -> list[RankedMemory]:
     """The best memories for `query` in all of `scopes`, best first, each content once.
 

@@ -311,7 +311,7 @@ class Sessions:
 
         return self.agent.data.recovering(look, self._reporter)
 
-    def _completed(self, document: Mapping[str, Any], *, resumes: bool = False) -> Completed:
+    def _completed(self, document: Mapping[str, Any], *, resumes: bool) -> Completed:
         session_id = identified(document, now=self._clock())
         known = self._files.load(session_id)
         before = known.document if known else None

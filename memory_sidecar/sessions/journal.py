@@ -74,7 +74,7 @@ class Journal(Sessions):
         new = sum(each.created for each in saved)
         self._reporter.notice(f"imported {file.name}: {new} of {len(saved)} entries are new")
 
-    def journal(self, tag: str = "") -> list[dict[str, Any]]:
+    def journal(self, tag: str) -> list[dict[str, Any]]:
         """The entries of the journal, the oldest first; with `tag` every session that carries it.
 
         Raises NotFound where there is none.
