@@ -96,7 +96,7 @@ def refs_in(page: str) -> dict[str, Refs]:
 
 
 def _section_of(atom: Atom) -> str:
-    """What something speaks against stands apart from what may be relied on as it is."""
+    """Its section: atoms that something speaks against stand apart from those to be relied on."""
     title = atom.facts.status.capitalize()
     return title if title in _SECTIONS else _BY_STANDING[atom.facts.standing]
 

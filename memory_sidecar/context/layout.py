@@ -147,9 +147,9 @@ def make_project(project: Project) -> list[Path]:
 
 
 def page_bytes(tree: Tree, path: Path) -> bytes | None:
-    """What is at `path`, as far as it may be read; `None` where nothing is.
+    """The content of the page at `path`; `None` where nothing is there.
 
-    What is no file, or one without an end, says nothing: a check names it.
+    Empty for what is no file, or too large for a page: a check names it.
     """
     try:
         return tree.read(path, MAX_PAGE_BYTES)

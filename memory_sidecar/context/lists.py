@@ -1,4 +1,4 @@
-"""The generated lists in `CORTEX.md` and `OVERVIEW.md`; what stands around them is people's.
+"""The generated lists in `CORTEX.md` and `OVERVIEW.md`; the text around them is people's own.
 
 A list lies between two comments, `<!-- context:files -->` and `<!-- /context:files -->`. A page
 without them gets them at its end, once; one with half of them, or with a merge conflict, is left

@@ -1,4 +1,4 @@
-"""Entries of a journal: which sessions are some, and many as one.
+"""Entries of a journal: which sessions are entries, and how several of them become one session.
 
 An entry is a session of its own, so that it is found by itself. Its tags stand in its metadata.
 """
@@ -31,7 +31,7 @@ def has_tag(document: Mapping[str, Any], tag: str) -> bool:
 def as_one(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The sessions in `documents`, the oldest first, as one: all that was said, in that order.
 
-    What its author sums up himself is not told by its messages.
+    Of a session with a summary, the summary stands for its messages.
     """
     paths = {str(each.get("project_path") or "") for each in documents} - {""}
     topics = dict.fromkeys(topic for each in documents for topic in each.get("topics") or ())

@@ -196,11 +196,10 @@ class Sessions:
     ) -> Imported:
         """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
 
-        Of a session that is here what a file does not tell stays, each message of it included.
-        Secrets in them are masked: a transcript was not written to be stored, and is worth keeping
-        in spite of a line. Of a file that cannot be read nothing is saved, and it keeps no other
-        from being imported; where all fail, raises what the first one did. What else ends it, such
-        as a full disk, leaves what was saved by then.
+        A session that is here already keeps what the file does not tell, every message included.
+        Secrets are masked: a transcript was not written to be stored, and is worth keeping in spite
+        of a line. A file that cannot be read is left out; where all of them are, raises the error
+        of the first. After any other error, such as a full disk, what was saved by then stays.
         """
         saved: list[Saved] = []
         failed: list[tuple[Path, SidecarError]] = []
@@ -286,9 +285,9 @@ class Sessions:
         return stored
 
     def _whole(self, session_id: str) -> str:
-        """The id of which `session_id` is the beginning, or all.
+        """The id that `session_id` is, or is the beginning of.
 
-        Called without `changing`: what a team has is taken first.
+        Not to be called with `changing` held: what a team has is taken first.
         """
         self.agent.take_news(self._reporter)
         if self._files.find(session_id) is not None:

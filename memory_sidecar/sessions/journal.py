@@ -30,7 +30,7 @@ class Journal(Sessions):
     def put(
         self, file: Path, entry: Entry, environ: Mapping[str, str], *, allow_secrets: bool = False
     ) -> Put:
-        """Save `entry` of the journal `file`, and write that where memvid is on the PATH.
+        """Save `entry` of the journal `file`; where memvid is on the PATH, write the file, too.
 
         Raises UsageError for a text without a word, SecretRefused.
         """
@@ -61,7 +61,7 @@ class Journal(Sessions):
     def take_over(self, file: Path, environ: Mapping[str, str]) -> None:
         """Import the `.mv2` at `file` once, and again after another program has written it.
 
-        Says by notice what became of that, whatever it was.
+        A notice says what became of it.
         """
         if not file.is_file() or self._imported.knows(file):
             return

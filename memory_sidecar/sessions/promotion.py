@@ -3,9 +3,9 @@
     key decisions → pattern    problems solved → pitfall    user note → preference
     brief → outcome
 
-Every candidate points back to its session as evidence. What a memory said when it was recalled is
-not in the summary's own words and is not promoted again: the extract leaves it out, and so are
-candidates that are known already, by `agents.promotion`.
+Every candidate points back to its session as evidence. A memory that was recalled in the session is
+not promoted again: the extract leaves its words out, and `agents.promotion` leaves out candidates
+that are known already.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def score_of(relevance: float, full: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """Sessions as ranges of message ids, which follow one another: `first` up to, not with, `end`.
+    """Sessions as ranges of message ids, which follow one another: from `first` to before `end`.
 
     Ascending, (n,) each.
     """

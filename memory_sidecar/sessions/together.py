@@ -51,7 +51,7 @@ def together(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
 def _same(known: Sequence[str], told: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of places that hold the same item, ascending: items said once, and their neighbours.
 
-    What is said often, such as "go on", is the same only there.
+    What is said often, such as "go on", is only matched as a neighbour of what matches.
     """
     once = _once(known)
     places = _ascending([(once[key], at) for key, at in _once(told).items() if key in once])
@@ -124,7 +124,7 @@ def _newer(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
 
 
 def _in_time(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
-    """What only one of the tellings has at this place: by time where all of it tells that."""
+    """The items that only one telling has at this place, ordered by time if all have one."""
     items = [*known, *told]
     moments = [
         parse_time(item.get("created_at")) if isinstance(item, Mapping) else None for item in items

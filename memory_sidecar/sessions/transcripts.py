@@ -6,8 +6,8 @@
                                          Codex, Gemini CLI or Cursor, or plain objects with `role`
                                          and `content`
 
-What does not say which session it is has an id made of its file's name and its beginning: the same
-file, gone on since, is the same session. A line that is broken is left out, and told of.
+A session without an id gets one made of its file's name and its beginning, so that a file that has
+grown since is the same session. A line that is broken is left out, and told of.
 """
 
 from __future__ import annotations
