@@ -345,8 +345,6 @@ class Memories(Recall):
     def _files_naming(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:
             return []
-        path = address(directory, file)
-        path = path if path.endswith(MEMORY_SUFFIX) else path + MEMORY_SUFFIX
-        names = [path, path.removesuffix(MEMORY_SUFFIX)]
+        name = address(directory, file).removesuffix(MEMORY_SUFFIX)
         with self._agent.up_to_date(self._reporter).reading() as connection:
-            return files_naming(connection, directory, names)
+            return files_naming(connection, directory, [name, name + MEMORY_SUFFIX])
