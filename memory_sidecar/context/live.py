@@ -50,7 +50,8 @@ class ContextLive:
             self._changed.notify()
         self._thread.join()
 
-    def _hear(self, path: str) -> None:
+    def _hear(self, path: str, *, is_whole: bool = False) -> None:
+        del is_whole
         with self._changed:
             self._gathering.add(path, time.monotonic())
             self._changed.notify()

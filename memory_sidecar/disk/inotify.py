@@ -11,11 +11,12 @@ import errno
 import logging
 import os
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from inotify_simple import Event, INotify, flags
+
+from memory_sidecar.disk.observe import Report
 
 WAKE_MS = 5_000
 
@@ -34,11 +35,14 @@ _CHANGES = (
     | flags.ONLYDIR
 )
 
+# After these, a file is as whoever saved it wants it to be.
+_WHOLE = flags.CLOSE_WRITE | flags.ATTRIB | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO
+
 
 class InotifyObserver:
     """Implements `observe.Observer`."""
 
-    def __init__(self, root: Path, report: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, report: Report) -> None:
         self._root = root
         self._report = report
         self._watches: dict[str, int] = {}  # by folder
@@ -78,7 +82,8 @@ class InotifyObserver:
                 self._report("")
             return  # what happens to another folder is also heard by the one above
         path = f"{folder}/{event.name}" if folder else event.name
-        if event.mask & flags.ISDIR:
+        is_folder = bool(event.mask & flags.ISDIR)
+        if is_folder:
             # The watch stays with the folder, wherever it is now, while any process has it open.
             if event.mask & flags.DELETE:  # those in it were told of before
                 self.discard(path)
@@ -86,7 +91,7 @@ class InotifyObserver:
                 inside = f"{path}/"
                 with self._lock:
                     self._remove([f for f in self._watches if f == path or f.startswith(inside)])
-        self._report(path)
+        self._report(path, is_whole=bool(event.mask & _WHOLE) and not is_folder)
 
     def forget(self, folder: str, watch: int) -> None:
         """The system ended the watch of `folder`: it is deleted, or no longer mounted."""

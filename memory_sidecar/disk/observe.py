@@ -1,4 +1,4 @@
-"""The system's own notice of changes, behind one small interface.
+"""The system's own notice of changes, behind one small interface, and polling in its place.
 
 Linux watches folder by folder, so that an ignored one costs nothing; elsewhere the system watches
 a whole tree at once. Each is imported where it is used: watchdog takes longer than all the rest.
@@ -6,17 +6,26 @@ a whole tree at once. Each is imported where it is used: watchdog takes longer t
 
 from __future__ import annotations
 
+import os
 import select
+import stat
 import sys
 import threading
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Protocol
 
-Report = Callable[[str], None]
-"""Takes the path, relative to the root with `/`, that may have changed; "" for everything."""
+
+class Report(Protocol):
+    """Hears of changes."""
+
+    def __call__(self, path: str, *, is_whole: bool = False) -> None:
+        """`path`, relative to the root with `/`, may have changed; "" for everything.
+
+        `is_whole` where the writer has closed it, or moved or removed it: it may be read as it is.
+        """
 
 
 class Observer(Protocol):
@@ -49,6 +58,85 @@ def open_observer(root: Path, report: Report) -> Observer:
     from memory_sidecar.disk.tree_observer import TreeObserver
 
     return TreeObserver(root, report)
+
+
+MAX_SHARE = 0.05  # of one processor
+
+_State = tuple[int, ...]  # differs when a file or folder has changed
+_Listing = dict[str, _State] | None  # by name; None for a folder that cannot be listed
+
+
+class Poll:
+    """Reports changes directly inside of some folders, to the one that calls `look`."""
+
+    def __init__(self, root: Path, report: Report, *, poll_ms: int) -> None:
+        """`report` gets paths relative to `root`, with `/`; "" for the root itself."""
+        self._root = root
+        self._report = report
+        self._poll_s = poll_ms / 1000
+        self._seen: dict[str, _Listing] = {}
+        self._lock = threading.Lock()
+        self._due_s = 0.0
+
+    @property
+    def folders(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._seen)
+
+    def follow(self, folders: frozenset[str]) -> None:
+        """Poll these from now on, and no others."""
+        with self._lock:
+            if folders == self._seen.keys():
+                return
+            self._seen = {
+                folder: self._seen[folder] if folder in self._seen else self._list(folder)
+                for folder in sorted(folders)
+            }
+
+    def look(self) -> None:
+        """Look at every folder and report what changed, if `poll_ms` have passed since the last."""
+        started_s = time.monotonic()
+        if started_s < self._due_s:
+            return
+        for folder in self.folders:
+            self._compare(folder)
+        now_s = time.monotonic()
+        self._due_s = now_s + max(self._poll_s, (now_s - started_s) / MAX_SHARE)
+
+    def _compare(self, folder: str) -> None:
+        now = self._list(folder)
+        with self._lock:
+            if folder not in self._seen or now == self._seen[folder]:
+                return
+            before, self._seen[folder] = self._seen[folder], now
+        if now is None or before is None:
+            self._report(folder)
+            return
+        for name in now.keys() | before.keys():
+            if now.get(name) != before.get(name):
+                self._report(f"{folder}/{name}" if folder else name)
+
+    def _list(self, folder: str) -> _Listing:
+        listing: dict[str, _State] = {}
+        try:
+            with os.scandir(self._root / folder) as entries:
+                for entry in entries:
+                    listing[entry.name] = _state(entry)
+        except FileNotFoundError:
+            # Of a file that went away while we looked, the next listing will tell.
+            return listing if (self._root / folder).is_dir() else None
+        except OSError:
+            return None
+        return listing
+
+
+def _state(entry: os.DirEntry[str]) -> _State:
+    status = entry.stat(follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        # What it holds is polled on its own, or is ignored.
+        return status.st_mode, status.st_ino
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return status.st_mode, status.st_ino, status.st_size, *times
 
 
 # https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html

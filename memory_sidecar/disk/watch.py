@@ -6,7 +6,8 @@ polled. That sees what `lstat` shows, so no change that leaves size and times as
 takes at most a twentieth of one processor, however many folders there are.
 
 Gathered changes are due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms`
-after the first, so that a file that is written without a pause does not hold up the others.
+after the first, so that a file that is written without a pause does not hold up the others. A save
+that comes alone is due after `saved_ms`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import errno
 import logging
 import math
-import os
 import stat
 import threading
 import time
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.opening import is_utf8
-from memory_sidecar.disk.observe import Observer, Report, mounted_in, open_observer
+from memory_sidecar.disk.observe import Observer, Poll, Report, mounted_in, open_observer
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
@@ -36,6 +36,7 @@ _RAISED_WITH = {
 }
 
 MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking up every path
+LONE_PATHS = 8  # of one save: editors write, rename and remove files beside it
 
 _log = logging.getLogger(__name__)
 
@@ -133,7 +134,7 @@ class Watch:
 
     # Hearing of changes, on the thread of the observer and of those who call `look`
 
-    def _hear(self, path: str) -> None:
+    def _hear(self, path: str, *, is_whole: bool = False) -> None:
         while not is_utf8(path):  # it is known under another name
             path = path.rpartition("/")[0]
         folder, _, name = path.rpartition("/")
@@ -144,7 +145,7 @@ class Watch:
         elif name in _RULE_NAMES:
             path = folder
         if not self._is_stopped:
-            self._on_change(path)
+            self._on_change(path, is_whole=is_whole)
 
     # Watching, under the lock
 
@@ -212,85 +213,6 @@ def _limit_notice(error: OSError) -> str:
     return f"some folders are polled instead of watched: {reason}"
 
 
-MAX_SHARE = 0.05  # of one processor
-
-_State = tuple[int, ...]  # differs when a file or folder has changed
-_Listing = dict[str, _State] | None  # by name; None for a folder that cannot be listed
-
-
-class Poll:
-    """Reports changes directly inside of some folders, to the one that calls `look`."""
-
-    def __init__(self, root: Path, report: Callable[[str], None], *, poll_ms: int) -> None:
-        """`report` gets paths relative to `root`, with `/`; "" for the root itself."""
-        self._root = root
-        self._report = report
-        self._poll_s = poll_ms / 1000
-        self._seen: dict[str, _Listing] = {}
-        self._lock = threading.Lock()
-        self._due_s = 0.0
-
-    @property
-    def folders(self) -> frozenset[str]:
-        with self._lock:
-            return frozenset(self._seen)
-
-    def follow(self, folders: frozenset[str]) -> None:
-        """Poll these from now on, and no others."""
-        with self._lock:
-            if folders == self._seen.keys():
-                return
-            self._seen = {
-                folder: self._seen[folder] if folder in self._seen else self._list(folder)
-                for folder in sorted(folders)
-            }
-
-    def look(self) -> None:
-        """Look at every folder and report what changed, if `poll_ms` have passed since the last."""
-        started_s = time.monotonic()
-        if started_s < self._due_s:
-            return
-        for folder in self.folders:
-            self._compare(folder)
-        now_s = time.monotonic()
-        self._due_s = now_s + max(self._poll_s, (now_s - started_s) / MAX_SHARE)
-
-    def _compare(self, folder: str) -> None:
-        now = self._list(folder)
-        with self._lock:
-            if folder not in self._seen or now == self._seen[folder]:
-                return
-            before, self._seen[folder] = self._seen[folder], now
-        if now is None or before is None:
-            self._report(folder)
-            return
-        for name in now.keys() | before.keys():
-            if now.get(name) != before.get(name):
-                self._report(f"{folder}/{name}" if folder else name)
-
-    def _list(self, folder: str) -> _Listing:
-        listing: dict[str, _State] = {}
-        try:
-            with os.scandir(self._root / folder) as entries:
-                for entry in entries:
-                    listing[entry.name] = _state(entry)
-        except FileNotFoundError:
-            # Of a file that went away while we looked, the next listing will tell.
-            return listing if (self._root / folder).is_dir() else None
-        except OSError:
-            return None
-        return listing
-
-
-def _state(entry: os.DirEntry[str]) -> _State:
-    status = entry.stat(follow_symlinks=False)
-    if stat.S_ISDIR(status.st_mode):
-        # What it holds is polled on its own, or is ignored.
-        return status.st_mode, status.st_ino
-    times = status.st_mtime_ns, status.st_ctime_ns
-    return status.st_mode, status.st_ino, status.st_size, *times
-
-
 @dataclass(frozen=True, slots=True)
 class Settled:
     """What to compare with the disk again, now that it has settled.
@@ -306,13 +228,17 @@ class Settled:
 class Gathering:
     """Changes that have not settled yet. Pure: the caller says how late it is, in seconds."""
 
-    def __init__(self, *, debounce_ms: int, max_wait_ms: int) -> None:
+    def __init__(self, *, debounce_ms: int, max_wait_ms: int, saved_ms: int | None = None) -> None:
+        """`saved_ms` is for what was saved after a pause: of many changes, the first at most."""
         self._debounce_s = debounce_ms / 1000
         self._max_wait_s = max_wait_ms / 1000
+        self._saved_s = (debounce_ms if saved_ms is None else saved_ms) / 1000
         self._paths: set[str] = set()
         self._is_everything = False
+        self._follows_pause = False  # the first of them
+        self._is_whole = False  # the last of them
         self._first_s = 0.0
-        self._last_s = 0.0
+        self._last_s = -math.inf
 
     @property
     def is_empty(self) -> bool:
@@ -328,12 +254,16 @@ class Gathering:
         """When what is gathered so far has settled, if nothing more comes; infinite for nothing."""
         if self.is_empty:
             return math.inf
-        return min(self._last_s + self._debounce_s, self._first_s + self._max_wait_s)
+        is_save = self._follows_pause and self._is_whole and 0 < len(self._paths) <= LONE_PATHS
+        settles_s = self._saved_s if is_save else self._debounce_s
+        return min(self._last_s + settles_s, self._first_s + self._max_wait_s)
 
-    def add(self, path: str, now_s: float) -> None:
-        """Note that `path` changed; "" stands for everything."""
+    def add(self, path: str, now_s: float, *, is_whole: bool = False) -> None:
+        """Note that `path` changed, as a `Report` tells; "" stands for everything."""
         if self.is_empty:
             self._first_s = now_s
+            self._follows_pause = now_s - self._last_s >= 2 * self._debounce_s
+        self._is_whole = is_whole
         self._last_s = now_s
         if self._is_everything:
             return

@@ -23,7 +23,7 @@ from memory_sidecar.index.loop import BackOff
 from memory_sidecar.index.report import FilesUnderWay
 from memory_sidecar.index.source import Refreshed
 
-DEBOUNCE_MS, MAX_WAIT_MS = 50, 2_000
+SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
 RESCAN_S = 600.0  # events are hints: a whole scan looks for what they missed
 
 
@@ -53,7 +53,9 @@ class Followed:
         self._now_s = now_s
         self._on_due = on_due
         self._lock = threading.Lock()
-        self._gathering = Gathering(debounce_ms=DEBOUNCE_MS, max_wait_ms=MAX_WAIT_MS)
+        self._gathering = Gathering(
+            debounce_ms=DEBOUNCE_MS, max_wait_ms=MAX_WAIT_MS, saved_ms=SAVED_MS
+        )
         self._watch = Watch(source.root, on_change=self._hear)
         self._folders: set[str] = set()
         self._is_watching = False
@@ -172,9 +174,9 @@ class Followed:
             self._is_looking = False
             self._rescan_at = self._now_s()
 
-    def _hear(self, path: str) -> None:
+    def _hear(self, path: str, *, is_whole: bool = False) -> None:
         with self._lock:
-            self._gathering.add(path, self._now_s())
+            self._gathering.add(path, self._now_s(), is_whole=is_whole)
             if not path:  # the root is another one, or back: the failure may be over
                 self._retry_at = min(self._retry_at, self._gathering.due_s)
         self._on_due()

@@ -173,9 +173,9 @@ class Watching(threading.Thread):
     def limit_notice(self) -> str:
         return self.watch.limit_notice
 
-    def _hear(self, path: str) -> None:
+    def _hear(self, path: str, *, is_whole: bool = False) -> None:
         with self._changed:
-            self._gathering.add(path, time.monotonic())
+            self._gathering.add(path, time.monotonic(), is_whole=is_whole)
             self._changed.notify()
 
     def run(self) -> None:

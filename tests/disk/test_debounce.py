@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memory_sidecar.disk.watch import MAX_PATHS, Gathering, Settled
+from memory_sidecar.disk.watch import LONE_PATHS, MAX_PATHS, Gathering, Settled
 
 
 @pytest.fixture
@@ -28,6 +28,40 @@ def test_a_file_that_changes_without_a_pause_holds_up_nothing_for_long(
     assert gathering.due_s == pytest.approx(11.55)
     gathering.add("noisy.log", 11.99)
     assert gathering.due_s == pytest.approx(12.0)
+
+
+@pytest.fixture
+def saving() -> Gathering:
+    return Gathering(debounce_ms=100, max_wait_ms=2_000, saved_ms=20)
+
+
+def test_a_save_after_a_pause_settles_soon(saving: Gathering) -> None:
+    for began_s in (10.0, 10.5):
+        saving.add("a.py", began_s)  # written
+        assert saving.due_s == pytest.approx(began_s + 0.1)
+        saving.add("a.py", began_s + 0.03, is_whole=True)  # and closed
+        assert saving.due_s == pytest.approx(began_s + 0.05)
+        assert saving.take() == Settled(frozenset({"a.py"}), everything=False)
+
+
+def test_of_many_saves_without_a_pause_only_the_first_settles_soon(saving: Gathering) -> None:
+    saving.add("0.py", 10.0, is_whole=True)
+    assert saving.due_s == pytest.approx(10.02)
+    saving.take()
+    for number in range(1, 5):
+        now_s = 10 + number / 20
+        saving.add(f"{number}.py", now_s, is_whole=True)
+        assert saving.due_s == pytest.approx(now_s + 0.1)
+        saving.take()
+
+
+def test_a_checkout_settles_as_a_whole(saving: Gathering) -> None:
+    for number in range(LONE_PATHS + 1):
+        saving.add(f"{number}.py", 10.0, is_whole=True)
+    assert saving.due_s == pytest.approx(10.1)
+    saving.take()
+    saving.add("", 20.0, is_whole=True)
+    assert saving.due_s == pytest.approx(20.1)
 
 
 def test_what_was_taken_does_not_come_again(gathering: Gathering) -> None:

@@ -117,9 +117,9 @@ def test_an_overflow_of_the_systems_queue_is_noticed(
     stuck: list[Observer] = []
 
     def observe(root: Path, report: Report) -> Observer:
-        def wait_and_report(path: str) -> None:
+        def wait_and_report(path: str, *, is_whole: bool = False) -> None:
             at_once.wait()  # the reading thread hangs, and the queue fills up
-            report(path)
+            report(path, is_whole=is_whole)
 
         stuck.append(open_observer(root, wait_and_report))
         return stuck[-1]
@@ -151,10 +151,10 @@ def test_a_failure_in_the_reading_thread_is_logged_and_every_source_is_watched_a
     opened: list[Observer] = []
 
     def observe(root: Path, report: Report) -> Observer:
-        def fail_at_first(path: str) -> None:
+        def fail_at_first(path: str, *, is_whole: bool = False) -> None:
             if len(opened) == 1:
                 raise RuntimeError("of nobody's doing")
-            report(path)
+            report(path, is_whole=is_whole)
 
         opened.append(open_observer(root, fail_at_first))
         return opened[-1]
@@ -337,7 +337,7 @@ from memory_sidecar.disk.watch import Watch
 
 root, folders = Path(sys.argv[1]), sys.argv[2:]
 heard = threading.Event()
-watch = Watch(root, on_change=lambda path: heard.set(), poll_ms=0)
+watch = Watch(root, on_change=lambda path, is_whole=False: heard.set(), poll_ms=0)
 watch.start(folders)
 print(*watch.unwatched, sep=",")
 print(watch.limit_notice)
