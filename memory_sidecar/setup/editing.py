@@ -28,6 +28,13 @@ class Unreadable(ValueError):
     """The text is not of its kind, or has a value of another kind on the way to the entry."""
 
 
+class TooDeep(Unreadable):
+    """It is nested more deeply than Python goes."""
+
+    def __init__(self) -> None:
+        super().__init__("it is nested too deeply")
+
+
 class Taken(ValueError):
     """The entry's place holds something else."""
 
@@ -81,11 +88,14 @@ def without(
     """`text` without the member at `path`, or the element of the array there, that is `value`.
 
     It goes as the `piece` of text that it came as, or from where it stands by now. None where
-    nothing of that value is there, or what is left would not say all else as before.
+    nothing of that value is there, or what is left would not say all else as before. Raises
+    TooDeep, where that cannot be told.
     """
     read, cuts = _FORMS[form]
     try:
         expected = _pruned(_minus(read(text), path, value), path)
+    except TooDeep:
+        raise
     except (ValueError, LookupError):
         return None
     as_it_came = [text.replace(piece, "")] if text.count(piece) == 1 else []
@@ -126,7 +136,12 @@ def _json(text: str) -> Any:  # noqa: ANN401  settings
 
 
 def _toml(text: str) -> dict[str, Any]:
-    return tomllib.loads(text.removeprefix("\ufeff"))
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable(f"it is not TOML: {error}") from error
+    except RecursionError as error:
+        raise TooDeep from error
 
 
 def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
@@ -165,10 +180,7 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
 
     Raises Unreadable, and Taken where it is there and says something else.
     """
-    try:
-        found: Any = _toml(text)
-    except tomllib.TOMLDecodeError as error:
-        raise Unreadable(f"it is not TOML: {error}") from error
+    found: Any = _toml(text)
     for depth, name in enumerate(path):
         if not isinstance(found, dict):
             raise Unreadable(f"{'.'.join(path[:depth])} is no table")
@@ -183,7 +195,7 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
     insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
     try:
         _toml(insertion.into(text))
-    except tomllib.TOMLDecodeError as error:  # an inline table, which is closed
+    except Unreadable as error:  # an inline table, which is closed
         above = ".".join(path[:-1])
         raise Unreadable(f"{above} is one value; write it as [{above}.NAME] tables") from error
     return insertion
@@ -219,12 +231,14 @@ def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
     return here, ()
 
 
-def _errors(node: Node) -> list[Node]:
-    if not node.has_error:
-        return []
-    if node.is_error or node.is_missing:
-        return [node]
-    return [error for child in node.children for error in _errors(child)]
+def _errors(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error:
+            waiting += node.children
 
 
 def _is_comma(error: Node) -> bool:
@@ -242,10 +256,17 @@ def _members(node: Node) -> dict[str, Node]:
 
 
 def _plain(node: Node) -> Any:  # noqa: ANN401  what JSON can say
+    try:
+        return _value(node)
+    except RecursionError as error:
+        raise TooDeep from error
+
+
+def _value(node: Node) -> Any:  # noqa: ANN401  what JSON can say
     if node.type == "object":
-        return {name: _plain(value) for name, value in _members(node).items()}
+        return {name: _value(value) for name, value in _members(node).items()}
     if node.type == "array":
-        return [_plain(child) for child in node.named_children if child.type != "comment"]
+        return [_value(child) for child in node.named_children if child.type != "comment"]
     try:
         return json.loads(_text(node))
     except ValueError as error:

@@ -24,6 +24,7 @@ from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent
 from memory_sidecar.setup.editing import (
     Insertion,
     Taken,
+    TooDeep,
     Unreadable,
     json_element,
     json_member,
@@ -95,7 +96,7 @@ class _PlannedFile:
     made: str = ""  # the folder that was made for it, to be removed with it
 
     def take(self, piece: Piece) -> bool:
-        """Whether `piece` was in it, and now is not."""
+        """Whether `piece` was in it, and now is not. Raises TooDeep."""
         rest = _without(piece, self.after) if self.after is not None else None
         if rest is None:
             return False
@@ -137,7 +138,11 @@ class Plan:
             if file is None:
                 continue
             reason = "it is gone" if file.after is None else "it was changed since"
-            is_taken = file.take(piece)
+            try:
+                is_taken = file.take(piece)
+            except TooDeep as error:
+                self._note_unreadable(piece.agent, piece.what, piece.path, str(error))
+                continue
             outcome = StepOutcome.REMOVED if is_taken else StepOutcome.KEPT
             self._note(piece.agent, piece.what, piece.path, outcome, "" if is_taken else reason)
             self._pieces.remove(piece)
@@ -151,8 +156,7 @@ class Plan:
         changes = {path: each for path, each in self._files.items() if each.after != each.before}
         for path, each in changes.items():
             _check_unchanged(path, each)  # all of them before the first is written
-        given_back = [piece for piece in self._noted if piece not in self._pieces]
-        noted = [*given_back, *self._pieces]
+        noted = [*(piece for piece in self._noted if piece not in self._pieces), *self._pieces]
         if read_pieces(self._environ) != self._noted:
             raise Conflict("another set-up was carried out meanwhile", hint="do it again")
         write_pieces(noted, self._environ)
@@ -255,11 +259,12 @@ class Plan:
         try:
             return self._file(path)
         except PathRefused as error:
-            reason = error.message.removeprefix(f"{path} ")
-
-            if all(step.reason != reason or step.path != path for step in self.steps):
-                self._note(agent, what, path, StepOutcome.FAILED, reason)
+            self._note_unreadable(agent, what, path, error.message.removeprefix(f"{path} "))
             return None
+
+    def _note_unreadable(self, agent: str, what: str, path: str, reason: str) -> None:
+        if all(step.reason != reason or step.path != path for step in self.steps):
+            self._note(agent, what, path, StepOutcome.FAILED, reason)
 
     def _note(
         self, agent: str, what: str, path: str, outcome: StepOutcome, reason: str = ""

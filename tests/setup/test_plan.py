@@ -114,6 +114,26 @@ def test_what_was_changed_since_is_left_and_named(home: Path) -> None:
     assert skill.read_text() == "mine now"
 
 
+@pytest.mark.parametrize("name", [".claude/settings.json", ".codex/config.toml"])
+def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(
+    home: Path, name: str
+) -> None:
+    before = settings(home)
+    set_up(home)
+    file = home / name
+    mended, deep = file.read_text(), "[" * 3_000 + "]" * 3_000
+    is_toml = name.endswith("toml")
+    odd = f"deep = {deep}\n{mended}" if is_toml else mended.replace("{", f'{{"deep": {deep},', 1)
+    file.write_text(odd)
+    plan = take_back(home)
+    failed = [(step.path, step.reason) for step in plan.steps if step.outcome is StepOutcome.FAILED]
+    assert failed == [(str(file), "it is nested too deeply")]
+    assert file.read_text() == odd
+    file.write_text(mended)
+    assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
+    assert settings(home) == before
+
+
 def test_nothing_is_written_before_it_is_carried_out(home: Path) -> None:
     before = contents(home)
     plan = Plan(environ_of(home))
