@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.model import Relation, estimate_tokens
-from memory_sidecar.memories.names import with_above
+from memory_sidecar.memories.names import MEMORY_SUFFIX, with_above
 from memory_sidecar.memories.results import Category
 from memory_sidecar.memories.store import MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
@@ -79,6 +79,17 @@ def list_categories(connection: Connection) -> list[Category]:
                 totals[above][0] += memories
                 totals[above][1] += tokens
     return [Category(*row, *totals[row[0]]) for row in rows]
+
+
+def why_left_out(connection: Connection, path: str) -> str:
+    """The reason why a file at `path`, with or without its suffix, is no memory; "" without one."""
+    reasons = column(
+        connection,
+        "SELECT reason FROM files INDEXED BY files_not_indexed WHERE status <> 'indexed'"
+        " AND path IN (?, ?) LIMIT 1",
+        (path, path + MEMORY_SUFFIX),
+    )
+    return next(iter(reasons), "")
 
 
 MAX_NAMES = 64

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import logging
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
-from memory_sidecar.core.errors import NotFound, SidecarError, StoreCorrupt, UsageError
+from memory_sidecar.core.errors import (
+    NotFound,
+    PathRefused,
+    SidecarError,
+    StoreCorrupt,
+    UsageError,
+)
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, may_be_another, the_only_one
@@ -17,6 +24,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (
     find_atoms,
@@ -25,8 +33,9 @@ from memory_sidecar.memories.lists import (
     paths_beginning,
     paths_like,
 )
-from memory_sidecar.memories.lookup import list_categories
+from memory_sidecar.memories.lookup import list_categories, why_left_out
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
+from memory_sidecar.memories.names import check_path
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
@@ -156,6 +165,12 @@ class Recall:
                 for agent, _, connection in readable:
                     if stored := find(connection, path, agent=agent.name, now=now):
                         return agent, stored
+            for agent, _, connection in readable:
+                if reason := why_left_out(connection, path) or _why_not_indexed(agent, path):
+                    raise NotFound(
+                        f"{path} is there, and no memory: {reason}",
+                        hint="once that is mended, it is one by the next call",
+                    )
             return None
 
         found = self._ask(ask, with_shared=with_shared)
@@ -232,6 +247,28 @@ def _find(connection: Connection, path: str, *, agent: str, now: int) -> StoredM
         paths = ", ".join(atom.memory.path for atom in atoms)
         raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
     return next(iter(atoms), None)
+
+
+def _why_not_indexed(agent: AgentDatabase, path: str) -> str:
+    """Why the agent's own file at `path` is none that the database knows; "" where none is."""
+    directory = KnowledgeDirectory.of_agent(agent.paths)
+    try:
+        named = check_path(path)
+        if _is_file(directory, named) and directory.find(named) is not None:
+            return "it is not indexed yet"
+    except UsageError as error:
+        if isinstance(error, PathRefused):  # of what lies elsewhere nothing is told
+            return ""
+    except SidecarError as error:
+        return error.message
+    return "its name is none that a memory has" if _is_file(directory, path) else ""
+
+
+def _is_file(directory: KnowledgeDirectory, path: str) -> bool:
+    with suppress(OSError, ValueError):  # as behind a link
+        status = directory.tree.status(directory.root / path)
+        return status is not None and not stat.S_ISDIR(status.st_mode)
+    return False
 
 
 def _find_by_beginning(

@@ -322,3 +322,29 @@ def test_reads_are_counted_beside_the_files(knowledge, root, data_dir):
     (log,) = data_dir.rglob("access.jsonl")
     line = json.loads(log.read_text().splitlines()[-1])
     assert (line["file"], line["tool"]) == (path, "get")
+
+
+def test_a_file_that_is_no_memory_is_told_from_none(knowledge: Knowledge) -> None:
+    knowledge.store("hello", "c")
+    folder = knowledge.agent().paths.memories / "c"
+    (folder / "empty.md").touch()
+    (folder / "binary.md").write_bytes(b"a\0b")
+    (folder / "notes.txt").write_text("hello")
+    (folder / ".hidden.md").write_text("hello")
+    (folder / "link.md").symlink_to("hello.md")
+    (folder / "out").symlink_to(folder.parents[3])
+    for path, reason in (
+        ("c/empty", "empty"),
+        ("c/binary.md", "binary"),
+        ("c/notes.txt", "its name is none that a memory has"),
+        ("c/.hidden.md", "its name is none that a memory has"),
+        ("c/link.md", "symbolic link"),
+    ):
+        with pytest.raises(NotFound) as left_out:
+            knowledge.memories().get(path)
+        assert left_out.value.message == f"{path} is there, and no memory: {reason}"
+    outside = folder.parents[3] / "outside.txt"
+    outside.write_text("theirs")
+    for path in ("c/nothing", "c/out/outside.txt", "../outside.txt", str(outside), ""):
+        with pytest.raises(NotFound, match="architect has no memory"):
+            knowledge.memories().get(path)
