@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.core.errors import NoIndex, SidecarError
+from memory_sidecar.code.shared import WITHOUT_TEAM
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.memories.model import MemoryQuery
@@ -61,7 +62,7 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
                 if is_new
                 else asks[kind]()
             )
-        except NoIndex as nothing:
+        except WITHOUT_TEAM as nothing:
             visit.notice(nothing.with_hint)
             hits = []
         found[kind.value] = tuple(hits)
