@@ -51,9 +51,8 @@ class ContextLive:
         self._thread.join()
 
     def _hear(self, path: str, *, is_whole: bool = False) -> None:
-        del is_whole
         with self._changed:
-            self._gathering.add(path, time.monotonic())
+            self._gathering.add(path, time.monotonic(), is_whole=is_whole)
             self._changed.notify()
 
     def _run(self) -> None:
