@@ -221,6 +221,13 @@ def write_project(root: Path) -> Path:
     return root
 
 
+def write_other_project(root: Path) -> Path:
+    """One of a single file, `lamp.py`, which defines `switch_on`."""
+    root.mkdir()
+    (root / "lamp.py").write_text("def switch_on():\n    return True\n")
+    return root
+
+
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"

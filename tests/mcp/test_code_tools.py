@@ -10,6 +10,7 @@ import pytest
 
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Workspace
+from tests.conftest import write_other_project
 from tests.mcp.talk import call, given, refused, text_of
 
 KEY = "ghp_" + "x7" * 18
@@ -175,9 +176,7 @@ def test_project_is_indexed_by_the_tool_once_and_searched(newcomer: Caller, proj
 def test_of_several_folders_each_that_is_not_indexed_is_said_and_indexed_by_the_next_call(
     newcomer: Caller, project: Path, tmp_path: Path
 ) -> None:
-    lamp = tmp_path / "my lamp"
-    lamp.mkdir()
-    (lamp / "lamp.py").write_text("def switch_on():\n    return True\n")
+    lamp = write_other_project(tmp_path / "my lamp")
     homely = {"HOME": str(tmp_path / "home")}
     (tmp_path / "home").mkdir()
     open_here = Workspace((tmp_path / "home", project, lamp), is_known=True)
@@ -185,8 +184,8 @@ def test_of_several_folders_each_that_is_not_indexed_is_said_and_indexed_by_the_
     told = refused(there, "search_code", query="switch_on")
     assert told == f"no_index: {project} is not indexed — index_project indexes it"
     assert given(there, "index_project")["source"] == "project"
-    for tool in ("search_code", "search_code"):
-        notices = given(there, tool, query="switch_on")["notices"]
+    for _ in range(2):
+        notices = given(there, "search_code", query="switch_on")["notices"]
         assert f"{lamp} is not indexed — index_project indexes it" in notices
     assert given(there, "index_project")["root"] == lamp.as_posix()
     found = given(there, "search_code", query="switch_on")
@@ -229,10 +228,7 @@ def test_file_is_read_as_it_is_now_and_by_lines(caller: Caller, project: Path) -
 def test_a_file_of_another_project_is_said_to_be_one(
     caller: Caller, project: Path, tmp_path: Path
 ) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "lamp.py").write_text("def switch_on():\n    return True\n")
-    caller.codebase.index([other], reporter=Silent())
+    caller.codebase.index([write_other_project(tmp_path / "other")], reporter=Silent())
     foreign = "lamp.py is a file of other, not of what you work in"
     assert given(caller, "read_file", path="lamp.py")["notices"] == [foreign]
     assert not given(caller, "read_file", path="lamp.py", source="other")["notices"]

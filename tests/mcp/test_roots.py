@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import write_other_project
 from tests.mcp.host import INITIALIZE, INITIALIZED, Host
 
 
@@ -36,9 +37,7 @@ def result_of(host: Host, asked: int) -> dict[str, Any]:
 def test_roots_decide_the_project_until_they_change(
     indexed: Path, start: Callable[..., Host], tmp_path: Path
 ) -> None:
-    other = tmp_path / "my other"
-    other.mkdir()
-    (other / "lamp.py").write_text("def switch_on():\n    return True\n")
+    other = write_other_project(tmp_path / "my other")
     host = start()
     shake_hands(host)
     asked = host.begin_call("search_code", query="switch_on", mode="keyword")
