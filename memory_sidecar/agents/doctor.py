@@ -126,7 +126,10 @@ def examine_team(services: Services) -> Iterator[Check]:
 
 def _code(codebase: Codebase) -> list[Check]:
     if codebase.paths.db.exists() or codebase.registry.all():
-        return examine_index(codebase.data)
+        database, *others = examine_index(codebase.data)
+        if codebase.sharing.team is not None:
+            database = replace(database, text=f"{database.text}, beside the team's")
+        return [database, *others]
     text = f"nothing is indexed in {codebase.paths.db}"
     return [Check("database", True, text, "run `memory-sidecar index PATH`")]
 

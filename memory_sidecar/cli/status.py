@@ -84,8 +84,9 @@ def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
 
 def _lines(found: Status) -> Iterator[str]:
     for source in found.sources:
+        away = f" ({source.files_away:,} of them with the team alone)" if source.files_away else ""
         yield (
-            f"{source.name}: {counted(source.files_indexed, 'file')}, "
+            f"{source.name}: {counted(source.files_indexed, 'file')}{away}, "
             f"{counted(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
             f"{source.files_failed:,} failed, {_freshness(source)}  ({source.root})"
         )

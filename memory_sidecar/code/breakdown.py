@@ -77,7 +77,7 @@ def break_down(codebase: Codebase, name: str) -> Breakdown:
     source = codebase.registry.get(name)
     with codebase.data.open().reading() as connection:
         rows = connection.execute(
-            "SELECT path, chunks, size FROM files WHERE source = ? AND status = 'indexed'"
+            "SELECT path, chunks, size FROM files WHERE source = ? AND chunks > 0"
             " ORDER BY chunks DESC, path LIMIT ?",
             (name, LARGEST),
         )

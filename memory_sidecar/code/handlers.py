@@ -314,7 +314,7 @@ class Codebase:
                 db_bytes=database_bytes(self.paths.db),
                 sources=tuple(
                     SourceStatus.of(
-                        each, counted.get(each.name), live.get(each.name), theirs[each.name].rows
+                        each, counted.get(each.name), live.get(each.name), theirs[each.name]
                     )
                     for each in registered
                 ),

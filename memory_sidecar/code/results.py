@@ -15,7 +15,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.disk.walk import problem_of
 from memory_sidecar.index.followed import LiveState
-from memory_sidecar.index.report import Failure, SourceCounts
+from memory_sidecar.index.report import Failure, SourceCounts, VectorCounts
 
 T = TypeVar("T")
 
@@ -140,6 +140,13 @@ class ReferenceHit:
 
 
 @dataclass(frozen=True, slots=True)
+class AtTeam(VectorCounts):
+    """What a team has of a source beside what is here."""
+
+    files_away: int = 0  # whose chunks it alone has, where it does not answer
+
+
+@dataclass(frozen=True, slots=True)
 class SourceStatus:
     """What is indexed of a source."""
 
@@ -149,6 +156,8 @@ class SourceStatus:
     files_skipped: int
     files_failed: int
     chunks: Annotated[int, about("those that a team has for it, too")]
+    chunks_at_team: Annotated[int, about("of these, those that only a team has")]
+    files_away: Annotated[int, about("of which only a team has the chunks, and does not answer")]
     scanned_at: Time | None
     live: Annotated[LiveState | None, about("null where nothing watches it")]
     problem: Annotated[str, about("why it cannot be indexed, or empty")]
@@ -159,16 +168,18 @@ class SourceStatus:
         source: Source,
         counts: SourceCounts | None,
         live: LiveState | None,
-        at_team: int,
+        at_team: AtTeam,
     ) -> SourceStatus:
-        """`counts` of what the database holds of it, if anything; `at_team` more chunks."""
+        """`counts` of what the database holds of it, if anything."""
         return cls(
             name=source.name,
             root=source.root.as_posix(),
             files_indexed=counts.indexed if counts else 0,
             files_skipped=counts.skipped if counts else 0,
             files_failed=counts.failed if counts else 0,
-            chunks=(counts.chunks if counts else 0) + at_team,
+            chunks=(counts.chunks if counts else 0) + at_team.rows,
+            chunks_at_team=at_team.rows,
+            files_away=at_team.files_away,
             scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
             live=live,
             problem=live.error if live else problem_of(source),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from memory_sidecar.code.builder import SharedSource, is_left_out, out_of_step
-from memory_sidecar.code.results import Published
+from memory_sidecar.code.results import AtTeam, Published
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import (
@@ -29,7 +29,6 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Look
 
@@ -141,18 +140,26 @@ class Sharing:
         wanted = CodeFilter(sources=report.sources)
         with self._data.open().reading() as connection:
             local = LocalRows(connection, self._data.open(), wanted)
-            counts = self._counts(local, wanted, reporter)
+            try:
+                counts = self.ask(lambda rows: rows.vector_counts(), local, wanted, reporter)
+            except WITHOUT_TEAM as error:
+                reporter.notice(f"{error.message}: counting what is here")
+                counts = local.vector_counts()
         return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
 
-    def counts(self, connection: Connection) -> Mapping[str, VectorCounts]:
+    def counts(self, connection: Connection) -> Mapping[str, AtTeam]:
         """What the team has of each source beside what `connection` has of it."""
-        sources = self._registry.all()
-        found = dict.fromkeys((source.name for source in sources), VectorCounts(0, 0))
-        for source in sources if self.team is not None else ():
-            wanted = CodeFilter(sources=(source.name,))
+        found = {source.name: AtTeam(0, 0) for source in self._registry.all()}
+        for name in found if self.team is not None else ():
+            wanted = CodeFilter(sources=(name,))
             local = LocalRows(connection, self._data.open(), wanted)
-            both, own = self._counts(local, wanted, Silent()), local.vector_counts()
-            found[source.name] = VectorCounts(both.rows - own.rows, both.pending - own.pending)
+            try:
+                both = self._ask_both(lambda rows: rows.vector_counts(), local, wanted)
+            except WITHOUT_TEAM:
+                found[name] = AtTeam(0, 0, files_here(connection, (name,))[1])
+            else:
+                own = local.vector_counts()
+                found[name] = AtTeam(both.rows - own.rows, both.pending - own.pending)
         return found
 
     def files_away(self) -> int:
@@ -203,13 +210,6 @@ class Sharing:
             paths = out_of_step(self._data.open().manifest(source.name), theirs)
             if paths:
                 self._data.owner.refresh(source, Silent(), Look(under=paths))
-
-    def _counts(self, local: LocalRows, wanted: CodeFilter, reporter: Reporter) -> VectorCounts:
-        try:
-            return self.ask(lambda rows: rows.vector_counts(), local, wanted, reporter)
-        except WITHOUT_TEAM as error:
-            reporter.notice(f"{error.message}: counting what is here")
-            return local.vector_counts()
 
     def _keep_up_soon(self) -> None:
         for source in self._registry.all():

@@ -246,6 +246,8 @@ def source_states(caller: Caller) -> tuple[ListedSource, ...]:
 
 
 def _state(source: SourceStatus) -> str:
+    if away := source.files_away:
+        return f"{away:,} of these with the team alone, whose database does not answer"
     if source.problem:
         indexed = f"as of {source.scanned_at}" if source.scanned_at else "not indexed"
         return f"{indexed}: {source.problem}"

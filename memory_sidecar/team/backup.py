@@ -15,9 +15,11 @@ from typing import IO, Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
+import psycopg
 
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
 from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.team.code_write import copy_words
 from memory_sidecar.team.connection import Connected
@@ -80,10 +82,10 @@ class KeptSource:
 def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSource]:
     """Write the sources of `repository`, or all, to `file`, which is there whole or not at all.
 
-    Raises NotFound where there is none, NoIndex, DatabaseError and OSError.
+    Raises NotFound where there is none, NoIndex, DatabaseError, and SidecarError for the file.
     """
     part = file.with_name(f"{file.name}.part")
-    with link.reading() as connection:
+    with named_errors(file), link.reading() as connection:
         require_schema(connection, link)
         rows = connection.execute(
             "SELECT id, repository, branch, folder, model, static, chunks, tokens FROM sources"
@@ -115,10 +117,10 @@ def import_code(
     """Take the sources that `file` holds, all or none; with `replaces`, in the place of known ones.
 
     Raises Conflict where one is there, StoreForeign and StoreNewer for a file that is none of ours
-    or of a later version, DatabaseError and OSError.
+    or of a later version, DatabaseError, and SidecarError for one that cannot be read.
     """
     try:
-        with ZipFile(file) as kept:
+        with named_errors(file), ZipFile(file) as kept:
             header = json.loads(kept.read(HEADER))
             if header["version"] > VERSION:
                 raise StoreNewer(
@@ -128,13 +130,16 @@ def import_code(
             sources = [KeptSource(**each) for each in header["sources"]]
             make_schema(link, reporter)
             with link.writing(patience_s=inf) as connection:
-                for table in _TABLES:
-                    connection.execute(
-                        f"CREATE TEMP TABLE came_{table} (LIKE {table}) ON COMMIT DROP"
-                    )
-                    with kept.open(table) as stream:
-                        _copy_from(connection, f"came_{table}", stream)
-                _take(connection, sources, replaces=replaces)
+                try:
+                    for table in _TABLES:
+                        connection.execute(
+                            f"CREATE TEMP TABLE came_{table} (LIKE {table}) ON COMMIT DROP"
+                        )
+                        with kept.open(table) as stream:
+                            _copy_from(connection, f"came_{table}", stream)
+                    _take(connection, sources, replaces=replaces)
+                except psycopg.DataError as error:  # the server, of rows that are none
+                    raise ValueError(str(error)) from error
     except (BadZipFile, KeyError, ValueError, TypeError) as error:
         raise StoreForeign(
             f"{file} is no file of `memory-sidecar team export`", hint="name one that it wrote"

@@ -62,7 +62,7 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
                 if is_new
                 else asks[kind]()
             )
-        except WITHOUT_TEAM as nothing:
+        except WITHOUT_TEAM as nothing:  # memories and sessions may answer all the same
             visit.notice(nothing.with_hint)
             hits = []
         found[kind.value] = tuple(hits)

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.cli.schemas import all_schemas
+from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.search import related_chunks
 from memory_sidecar.code.searched import LocalRows
@@ -249,6 +250,7 @@ def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
     with pytest.raises(DatabaseError, match="not currently accepting") as raised:
         reader.find("charge_card")
     assert f"of {files} files none is on this machine" in raised.value.message
+    assert break_down(reader.codebase, "project").largest == ()
     assert reader.index().chunks_total == 0
     assert reader.notices.has(f"of {files} files none is on this machine: counting what is here")
     reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")

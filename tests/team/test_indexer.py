@@ -15,6 +15,7 @@ from zipfile import ZipFile
 import psycopg
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
@@ -22,6 +23,8 @@ from memory_sidecar.index.followed import RESCAN_S
 from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.code_write import LEASE_S
 from memory_sidecar.team.schema import VERSION
+from memory_sidecar.web.asking import find
+from memory_sidecar.web.visit import Visit
 from tests.conftest import PROGRAM, write_project
 from tests.team.test_code import allow, content_of
 
@@ -72,9 +75,11 @@ def test_status_and_doctor_say_how_many_files_only_the_team_has(
     before = desk.valid_json("status")
     files = before["sources"][0]["files_indexed"]
     assert (files > 1, before["team"]["files_away"]) == (True, 0)
+    assert before["sources"][0]["chunks_at_team"] == before["chunks"] > 1
     allow(server, database, connections=False)
     try:
-        assert desk.valid_json("status")["team"]["files_away"] == files
+        status = desk.valid_json("status")
+        assert (status["team"]["files_away"], status["sources"][0]["files_away"]) == (files, files)
         for command in ("status", "doctor"):
             told = f"answers, without the {files} files that only the team has"
             assert told in desk(command).out
@@ -154,6 +159,43 @@ def test_a_file_that_is_newer_or_none_of_ours_is_refused(database, machine, tmp_
         kept.writestr(HEADER, json.dumps({"version": VERSION + 1, "sources": []}))
     refused = owner("team", "import", "newer.zip", "--json")
     assert (refused.status, refused.error["code"]) == (1, "store_newer")
+
+
+def test_the_page_finds_memories_where_no_code_is_here_and_the_team_does_not_answer(
+    database, machine, tmp_path, server
+):
+    assert machine("owner", database)("index", checkout(tmp_path / "ci/shop")).status == 0
+    desk = machine("desk", database)
+    assert desk("index", checkout(tmp_path / "desk/shop")).status == 0
+    assert desk("store", "Totals are cents", "--category", "pitfall").status == 0
+    visit = Visit("/search", (), desk.services, {}, lambda: None)
+    allow(server, database, connections=False)
+    try:
+        kinds = (Asked.CODE, Asked.MEMORIES)
+        found = find(visit, "which unit do totals have", kinds, SearchMode.HYBRID)
+    finally:
+        allow(server, database, connections=True)
+    assert (len(found.code), len(found.memories)) == (0, 1)
+    assert any("none is on this machine" in each for each in visit.notices)
+
+
+def test_a_file_with_rows_that_are_none_is_refused_and_one_that_is_not_there_named(
+    database, machine, tmp_path
+):
+    indexer = machine("ci", database)
+    assert indexer("index", checkout(tmp_path / "shop")).status == 0
+    indexer.json("team", "export", "code.zip")
+    with ZipFile(tmp_path / "code.zip") as whole, ZipFile(tmp_path / "cut.zip", "w") as cut:
+        for name in whole.namelist():
+            cut.writestr(name, whole.read(name)[: -40 if name == "chunks" else None])
+    refused = indexer("team", "import", "cut.zip", "--replace", "--json")
+    assert (refused.status, refused.error["code"]) == (1, "store_foreign")
+    assert indexer.json("search", "charge_card", "--all")[0]["filename"] == "shop/payment.py"
+    for command, file in (("import", "none.zip"), ("export", "none/code.zip")):
+        refused = indexer("team", command, file, "--json")
+        assert refused.status == 1
+        assert "No such file" in refused.error["message"]
+        assert "internal" not in refused.error["message"]
 
 
 def test_an_indexer_with_nothing_to_write_keeps_its_lease(database, machine, tmp_path):
