@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import anyio
 import mcp_types as types
@@ -36,6 +34,7 @@ from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Answer, Arguments, Tool
 from memory_sidecar.mcp.tools import TOOLS
+from memory_sidecar.mcp.uris import plain_path
 
 T = TypeVar("T")
 
@@ -142,14 +141,13 @@ class _Roots(types.Result):
 
 
 def _folder_of(uri: object) -> Path | None:
-    """The absolute path on this machine that a `file:` URI stands for; None for anything else."""
-    try:
-        split = urlsplit(str(uri))
-    except ValueError:
-        return None
-    path = url2pathname(split.path)
-    is_here = split.scheme == "file" and split.netloc in ("", "localhost") and "\0" not in path
-    return Path(path) if is_here and Path(path).is_absolute() else None
+    """The absolute path on this machine that a `file:` URI stands for; None for anything else.
+
+    A `#` or `?` belongs to the path, as clients that escape too little mean it.
+    """
+    path = Path(plain_path(uri)) if isinstance(uri, str) else None
+    is_here = path is not None and path.is_absolute() and "\0" not in str(path)
+    return path if is_here else None
 
 
 async def _roots_changed(context: Context, _params: types.NotificationParams) -> None:
