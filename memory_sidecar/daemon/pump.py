@@ -101,6 +101,14 @@ class Pump:
         except ValueError:
             self._fail(id_in(line), PARSE_ERROR, "that line is not JSON that can be read")
             return
+        if isinstance(message, list) and message:  # a batch, which older clients send
+            for each in message:
+                self._take(each, encode(each))
+        else:
+            self._take(message, line)
+
+    def _take(self, message: Any, line: bytes) -> None:  # noqa: ANN401  whatever JSON has
+        """Pass on one message, which `line` says."""
         if not isinstance(message, dict):
             self._fail(None, INVALID_REQUEST, "a message is a JSON object, one a line")
             return

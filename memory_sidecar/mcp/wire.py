@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -125,6 +126,10 @@ class Wire:
         except BrokenJson as broken:
             await self._write_line(error_line(id_in(line), PARSE_ERROR, str(broken)))
             return
+        for each in value if isinstance(value, list) and value else [value]:  # a batch
+            await self._take(each, heard)
+
+    async def _take(self, value: Any, heard: ObjectSendStream[Inbound]) -> None:  # noqa: ANN401
         try:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:

@@ -54,6 +54,19 @@ def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host: Host) -> Non
     assert host.ask("ping")["result"] == {}
 
 
+@pytest.mark.parametrize("options", [{}, {"MEMORY_SIDECAR_NO_DAEMON": "1"}])
+def test_each_request_of_a_batch_is_answered_by_its_id(
+    home: Home, start: Start, options: dict[str, str]
+) -> None:
+    host = start(env={**home.environ, **options})
+    host.open()
+    asked = [{"jsonrpc": "2.0", "id": name, "method": "ping"} for name in ("a", "b")]
+    host.say([*asked, {"jsonrpc": "2.0", "method": "notifications/cancelled"}, 7])
+    heard = [host.hear() for _ in range(3)]
+    assert {answer["id"] for answer in heard if "result" in answer} == {"a", "b"}
+    assert [answer["id"] for answer in heard if "error" in answer] == [None]
+
+
 HUGE = {"name": "search_code", "arguments": {"query": "x" * (9 << 20), "id": 5}}
 
 
