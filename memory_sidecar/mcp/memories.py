@@ -10,7 +10,9 @@ from msgspec import UNSET, UnsetType
 from pydantic import Field
 
 from memory_sidecar.code.excerpt import stems_of
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
+from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, Score, about, tell_weak, told_as
 from memory_sidecar.core.times import past_moment, system_clock
 from memory_sidecar.mcp.caller import Caller
@@ -22,7 +24,8 @@ from memory_sidecar.mcp.paging import (
 )
 from memory_sidecar.mcp.quoting import as_name, quoted, quoted_line, told
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
-from memory_sidecar.mcp.uris import memory_uri
+from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
+from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
@@ -222,13 +225,29 @@ class WholeMemory(StoredAnswer):
 
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
     """Read a memory, by its path or id (EXP-042)."""
-    memory = caller.memories(report, shared=asked.shared).get(asked.path)
+    memories, path = meant(caller, asked.path, report, shared=asked.shared)
+    memory = memories.get(path)
     content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens, report)
     return WholeMemory(
         memory=replace(memory, content=content),
         next_start_line=last + 1 if last <= memory.content.count("\n") else 0,
         uri=memory_uri(memory.agent, memory.path),
     )
+
+
+def meant(
+    caller: Caller, path: str, report: Reporter, *, shared: bool = False
+) -> tuple[Memories, str]:
+    """The memories that `path` is of, and its path in them; a `memory:` URI names both.
+
+    Raises NotFound for the memories of another agent.
+    """
+    if path.startswith(f"{MEMORY}://"):
+        _, owner, path = parts_of(path)
+        if owner not in (caller.agent, SHARED):
+            raise NotFound(f"{caller.agent} cannot read memories of {owner}")
+        shared = owner == SHARED
+    return caller.memories(report, shared=shared), path
 
 
 def marked(memory: MemoryHead, content: str, more: str = "") -> str:

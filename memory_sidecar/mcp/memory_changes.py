@@ -11,6 +11,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, about, told_as
 from memory_sidecar.core.times import coming_moment, duration, system_clock
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.memories import meant
 from memory_sidecar.mcp.quoting import DATA, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
@@ -104,11 +105,9 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         evidence=asked.add_evidence,
         links=asked.add_links,
     )
-    memories = caller.memories(report, shared=asked.shared)
+    memories, path = meant(caller, asked.path, report, shared=asked.shared)
     return _changed(
-        memories.update(
-            asked.path, changes, if_hash=asked.if_hash, allow_secrets=asked.allow_secrets
-        )
+        memories.update(path, changes, if_hash=asked.if_hash, allow_secrets=asked.allow_secrets)
     )
 
 
@@ -129,8 +128,8 @@ class RemovedMemory(Answer):
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:
     """Archive a memory that is wrong or useless."""
-    memories = caller.memories(report, shared=asked.shared)
-    removed = memories.remove(asked.path, if_hash=asked.if_hash)
+    memories, path = meant(caller, asked.path, report, shared=asked.shared)
+    removed = memories.remove(path, if_hash=asked.if_hash)
     return RemovedMemory(path=removed.path, batch=removed.batch or "")
 
 
@@ -143,10 +142,10 @@ class MoveMemory(Arguments):
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
     """Rename a memory or change its category; links to it follow."""
-    memories = caller.memories(report, shared=asked.shared)
+    memories, path = meant(caller, asked.path, report, shared=asked.shared)
     is_category = "/" not in asked.to and not asked.to.endswith(".md")  # as models name one
     to = f"{asked.to}/" if is_category else asked.to
-    return _changed(memories.move(asked.path, to, allow_secrets=asked.allow_secrets))
+    return _changed(memories.move(path, to, allow_secrets=asked.allow_secrets))
 
 
 class PruneMemories(Arguments):

@@ -11,10 +11,9 @@ import mcp_types as types
 from memory_sidecar.code.files import read_file
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import NotFound, one_line
-from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.memories import marked
+from memory_sidecar.mcp.memories import marked, meant
 from memory_sidecar.mcp.quoting import told
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.model import MemoryList
@@ -73,21 +72,15 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
     """Raises NotFound, PathRefused, UsageError."""
     scheme, owner, path = parts_of(uri)
     if scheme == MEMORY and Toolset.MEMORIES in caller.toolsets:
-        text, kind = _memory(caller, owner, path), MARKDOWN
+        memories, path = meant(caller, uri, Silent())
+        memory = memories.get(path, with_shared=False)
+        text, kind = told([marked(memory, memory.content)], ""), MARKDOWN
     elif scheme != MEMORY and Toolset.CODE in caller.toolsets:
         text, kind = _file(caller, owner, path), PLAIN
     else:
         raise NotFound(f"{uri} is not offered here")
     content = types.TextResourceContents(uri=uri, mime_type=kind, text=mask_credentials(text)[0])
     return types.ReadResourceResult(contents=[content])
-
-
-def _memory(caller: Caller, owner: str, path: str) -> str:
-    if owner not in (caller.agent, SHARED):
-        raise NotFound(f"{caller.agent} cannot read memories of {owner}")
-    memories = caller.memories(Silent(), shared=owner == SHARED)
-    memory = memories.get(path, with_shared=False)
-    return told([marked(memory, memory.content)], "")
 
 
 def _file(caller: Caller, source: str, path: str) -> str:

@@ -7,15 +7,24 @@ there are few: names, kinds and what a name does not say; a wrong argument is to
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import getdoc
-from typing import Annotated, Any, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_origin, get_type_hints
 
 import mcp_types as types
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
@@ -43,6 +52,18 @@ class Arguments(BaseModel):
 
     max_tokens: Unlisted[int] = Field(default=6000, ge=1)
     """About how long the answer may be. A tool that can choose what to leave out has its own."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_list(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
+        """A list that came as text, which models write: as JSON, or as the one text in it."""
+        field = cls.model_fields[about.field_name or ""]
+        if not isinstance(given, str) or get_origin(field.annotation) not in (list, tuple):
+            return given
+        with suppress(ValueError, RecursionError):
+            if isinstance(listed := json.loads(given), list):
+                return listed
+        return [given]
 
     @property
     def question(self) -> str:

@@ -41,6 +41,23 @@ def test_stored_memory_is_found_by_every_way_of_asking(newcomer: Caller) -> None
     assert read["memory"]["source"] == "agent:alice"
 
 
+def test_a_uri_names_a_memory_wherever_a_path_does(newcomer: Caller) -> None:
+    stored = given(newcomer, "store_memory", content=RULE, category="pitfall", shared=True)
+    assert given(newcomer, "get_memory", path=stored["uri"])["memory"]["content"] == RULE
+    given(newcomer, "update_memory", path=stored["uri"], summary="Cycles")
+    moved = given(newcomer, "move_memory", path=stored["uri"], to="pattern")
+    assert given(newcomer, "remove_memory", path=moved["uri"])["path"] == moved["path"]
+    other = moved["uri"].replace("shared", "bob")
+    assert "cannot read memories of bob" in refused(newcomer, "get_memory", path=other)
+
+
+@pytest.mark.parametrize("tags", ["payment", '["payment"]'])
+def test_a_list_may_come_as_text(newcomer: Caller, tags: str) -> None:
+    path = remember(newcomer, tags=tags)
+    assert paths(given(newcomer, "query_memories", tags=tags)) == [path]
+    assert paths(given(newcomer, "query_memories", tags=["payment"])) == [path]
+
+
 def test_same_text_is_stored_once(newcomer: Caller) -> None:
     assert remember(newcomer) == remember(newcomer)
     again = given(newcomer, "store_memory", content=RULE, category="pitfall")
