@@ -26,7 +26,7 @@ from memory_sidecar.core.paths import (
 )
 from memory_sidecar.core.results import AgentReports, IndexReport, Reporter
 from memory_sidecar.core.settings import Settings, load_settings
-from memory_sidecar.core.times import Clock, system_clock
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.usage import QuestionLog
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import require_ours
@@ -47,14 +47,13 @@ class Services:
     Thread-safe: the daemon answers every client from one of these.
     """
 
-    def __init__(
-        self, data_dir: DataDir, settings: Settings, *, clock: Clock = system_clock
-    ) -> None:
+    def __init__(self, data_dir: DataDir, settings: Settings) -> None:
         self.data_dir = data_dir
         self.settings = settings
         self.models = Models(settings, cache=data_dir.embeddings_db)
-        self.questions = QuestionLog(data_dir.tree, clock=clock, is_kept=settings.keep_questions)
-        self._clock = clock
+        self.questions = QuestionLog(
+            data_dir.tree, clock=system_clock, is_kept=settings.keep_questions
+        )
         self._team: TeamLink | None = None
         self._codebases: dict[Path, Codebase] = {}
         self._agents: dict[AgentPaths, Agent] = {}
@@ -82,7 +81,7 @@ class Services:
                     paths,
                     settings=self.settings,
                     models=self.models,
-                    clock=self._clock,
+                    clock=system_clock,
                     own_folders=[self.data_dir.root],
                     team=self._team_code() if db is None else None,
                 )
@@ -218,7 +217,7 @@ class Services:
             agent = Agent(
                 paths,
                 models=self.models,
-                clock=self._clock,
+                clock=system_clock,
                 shared=shared,
                 reranks=self.settings.rerank,
             )

@@ -19,13 +19,8 @@ from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
 from memory_sidecar.core.language import detect_language
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Source, SourceFile
-from memory_sidecar.disk.read import FileGone, ReadFailed, ReadSkipped, read_text
-from memory_sidecar.index.document import (
-    BuildError,
-    FileVanished,
-    fingerprint,
-    skipped_document,
-)
+from memory_sidecar.disk.read import ReadSkipped, read_text
+from memory_sidecar.index.document import build_errors, fingerprint, skipped_document
 from memory_sidecar.index.words import index_words
 
 if TYPE_CHECKING:
@@ -150,28 +145,24 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
 
     Raises BuildError where the disk refuses, to be tried again.
     """
-    match read_text(source.root, file, max_file_bytes=max_file_bytes):
-        case ReadSkipped(reason=reason):
-            return skipped_document(source, file, reason, version=CHUNKER_VERSION)
-        case ReadFailed(reason=reason):
-            raise BuildError(reason)
-        case FileGone():
-            raise FileVanished("deleted while it was being indexed")
-        case read:
-            language = detect_language(file.path, read.text)
-            parsed = parse_text(read.text, language)
-            chunks = parsed.chunks
-            return CodeDocument(
-                source=source.name,
-                file=file,
-                fingerprint=fingerprint(CHUNKER_VERSION, language, read.content_hash),
-                language=language,
-                status=FileStatus.INDEXED,
-                chunks=chunks,
-                words=tuple(map(ChunkWords.of, chunks)),
-                heads=tuple(head_of(file.path, chunk) for chunk in chunks),
-                names=FileNames.of(parsed),
-            )
+    with build_errors():
+        read = read_text(source.root, file, max_file_bytes=max_file_bytes)
+    if isinstance(read, ReadSkipped):
+        return skipped_document(source, file, read.reason, version=CHUNKER_VERSION)
+    language = detect_language(file.path, read.text)
+    parsed = parse_text(read.text, language)
+    chunks = parsed.chunks
+    return CodeDocument(
+        source=source.name,
+        file=file,
+        fingerprint=fingerprint(CHUNKER_VERSION, language, read.content_hash),
+        language=language,
+        status=FileStatus.INDEXED,
+        chunks=chunks,
+        words=tuple(map(ChunkWords.of, chunks)),
+        heads=tuple(head_of(file.path, chunk) for chunk in chunks),
+        names=FileNames.of(parsed),
+    )
 
 
 def head_of(path: str, chunk: Chunk) -> str:

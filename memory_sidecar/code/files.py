@@ -18,7 +18,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
 from memory_sidecar.core.results import ListedFile
-from memory_sidecar.disk.read import FileGone, TextRead, read_text
+from memory_sidecar.disk.read import ReadSkipped, read_text
 
 _LINES = re.compile(r"(.+?)[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?")
 MAX_ALIKE = 3
@@ -161,10 +161,13 @@ def _read(
         return None
     if file.skip_reason:
         raise _skipped(relative, file.skip_reason)
-    read = read_text(source.root, file, max_file_bytes=max_file_bytes)
-    if isinstance(read, FileGone):
+    try:
+        read = read_text(source.root, file, max_file_bytes=max_file_bytes)
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    if not isinstance(read, TextRead):
+    except OSError as error:
+        raise _skipped(relative, error.strerror or str(error)) from error
+    if isinstance(read, ReadSkipped):
         raise _skipped(relative, read.reason)
     return read.text
 

@@ -6,6 +6,7 @@ What was read is kept for the rest of the answer, which asks for the same again 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -245,8 +246,11 @@ class Graph:
                 "SELECT root FROM sources WHERE name = ?", (source,)
             ).get
             found = SourceFile(path, 0, 0, 0)
-            read = read_text(Path(root or "/"), found, max_file_bytes=MAX_READ_BYTES)
-            self._lines[file] = read.text.split("\n") if isinstance(read, TextRead) else []
+            self._lines[file] = []
+            with suppress(OSError):
+                read = read_text(Path(root or "/"), found, max_file_bytes=MAX_READ_BYTES)
+                if isinstance(read, TextRead):
+                    self._lines[file] = read.text.split("\n")
         return self._lines[file]
 
     def _imported(self, name: str) -> frozenset[int]:

@@ -96,11 +96,11 @@ def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> lis
         return list(dict.fromkeys(made + write(root_changes(Root(path)))))
 
 
-def record(reads: Reads, *, clock: Clock = system_clock) -> None:
+def record(reads: Reads) -> None:
     """Count `reads` in the logs of their projects."""
     if reads:
         with _named_errors(reads[0][0].root):
-            append(reads, at=iso_utc(clock()))
+            append(reads, at=iso_utc(system_clock()))
 
 
 def commit(reads: Reads) -> None:
@@ -122,12 +122,9 @@ class Context:
     `embed_with` is asked only by a look for atoms to merge; it raises ModelError without a model.
     """
 
-    def __init__(
-        self, root: Root, *, embed_with: Callable[[], Embed], clock: Clock = system_clock
-    ) -> None:
+    def __init__(self, root: Root, *, embed_with: Callable[[], Embed]) -> None:
         self.root = root
         self._embed_with = embed_with
-        self._clock = clock
 
     def project(self, name: str | None, *, cwd: Path) -> Project:
         """The project called `name`, else the one around `cwd`, else the only one there is.
@@ -159,7 +156,7 @@ class Context:
         """
         if not allow_secrets:
             refuse_credentials(draft)
-        today = local_day(self._clock())
+        today = local_day(system_clock())
         with _named_errors(self.root.path):
             if kind == DECISION:
                 made, path = create_decision(project, draft, today=today)
@@ -174,7 +171,7 @@ class Context:
         with _named_errors(self.root.path):
             for done, project in enumerate(projects):
                 reporter.progress("projects", done, len(projects))
-                loaded = load_project(project, now_ms=self._clock())
+                loaded = load_project(project, now_ms=system_clock())
                 written += write(loaded.changes)
                 problems += loaded.problems
                 sizes = (len(shelf.atoms) for shelf in loaded.shelves)
@@ -194,7 +191,7 @@ class Context:
         """What is wrong, by file and line. Writes nothing."""
         with _named_errors(self.root.path):
             embed = self._embed(reporter) if "merge" in rules else None
-            loaded = load(self.root, now_ms=self._clock(), embed=embed)
+            loaded = load(self.root, now_ms=system_clock(), embed=embed)
             return examine(loaded, rules=rules, project=project)
 
     def shown(self, finding: Finding, *, remedy_of: Callable[[str], str]) -> ContextFinding:
@@ -222,7 +219,7 @@ class Context:
         Writes nothing.
         """
         with _named_errors(self.root.path):
-            loaded = load(self.root, projects, now_ms=self._clock())
+            loaded = load(self.root, projects, now_ms=system_clock())
         by_use = sorted(
             loaded.atoms.values(), key=lambda a: (-loaded.refs(a).count, a.project.name, a.id)
         )
@@ -249,7 +246,7 @@ class Context:
     def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
         """Count what the logs hold and begin new ones; returns the old ones."""
         self.regenerate(projects, reporter=reporter)
-        suffix = iso_utc(self._clock()).replace(":", "").replace(".", "")
+        suffix = iso_utc(system_clock()).replace(":", "").replace(".", "")
         with _named_errors(self.root.path):
             rotated = [rotate_log(project, suffix=suffix) for project in projects]
         return [path for path in rotated if path is not None]

@@ -20,6 +20,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.watch import Gathering, Settled, Watch
 
 LOOK_S = 600.0
+DEBOUNCE_MS, MAX_WAIT_MS = 2_000, 30_000
 WATCH_S = 2.0  # between two looks at what no event tells
 
 _log = logging.getLogger(__name__)
@@ -28,11 +29,9 @@ _log = logging.getLogger(__name__)
 class ContextLive:
     """Follows the root of `context` between `start` and `close`."""
 
-    def __init__(
-        self, context: Context, *, debounce_ms: int = 2_000, max_wait_ms: int = 30_000
-    ) -> None:
+    def __init__(self, context: Context, *, debounce_ms: int = DEBOUNCE_MS) -> None:
         self._context = context
-        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
+        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=MAX_WAIT_MS)
         self._changed = threading.Condition()
         self._is_closed = False
         self._watch = Watch(context.root.path, on_change=self._hear)

@@ -32,34 +32,15 @@ class ReadSkipped:
     content_hash: str = ""  # "" where nothing was read
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFailed:
-    """The disk refused; to be tried again."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileGone:
-    """Deleted since it was listed."""
-
-
-ReadResult = TextRead | ReadSkipped | ReadFailed | FileGone
-
-
-def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> ReadResult:
+def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> TextRead | ReadSkipped:
     """Read `file`, which a walk of `root` listed without a skip reason.
 
-    Whatever the disk does is in the result; nothing is raised.
+    Raises OSError where the disk refuses, FileNotFoundError and NotADirectoryError among these.
     """
     try:
         data = Tree(root).read(file.path, max_file_bytes)
-    except (FileNotFoundError, NotADirectoryError):
-        return FileGone()
     except FileRefused as refusal:
         return ReadSkipped(refusal.reason)
-    except OSError as error:
-        return ReadFailed(error.strerror or str(error))
     content_hash = hashlib.sha256(data).hexdigest()
     text, reason = text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
     return ReadSkipped(reason, content_hash) if reason else TextRead(text, content_hash)

@@ -95,7 +95,6 @@ class ModelFiles:
 def find_model(
     settings: Settings,
     *,
-    spec: ModelSpec = BGE_SMALL,
     environ: Mapping[str, str] = os.environ,
     package_path: Sequence[str] | None = None,
 ) -> ModelFiles:
@@ -105,13 +104,13 @@ def find_model(
     ModelMissing where no place has it, ModelCorrupt where the first that does has a broken one.
     """
     if settings.model_dir:
-        return _configured(spec, Path(settings.model_dir).expanduser())
-    if packaged := _packaged(spec, sys.path if package_path is None else package_path):
+        return _configured(BGE_SMALL, Path(settings.model_dir).expanduser())
+    if packaged := _packaged(BGE_SMALL, sys.path if package_path is None else package_path):
         return packaged
-    if cached := _cached(spec, _own_cache(environ)):
+    if cached := _cached(BGE_SMALL, _own_cache(environ)):
         return cached
     raise ModelMissing(
-        f"no model {spec.name} on this machine",
+        f"no model {BGE_SMALL.name} on this machine",
         hint=f"get it with `{install_command(_EXTRA)}` or `memory-sidecar model fetch`, "
         "or name its folder in MEMORY_SIDECAR_MODEL_DIR",
     )
@@ -134,7 +133,6 @@ def find_reranker(
 def fetch_model(
     settings: Settings,
     *,
-    spec: ModelSpec = BGE_SMALL,
     environ: Mapping[str, str] = os.environ,
     package_path: Sequence[str] | None = None,
 ) -> ModelFiles:
@@ -143,11 +141,12 @@ def fetch_model(
     Raises ModelMissing where downloads are switched off, or this one fails.
     """
     try:
-        return find_model(settings, spec=spec, environ=environ, package_path=package_path)
+        return find_model(settings, environ=environ, package_path=package_path)
     except ModelMissing:
         if settings.model_dir or not settings.model_download or _is_offline(environ):
             raise
-    return _files(spec, _download(spec, _own_cache(environ)), "fastembed", spec.hub_model_file)
+    folder = _download(BGE_SMALL, _own_cache(environ))
+    return _files(BGE_SMALL, folder, "fastembed", BGE_SMALL.hub_model_file)
 
 
 def fastembed_cache(environ: Mapping[str, str]) -> Path:

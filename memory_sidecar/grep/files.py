@@ -13,7 +13,7 @@ from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.read import ReadFailed, TextRead, read_text
+from memory_sidecar.disk.read import ReadSkipped, read_text
 from memory_sidecar.grep.finder import Finder
 from memory_sidecar.grep.match import Found
 
@@ -83,10 +83,14 @@ def search_file(
 
     `on_failure` hears why a file that may hold the pattern could not be looked into.
     """
-    read = read_text(root, file, max_file_bytes=max_file_bytes)
-    if isinstance(read, ReadFailed):
-        on_failure(f"{file.path}: {read.reason}")
-    if not isinstance(read, TextRead):
+    try:
+        read = read_text(root, file, max_file_bytes=max_file_bytes)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        on_failure(f"{file.path}: {error.strerror or error}")
+        return []
+    if isinstance(read, ReadSkipped):
         return []
     language = detect_language(file.path, read.text)
     if language not in languages:

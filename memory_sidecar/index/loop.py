@@ -27,10 +27,6 @@ RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 T = TypeVar("T")
 
 
-def _plainly(work: Callable[[Reporter], Any], reporter: Reporter) -> Any:  # noqa: ANN401
-    return work(reporter)
-
-
 class BackOff:
     """How long to pause after one failure after the other."""
 
@@ -56,7 +52,7 @@ class Loop:
         due_s: Callable[[], float],
         do_due: Callable[[], None],
         note: Callable[[Exception], None],
-        around: Callable[[Callable[[Reporter], Any], Reporter], Any] = _plainly,
+        around: Callable[[Callable[[Reporter], Any], Reporter], Any],
         now_s: Callable[[], float],
     ) -> None:
         """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures.

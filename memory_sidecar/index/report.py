@@ -173,15 +173,14 @@ class Failure:
 class Pace:
     """How much is done in a second, lately. Thread-safe."""
 
-    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
-        self._now_s = now_s
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._began_s = now_s()
+        self._began_s = time.monotonic()
         self._steps: deque[tuple[float, int]] = deque()
 
     def add(self, count: int) -> None:
         with self._lock:
-            now_s = self._now_s()
+            now_s = time.monotonic()
             if not self._recent(now_s):
                 self._began_s = now_s  # after a pause it begins anew
             self._steps.append((now_s, count))
@@ -190,7 +189,7 @@ class Pace:
     def per_second(self) -> float:
         """0 when nothing was done lately."""
         with self._lock:
-            now_s = self._now_s()
+            now_s = time.monotonic()
             done = sum(count for _, count in self._recent(now_s))
             return done / max(min(now_s - self._began_s, WINDOW_S), 1.0)
 
@@ -199,8 +198,8 @@ class Pace:
 
         Waits up to `wait_s` for the first that is done, unless `cancelled`.
         """
-        until_s = self._now_s() + wait_s
-        while not (per_second := self.per_second) and self._now_s() < until_s:
+        until_s = time.monotonic() + wait_s
+        while not (per_second := self.per_second) and time.monotonic() < until_s:
             if cancelled.wait(POLL_S):
                 return None
         return seconds_left(count, per_second)

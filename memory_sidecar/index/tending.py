@@ -37,15 +37,9 @@ _log = logging.getLogger(__name__)
 class Tending:
     """Tends the databases it is given, from `start` to `close`."""
 
-    def __init__(
-        self,
-        *,
-        begin: threading.Event | None = None,
-        now_s: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, *, begin: threading.Event | None = None) -> None:
         """Waits a moment for `begin`; what callers ask for is done before."""
         self._begin = begin
-        self._now_s = now_s
         self._owners: dict[Database[Any], Owner[Any]] = {}
         self._unfollowed: list[Database[Any]] = []
         self._chores: list[_Chore] = []
@@ -70,7 +64,7 @@ class Tending:
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
         """Do `work`, which takes milliseconds, every so many seconds. Before `start`."""
-        self._chores.append(_Chore(seconds, work, self._now_s() + seconds))
+        self._chores.append(_Chore(seconds, work, time.monotonic() + seconds))
 
     def start(self) -> None:
         self.every(LOOK_EVERY_S, self._look)
@@ -94,7 +88,7 @@ class Tending:
             if not database.close(until_s=until_s):
                 _log.warning("%s was left in the middle of something", database.paths.db)
         if self._thread.is_alive():
-            self._thread.join(max(until_s - self._now_s(), 0.0))
+            self._thread.join(max(until_s - time.monotonic(), 0.0))
         self._looks.end()
 
     def _run(self) -> None:
@@ -110,12 +104,12 @@ class Tending:
                 self._do_chores()
             except Exception:  # it must outlive whatever one database meets
                 _log.exception("tending goes on")
-            self._woken.wait(max(due_s - self._now_s(), 0.0))
+            self._woken.wait(max(due_s - time.monotonic(), 0.0))
             self._woken.clear()
 
     def _begin_what_is_due(self) -> float:
         """Have owners begin; returns when the next one is due, if none wakes us before."""
-        now_s = self._now_s()
+        now_s = time.monotonic()
         owners = self._all().values()
         running = sum(owner.loop.is_running for owner in owners)
         self._has_worked |= running > 0
@@ -133,8 +127,8 @@ class Tending:
 
     def _do_chores(self) -> None:
         for chore in self._chores:
-            if self._now_s() >= chore.due_s:
-                chore.due_s = self._now_s() + chore.seconds
+            if time.monotonic() >= chore.due_s:
+                chore.due_s = time.monotonic() + chore.seconds
                 chore.work()
 
     def _follow(self) -> None:
@@ -154,7 +148,7 @@ class Tending:
         owners = self._all()
         self._looks.begin([each for owner in owners.values() for each in owner.followed()])
         for database in owners:
-            unused_s = self._now_s() - database.file.used_at_s
+            unused_s = time.monotonic() - database.file.used_at_s
             if unused_s >= REST_AFTER_S:
                 database.file.rest()
             if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * LOOK_EVERY_S:

@@ -32,13 +32,13 @@ def within(text: str, max_tokens: int) -> str:
 
 
 def lines_within(
-    text: str, start: int, last: int | None, max_tokens: int, report: Reporter, *, mark: str = ""
+    text: str, start: int, last: int | None, max_tokens: int, report: Reporter
 ) -> tuple[str, int]:
     """Lines `start` to `last`, 1-based, as far as they fit, and the number of the last of them.
 
-    Each is to be shown behind `mark`. At least one line; one that is too long by itself is cut, and
-    `report` told so. Secrets are masked, as the half of one would not be known for what it is.
-    Raises UsageError for lines that are not there.
+    At least one line; one that is too long by itself is cut, and `report` told so. Secrets are
+    masked, as the half of one would not be known for what it is. Raises UsageError for lines that
+    are not there.
     """
     total = text.count("\n") + 1
     if start > total:
@@ -47,7 +47,7 @@ def lines_within(
         raise UsageError(f"line {last} is before line {start}", hint="leave end_line out for all")
     wanted = mask_credentials(text)[0].split("\n")[start - 1 : last]
     most = budget(max_tokens)
-    shown = fitting(wanted, most, size=lambda line: len(mark) + len(line) + 1)
+    shown = fitting(wanted, most, size=lambda line: len(line) + 1)
     content, end = "\n".join(shown), start + len(shown) - 1
     if len(content) > most:
         needed = len(content) // CHARACTERS_PER_TOKEN + 1

@@ -133,7 +133,7 @@ class Recall:
         or the beginning of a path. Raises NotFound, and UsageError where several memories match.
         """
         agent, stored = self._got(path, with_shared=with_shared)
-        _count_read(agent, stored, tool="get")
+        _count_read(agent, stored)
         return stored.memory
 
     def look(self, path: str) -> Memory:
@@ -279,11 +279,11 @@ def _find_by_beginning(
     return find_memory(connection, path, agent=agent, now=now) if path else None
 
 
-def _count_read(agent: AgentDatabase, read: StoredMemory, *, tool: str) -> None:
-    """Note that `tool` read a memory of `agent`, if the access log can be written."""
+def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:
+    """Note that `get` read a memory of `agent`, if the access log can be written."""
     try:
-        note_read(agent, read.memory.path, tool=tool)
+        note_read(agent, read.memory.path, tool="get")
         with suppress(NotFound):  # its directory is out of reach at the moment
-            agent.on_read(agent.source(read.directory).root / read.file, tool)
+            agent.on_read(agent.source(read.directory).root / read.file, "get")
     except (OSError, SidecarError) as error:
         _log.warning("a read of %s is not counted: %s", read.memory.path, error)

@@ -69,6 +69,7 @@ def make_loop(tmp_path, clock, due, failures):
             due_s=due.due_s,
             do_due=due.do,
             note=failures.append,
+            around=lambda work, reporter: work(reporter),
             now_s=clock,
         )
 
