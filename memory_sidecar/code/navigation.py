@@ -177,13 +177,9 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         return [d for d in graph.defined(name) if not sources or d.at.file.source in sources]
 
     named = defined(parts[-1])
-    qualified = [d for d in named if d.row.path.split(".")[-len(parts) :] == parts]
-    if qualified:
-        return qualified
-    if len(parts) == 2:  # a function by its module: cart.total
-        by_module = [d for d in named if parts[0] in d.at.modules]
-        if by_module:
-            return by_module
+    for length in range(len(parts), 0, -1):  # of what names no folder or module: httpx.Client.get
+        if found := _ending(named, parts[:-length], parts[-length:]):
+            return found
     hint = "`memory-sidecar search` finds what it may be called"
     near = nearest_names(graph.connection, sources, parts[-1])
     if known := named or [each for name in near for each in defined(name)]:
@@ -191,8 +187,35 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
 
 
+def _ending(named: Iterable[Defined], above: list[str], path: list[str]) -> list[Defined]:
+    """Those of `named` whose path ends with `path`, in the module or folders that `above` names.
+
+    What is not of its module itself, but of a folder above, has no more to its path.
+    """
+    found = []
+    for each in named:
+        own = _without_prototype(each.row.path.split("."))
+        at = each.at
+        is_in_module = len(above) == 1 and above[0] in at.modules
+        is_below = own == path and _follow(above, [*at.folder.split("/"), *at.modules])
+        if own[-len(path) :] == path and (not above or is_in_module or is_below):
+            found.append(each)
+    return found
+
+
+def _follow(parts: list[str], whole: Iterable[str]) -> bool:
+    """Whether `parts` stand in `whole` in their order, others between them."""
+    left = iter(whole)
+    return all(part in left for part in parts)
+
+
 def _parts(name: str) -> list[str]:
-    return BETWEEN_NAMES.split(name.removesuffix("()"))
+    return _without_prototype(BETWEEN_NAMES.split(name.removesuffix("()")))
+
+
+def _without_prototype(parts: list[str]) -> list[str]:
+    """`Reply.prototype.send` is what JavaScript calls the `send` of a `Reply`."""
+    return [part for part in parts[:-1] if part != "prototype"] + parts[-1:]
 
 
 def _uses_asked(

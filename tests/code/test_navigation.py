@@ -188,6 +188,23 @@ def test_one_of_many_definitions_is_named_by_what_encloses_it(ask):
     ]
 
 
+def test_folders_and_modules_may_stand_before_a_name(ask, call):
+    for name in ("shop.cart.Cart.add", "shop.Cart.add", "shop::cart::Cart::add"):
+        assert places(ask("def", name)) == ["shop/cart.py:10 Cart exact"]
+    assert places(ask("def", "kit.hammer")) == ["kit/tools.py:1  exact"]
+    for name in ("shop.add", "cart.shop.Cart", "other.Cart.add"):
+        assert call("def", name).status == 3
+
+
+def test_what_a_prototype_has_is_of_what_it_is_the_prototype_of(run, tmp_path):
+    (tmp_path / "reply.js").write_text(
+        "function Reply () {}\nReply.prototype.send = function () {}\n"
+    )
+    run("index", tmp_path, "--wait", "keyword")
+    for name in ("Reply.send", "Reply.prototype.send"):
+        assert run("def", name, "--json", cwd=tmp_path).json[0]["start_line"] == 2
+
+
 def test_an_import_and_a_call_of_what_it_names_are_exact(ask):
     assert places(ask("refs", "shop/money.py:1")) == [
         "shop/cart.py:1  exact",
