@@ -292,7 +292,7 @@ def _each(items: tuple[str, ...]) -> list[str]:
 def _commit(call: Call, reads: Reads, *, must: bool) -> None:
     """Where nobody asked for this very commit, a merge that is under way is no failure."""
     try:
-        handlers.commit(reads)
+        handlers.commit(reads, environ=call.environ)
     except SidecarError as error:
         if must:
             raise

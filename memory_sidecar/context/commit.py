@@ -6,27 +6,31 @@ monitor of files or signature.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_sidecar.core.errors import SidecarError
 
 if TYPE_CHECKING:
-    from pygit2 import IndexEntry, Repository
+    from pygit2 import IndexEntry, Repository, Signature
 
 MESSAGE = "chore: update access log"
 
 
-def commit_logs(root: Path, logs: Sequence[Path]) -> bool:
-    """Whether there was something to commit. Raises SidecarError with what keeps it from that."""
+def commit_logs(root: Path, logs: Sequence[Path], environ: Mapping[str, str]) -> bool:
+    """Whether there was something to commit, by whom `environ` says, else git's configuration.
+
+    Raises SidecarError with what keeps it from that.
+    """
     import pygit2
 
     try:
         repository = _around(root.resolve())
         if repository.state() != pygit2.enums.RepositoryState.NONE:
             raise _refusal("a merge or a rebase is under way")
-        return _commit(repository, [_entry(repository, log.resolve()) for log in logs])
+        entries = [_entry(repository, log.resolve()) for log in logs]
+        return _commit(repository, entries, environ)
     except (pygit2.GitError, OSError, KeyError, ValueError) as error:
         raise _refusal(str(error)) from error
 
@@ -58,7 +62,9 @@ def _entry(repository: Repository, log: Path) -> IndexEntry:
     return pygit2.IndexEntry(path, blob, pygit2.enums.FileMode.BLOB)
 
 
-def _commit(repository: Repository, entries: Sequence[IndexEntry]) -> bool:
+def _commit(
+    repository: Repository, entries: Sequence[IndexEntry], environ: Mapping[str, str]
+) -> bool:
     import pygit2
 
     parents = [] if repository.head_is_unborn else [repository.head.target]
@@ -71,12 +77,23 @@ def _commit(repository: Repository, entries: Sequence[IndexEntry]) -> bool:
     tree = committed.write_tree(repository)
     if before is not None and tree == before.id:
         return False
-    me = repository.default_signature
-    repository.create_commit("HEAD", me, me, MESSAGE, tree, parents)
+    author, committer = (_who(repository, role, environ) for role in ("AUTHOR", "COMMITTER"))
+    repository.create_commit("HEAD", author, committer, MESSAGE, tree, parents)
     for entry in entries:
         repository.index.add(entry)
     repository.index.write()
     return True
+
+
+def _who(repository: Repository, role: str, environ: Mapping[str, str]) -> Signature:
+    """As git finds it: the variables of `role` go before the configuration, each for itself."""
+    import pygit2
+
+    name, email = (environ.get(f"GIT_{role}_{part}") for part in ("NAME", "EMAIL"))
+    if name and email:
+        return pygit2.Signature(name, email)
+    configured = repository.default_signature
+    return pygit2.Signature(name or configured.name, email or configured.email)
 
 
 def _refusal(why: str) -> SidecarError:

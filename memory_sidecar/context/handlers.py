@@ -103,11 +103,12 @@ def record(reads: Reads) -> None:
             append(reads, at=iso_utc(system_clock()))
 
 
-def commit(reads: Reads) -> None:
+def commit(reads: Reads, *, environ: Mapping[str, str]) -> None:
     """Commit the logs that `reads` were counted in. Raises SidecarError where git cannot."""
     projects = {project for project, _ in reads}
     for root in {project.root for project in projects}:
-        commit_logs(root, sorted(each.access_log for each in projects if each.root == root))
+        logs = sorted(each.access_log for each in projects if each.root == root)
+        commit_logs(root, logs, environ)
 
 
 def record_own_read(file: Path, tool: str) -> None:

@@ -41,17 +41,24 @@ def test_the_log_is_committed_and_nothing_else(root, project, git):
     (root.path / "staged.md").write_text("")
     git("add", "staged.md")
     project.access_log.write_text("{}\n")
-    assert commit_logs(root.path, [project.access_log])
+    assert commit_logs(root.path, [project.access_log], {})
     assert git("log", "-1", "--format=%s %an") == "chore: update access log t"
     assert git("show", "--format=", "--name-only") == LOG
     assert git("status", "--porcelain") == "A  staged.md"
-    assert not commit_logs(root.path, [project.access_log])
+    assert not commit_logs(root.path, [project.access_log], {})
 
 
 def test_a_log_that_git_does_not_know_yet_is_committed(root, project, git):
     project.access_log.write_text("{}\n")
-    assert commit_logs(root.path, [project.access_log])
+    assert commit_logs(root.path, [project.access_log], {})
     assert git("show", "--format=", "--name-only") == LOG
+
+
+def test_the_environment_says_who_commits_before_the_configuration_does(root, project, git):
+    project.access_log.write_text("{}\n")
+    environ = {"GIT_AUTHOR_NAME": "a", "GIT_COMMITTER_NAME": "c", "GIT_COMMITTER_EMAIL": "c@x"}
+    assert commit_logs(root.path, [project.access_log], environ)
+    assert git("log", "-1", "--format=%an %ae %cn %ce") == "a t@example.org c c@x"
 
 
 def test_in_a_linked_worktree_too(root, project, git, tmp_path):
@@ -61,7 +68,7 @@ def test_in_a_linked_worktree_too(root, project, git, tmp_path):
     log = tmp_path / "linked" / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("{}\n")
-    assert commit_logs(tmp_path / "linked", [log])
+    assert commit_logs(tmp_path / "linked", [log], {})
     assert git("log", "-1", "--format=%s", "other") == "chore: update access log"
 
 
@@ -86,7 +93,7 @@ def test_no_program_of_the_repository_is_run(root, project, git, tmp_path):
     }.items():
         git("config", key, str(value))
     project.access_log.write_text("{}\n")
-    assert commit_logs(root.path, [project.access_log])
+    assert commit_logs(root.path, [project.access_log], {})
     assert not canary.exists()
     git("status")
     assert canary.exists()  # git itself does run them
@@ -97,7 +104,7 @@ def test_a_bare_repository_that_a_clone_brings_is_not_used(root, project):
     (root.path / "config").write_text(f"[core]\nbare = false\nworktree = {root.path}\n")
     project.access_log.write_text("{}\n")
     with pytest.raises(SidecarError, match="is in no repository"):
-        commit_logs(root.path, [project.access_log])
+        commit_logs(root.path, [project.access_log], {})
 
 
 @pytest.mark.parametrize("state", ["MERGE_HEAD", "CHERRY_PICK_HEAD"])
@@ -106,11 +113,11 @@ def test_what_is_under_way_is_left_alone(root, project, git, state):
     (root.path / ".git" / state).write_text(git("rev-parse", "HEAD") + "\n")
     project.access_log.write_text("{}\n")
     with pytest.raises(SidecarError, match="a merge or a rebase is under way"):
-        commit_logs(root.path, [project.access_log])
+        commit_logs(root.path, [project.access_log], {})
 
 
 def test_an_ignored_log_is_not_committed(root, project, git):
     (root.path / ".gitignore").write_text("_meta/\n")
     project.access_log.write_text("{}\n")
     with pytest.raises(SidecarError, match="is ignored"):
-        commit_logs(root.path, [project.access_log])
+        commit_logs(root.path, [project.access_log], {})
