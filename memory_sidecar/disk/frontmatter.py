@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memory_sidecar.core.errors import PageBroken
+from memory_sidecar.core.errors import PageBroken, UsageError
 from memory_sidecar.disk.yaml_text import (
     BrokenYaml,
     Node,
@@ -65,7 +65,8 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     """`text` with the keys of `changes` replaced or added, and removed where the value is None.
 
     Every other byte stays: order, comments, spacing, line endings, the body. Raises PageBroken
-    where the frontmatter has a problem, since a guess could lose what a person wrote.
+    where the frontmatter has a problem, since a guess could lose what a person wrote; UsageError
+    where it would be too long to be read again.
     """
     parts, meta, problem = _read(text)
     if problem:
@@ -79,12 +80,12 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     newline = _newline_of(text)
     if not parts.has_frontmatter:
         mark = text[: len(text) - len(parts.body)]
-        return mark + newline.join(["---", *yaml_lines(wanted), "---", parts.body])
+        return mark + newline.join(["---", *_lines(wanted), "---", parts.body])
     source = _spliced(parts.yaml, changed, newline)
     edited = parts.opening + source + parts.closing + parts.body
     if _read(edited)[1:] != (wanted, ""):
         # An anchor that others need, or a mapping in braces: write the whole frontmatter anew.
-        source = "".join(line + newline for line in yaml_lines(wanted))
+        source = "".join(line + newline for line in _lines(wanted))
         edited = parts.opening + source + parts.closing + parts.body
     return edited
 
@@ -98,8 +99,21 @@ def with_body(text: str, body: str) -> str:
 
 
 def new_page(meta: Mapping[str, object], body: str) -> str:
-    """A page that `parse_page` reads back. Raises TypeError for a value that no `Page` has."""
-    return "\n".join(["---", *yaml_lines(meta), "---", body])
+    """A page that `parse_page` reads back.
+
+    Raises TypeError for a value that no `Page` has, UsageError for more than a frontmatter holds.
+    """
+    return "\n".join(["---", *_lines(meta), "---", body])
+
+
+def _lines(meta: Mapping[str, object]) -> list[str]:
+    lines = list(yaml_lines(meta))
+    if sum(map(len, lines)) + 2 * len(lines) > MAX_FRONTMATTER_CHARACTERS:
+        raise UsageError(
+            f"the frontmatter would be longer than {MAX_FRONTMATTER_CHARACTERS:,} characters",
+            hint="what is long belongs in the text",
+        )
+    return lines
 
 
 def line_breaks(text: str) -> int:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from memory_sidecar.core.errors import PageBroken
+from memory_sidecar.core.errors import PageBroken, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
 
 PAGE = """---
@@ -325,3 +325,9 @@ def test_quotes_only_where_they_are_needed():
 def test_what_frontmatter_cannot_hold_is_refused():
     with pytest.raises(TypeError):
         new_page({"a": object()}, "")
+
+
+def test_what_could_not_be_read_again_is_not_written():
+    for write in (lambda long: new_page(long, ""), lambda long: edit_page(PAGE, long)):
+        with pytest.raises(UsageError, match="longer than 65,536"):
+            write({"summary": "a" * 70_000})
