@@ -94,12 +94,12 @@ class Services:
         """
         check_agent(name)
         paths = AgentPaths(self._place(db or self.data_dir.agent(name).db), name)
-        _require_name_of(paths)
         with self._lock:
             if db is not None and paths not in self._agents:
                 from memory_sidecar.agents.store import AgentStore  # a search in code needs none
 
                 require_ours(paths.db, AgentStore.SCHEMA)
+            _require_name_of(paths)
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
 

@@ -105,7 +105,7 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
         shown, _ = mask_document(error.as_json())  # of a conflict it has the text that is there
         return visible_json(json.dumps(shown, ensure_ascii=False)) + "\n"
     hint = f" — {error.hint}" if error.hint else ""
-    return f"memory-sidecar: {error.message}{hint}\n"
+    return visible_line(f"memory-sidecar: {error.message}{hint}") + "\n"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -67,6 +67,11 @@ def test_a_number_that_counts_nothing_is_wrong_usage(run, name, number):
     assert run(*name.split(), number).status == 2
 
 
+@pytest.mark.parametrize("name", ["query x", "search x", "store x", "session show x"])
+def test_a_folder_is_no_database(run, name):
+    assert "is a folder, no database" in run(*name.split(), "--db", "/").err
+
+
 @pytest.mark.parametrize("text", [NUL, HALF, BYTES])
 def test_a_text_that_is_none_is_wrong_usage(run, text):
     assert run("store", text).status == 2

@@ -159,6 +159,11 @@ def test_no_reading_command_prints_a_secret_or_what_steers_a_terminal(run, leaky
         assert "\r" not in printed, command
 
 
+def test_what_a_hint_repeats_steers_no_terminal(run):
+    done = run("judged", "remove", "q", "--db", "\x1b[31mx")
+    assert r"judged list --db '\x1b[31mx'" in done.err
+
+
 def test_colours_of_a_terminal_are_ours_alone():
     out = io.StringIO()
     call = Call((), Path(), {}, io.BytesIO(), out, out, True, False, 80)
