@@ -25,10 +25,10 @@ from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.lookup import memory_saying
 from memory_sidecar.sessions.documents import read_session, summary_document
-from memory_sidecar.sessions.entries import as_one
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import Outcome, Session, Summary
+from memory_sidecar.sessions.mv2 import as_one
 from memory_sidecar.sessions.promotion import Candidate, Fate, all_briefs, candidates, outcome_of
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize

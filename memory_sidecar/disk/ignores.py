@@ -25,13 +25,14 @@ from pathspec import GitIgnoreSpec
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import Tree, is_utf8, with_separator
-from memory_sidecar.disk.beside import Submodules, repository_top
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
     RULE_FILES,
+    Submodules,
     check_rules,
     check_rules_above,
+    repository_top,
 )
 
 NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")

@@ -13,9 +13,19 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.beside import Place, last_match, place, repository_top, said, up_to
 from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.disk.rule_files import OWN_FILE, folders_above, git_excludes, user_excludes
+from memory_sidecar.disk.rule_files import (
+    OWN_FILE,
+    Place,
+    folders_above,
+    git_excludes,
+    last_match,
+    place,
+    repository_top,
+    said,
+    up_to,
+    user_excludes,
+)
 
 BUILT_IN, EXCLUDE = "built in", "--exclude"
 

@@ -186,6 +186,7 @@ MAX_CHARACTERS = 8_000
 FEW_PASSAGES = 4  # embedded at once, like a question: a caller waits for them
 LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
+RERANK_THREADS = 4
 QUESTIONS_KEPT = 256
 _LEAST_LENGTH = 1e-12  # that is divided by
 
@@ -293,3 +294,41 @@ def _available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Reranker(OnDemand[OnnxModel]):
+    """A cross-encoder: reads a question and a text together, and says how well that answers it.
+
+    Slower than comparing vectors by orders of magnitude: for a handful of candidates. The same pair
+    gives the same bits whatever else is judged. The model in `files` is loaded by the first call.
+    Thread-safe.
+    """
+
+    def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
+        """Passages that are embedded behind `gate` pause while this judges."""
+        super().__init__()
+        self.files = files
+        self._gate = gate
+        self._pool = ThreadPoolExecutor(RERANK_THREADS, thread_name_prefix="rerank")
+
+    def judge(self, question: str, texts: Sequence[str]) -> list[float]:
+        """A number for each of `texts`, higher where it answers better: about -11 to 11.
+
+        Raises ModelCorrupt where the files do not make a model.
+        """
+        model = self._loaded()
+        with self._gate.query():
+            return list(self._pool.map(lambda text: _judge(model, question, text), texts))
+
+    def _load(self) -> OnnxModel:
+        try:
+            model = OnnxModel(self.files.folder, self.files.model_file)
+            _judge(model, "question", "answer")
+        except Exception as error:
+            hint = "`memory-sidecar model verify` tells more"
+            raise corrupt(self.files, error, hint=hint) from error
+        return model
+
+
+def _judge(model: OnnxModel, question: str, text: str) -> float:
+    return float(model.run(question, text)[0, 0])

@@ -15,8 +15,8 @@ from memory_sidecar.mcp.memories import meant
 from memory_sidecar.mcp.quoting import DATA, quoted_line
 from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
+from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Changes, Draft
-from memory_sidecar.memories.prune import PruneRule
 from memory_sidecar.memories.results import Doomed, NearDuplicate, Remembered
 
 BATCH = about("What the user passes to `memory-sidecar restore --batch`.")

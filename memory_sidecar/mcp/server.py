@@ -28,12 +28,11 @@ from memory_sidecar.core.errors import Conflict, SidecarError, one_line, unfores
 from memory_sidecar.core.results import plain
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.hints import for_agent, in_tools
 from memory_sidecar.mcp.paging import within
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Answer, Arguments, Tool
-from memory_sidecar.mcp.tools import TOOLS
+from memory_sidecar.mcp.tools import TOOLS, for_agent, in_tools
 from memory_sidecar.mcp.uris import plain_path
 
 T = TypeVar("T")

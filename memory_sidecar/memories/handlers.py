@@ -18,7 +18,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
-from memory_sidecar.memories.archive import Archive
+from memory_sidecar.memories.archive import Archive, PruneRule, doomed
 from memory_sidecar.memories.around import near_duplicates
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
@@ -35,7 +35,6 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_known_category, check_path
-from memory_sidecar.memories.prune import PruneRule, doomed
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import (
     Archived,

@@ -1,4 +1,13 @@
-"""A memory that was found, and how much of it is shown within a budget of tokens."""
+"""A memory that was found, its place once a cross-encoder has read it, and how much of it is shown.
+
+The best few are read once more together with the question:
+
+    key = score + 0.035 · what the cross-encoder says of question and passage (about -11 to 6)
+
+On turns of LoCoMo, recall at 1 / 5 / 10 grew from .426/.652/.740 to .456/.694/.740;
+judging 20 instead of 10 was no better. How many are judged is decided by their length, since
+that is what it costs: a budget of time would give other answers on another day.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +19,18 @@ from msgspec import UNSET
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import rounded, told_as
+from memory_sidecar.index import arms
+from memory_sidecar.index.arms import Judge
 from memory_sidecar.memories.model import estimate_tokens
 from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 
 WEAK_BELOW = 0.42  # under 2 % of the best hits of questions with an answer, most of those without
 NAMED_FROM = 0.9  # the scores that only memories have which the question names
+MAX_JUDGED = 10
+JUDGED_CHARACTERS = 400  # of one passage, from its beginning
+MAX_CHARACTERS = 3_000  # of all that are judged: about 100 ms on two idle cores
+JUDGE_WEIGHT = 0.035
 
 
 class Shown(StrEnum):
@@ -84,3 +99,38 @@ def _longer(hit: RankedMemory, left: int) -> RankedMemory:
         if estimate_tokens(text) - estimate_tokens(hit.text) <= left:
             return replace(hit, text=text, shown=shown)
     return hit
+
+
+def reranked(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[RankedMemory]:
+    """`hits`, best first, the first of them in a better order.
+
+    They share the scores that they had before, so that a score means the same with and without.
+    """
+    chosen, texts = _worth_judging(hits)
+    if len(chosen) < 2:
+        return list(hits)
+    scores = [hits[at].score for at in chosen]
+    order = arms.reranked(question, texts, scores, judge, weight=JUDGE_WEIGHT)
+    better = list(hits)
+    for place, n in zip(chosen, order, strict=True):
+        hit, score = hits[chosen[n]], hits[place].score
+        explanation = hit.explanation.reranked(score - hit.score)
+        better[place] = replace(hit, score=score, explanation=explanation)
+    return better
+
+
+def _worth_judging(hits: Sequence[RankedMemory]) -> tuple[list[int], list[str]]:
+    """Places and passages of the best hits that are neither named nor outdated."""
+    places: list[int] = []
+    texts: list[str] = []
+    left = MAX_CHARACTERS
+    for place, hit in enumerate(hits):
+        if hit.memory.is_outdated or hit.score >= NAMED_FROM:
+            continue
+        text = hit.passage.embedded_text[:JUDGED_CHARACTERS]
+        left -= len(text)
+        if len(places) == MAX_JUDGED or left < 0:
+            break
+        places.append(place)
+        texts.append(text)
+    return places, texts

@@ -33,7 +33,7 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, within_budget
+from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, reranked, within_budget
 from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
 from memory_sidecar.memories.lookup import (
     ChunkPlace,
@@ -43,7 +43,6 @@ from memory_sidecar.memories.lookup import (
     read_places,
 )
 from memory_sidecar.memories.model import MemoryQuery
-from memory_sidecar.memories.rerank import reranked
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.memories.strength import faded
 

@@ -14,10 +14,9 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import told_as
 from memory_sidecar.core.times import parse_time
-from memory_sidecar.sessions.entries import has_tag, is_entry
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
-from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document
+from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document, has_tag, is_entry
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Put, Saved
 

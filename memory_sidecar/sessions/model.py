@@ -5,6 +5,7 @@ The fields are those of the file, which `documents` reads; moments are epoch mil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +22,11 @@ MONTHS = tuple(
 OPENING_MESSAGES = 5  # of the user; they tell what a session without a summary is about
 OPENING_CHARACTERS = 200  # of each
 EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
+MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
+
+_PHRASE = re.compile(r'"([^"]*)"')
+_PREFIX = re.compile(r"(?<!\S)([^\W_]\w*)\*(?!\S)")
+_WORD = re.compile(r"[^\W_]")
 
 
 class Moment(int):
@@ -228,3 +234,29 @@ class SessionQuery:
     by_session: bool = False  # each session once, by its best parts
     explain: bool = False  # say what each score is made of
     rerank: bool = False  # by the cross-encoder, where there is one
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """What a query insists on: `"a phrase"` and `word*` must occur, the other words only rank."""
+
+    text: str  # all of it, without the signs
+    phrases: tuple[str, ...]
+    prefixes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: str) -> Required:
+        """A quote without its counterpart, or around no word, is no sign."""
+        phrases = [phrase for phrase in _PHRASE.findall(query) if _WORD.search(phrase)]
+        prefixes = _PREFIX.findall(_PHRASE.sub(" ", query))
+        text = _PREFIX.sub(r"\1", _PHRASE.sub(r" \1 ", query))
+        return cls(
+            text=" ".join(text.split()),
+            phrases=tuple(dict.fromkeys(phrases))[:MAX_REQUIRED],
+            prefixes=tuple(dict.fromkeys(prefixes))[:MAX_REQUIRED],
+        )
+
+    @property
+    def is_any(self) -> bool:
+        """Whether the query insists on something."""
+        return bool(self.phrases or self.prefixes)

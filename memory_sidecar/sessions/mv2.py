@@ -20,8 +20,8 @@ from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import made_id
-from memory_sidecar.sessions.entries import KIND
 
+KIND = "journal"  # of a session that is an entry; its tags stand in its metadata
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
 LOCK_TIMEOUT_MS = 2_000
@@ -150,3 +150,45 @@ def _entry(view: Mapping[str, Any]) -> Entry:
         tags={str(key): str(value) for key, value in tags.items() if key not in _NOT_OURS},
         created_at=frame["timestamp"] * 1000,
     )
+
+
+def is_entry(document: Mapping[str, Any]) -> bool:
+    """Whether the session in `document` is an entry of a journal."""
+    metadata = document.get("metadata")
+    return isinstance(metadata, Mapping) and metadata.get("kind") == KIND
+
+
+def has_tag(document: Mapping[str, Any], tag: str) -> bool:
+    """Whether it carries `tag`, `key:value`, or has it among its topics."""
+    metadata = document.get("metadata")
+    tags = metadata.get("tags") if isinstance(metadata, Mapping) else None
+    if isinstance(tags, Mapping):
+        tags = [f"{key}:{value}" if value else str(key) for key, value in tags.items()]
+    topics = document.get("topics")
+    known = [*(tags if isinstance(tags, list) else []), *(topics or [])]
+    return tag.lower() in (str(each).lower() for each in known)
+
+
+def as_one(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sessions in `documents`, the oldest first, as one: all that was said, in that order.
+
+    Of a session with a summary, the summary stands for its messages.
+    """
+    paths = {str(each.get("project_path") or "") for each in documents} - {""}
+    topics = dict.fromkeys(topic for each in documents for topic in each.get("topics") or ())
+    return {
+        "session_id": documents[-1]["session_id"],
+        "created_at": documents[0]["created_at"],
+        "topics": list(topics),
+        "messages": [message for each in documents for message in _said(each)],
+        **({"project_path": paths.pop()} if len(paths) == 1 else {}),
+    }
+
+
+def _said(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    summary = document.get("summary")
+    if not summary:
+        return document.get("messages") or ()
+    told = [summary.get("brief"), summary.get("detailed")]
+    told += [*(summary.get("key_decisions") or ()), *(summary.get("problems_solved") or ())]
+    return [{"role": "assistant", "content": "\n".join(filter(None, told))}]

@@ -50,7 +50,7 @@ from memory_sidecar.sessions.lookup import (
     read_rows,
     rows_with_all,
 )
-from memory_sidecar.sessions.model import HitKind, SessionQuery
+from memory_sidecar.sessions.model import HitKind, Required, SessionQuery
 from memory_sidecar.sessions.ranking import (
     AROUND_WEIGHT,
     COMMON_RANK,
@@ -62,7 +62,6 @@ from memory_sidecar.sessions.ranking import (
     best_places,
     score_of,
 )
-from memory_sidecar.sessions.required import Required
 from memory_sidecar.sessions.rerank import MAX_HITS, judged_order
 from memory_sidecar.sessions.results import Head, SessionHit
 

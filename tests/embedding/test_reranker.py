@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.embedding.embedder import QueryGate
-from memory_sidecar.embedding.reranker import Reranker
+from memory_sidecar.embedding.embedder import QueryGate, Reranker
 from memory_sidecar.embedding.supply import RERANKER, ModelFiles, find_reranker
 
 QUESTION = "Which port does the server listen on?"

@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.core import errors
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.hints import for_agent
+from memory_sidecar.mcp.tools import for_agent
 from tests.mcp.talk import given, refused
 from tests.test_layers import PACKAGE
 

@@ -14,10 +14,10 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, SecretRefused, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
-from memory_sidecar.memories.prune import PruneRule
 from memory_sidecar.memories.results import Archived
 from tests.conftest import HashModels, Notices
 

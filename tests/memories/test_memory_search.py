@@ -10,9 +10,8 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent, told_as
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.hit import RankedMemory, Shown
+from memory_sidecar.memories.hit import MAX_CHARACTERS, MAX_JUDGED, RankedMemory, Shown, reranked
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
-from memory_sidecar.memories.rerank import MAX_CHARACTERS, MAX_HITS, reranked
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.search import ASKED_LOSS
 from memory_sidecar.memories.store import MemoryChunk
@@ -262,6 +261,6 @@ def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
 
     better = reranked("words", hits, judge)
     assert better[0] == hits[0]
-    assert 1 < len(judged) <= MAX_HITS
+    assert 1 < len(judged) <= MAX_JUDGED
     assert sum(map(len, judged)) <= MAX_CHARACTERS
     assert better[len(judged) + 1 :] == hits[len(judged) + 1 :]

@@ -9,10 +9,9 @@ import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.memories.archive import Archive
+from memory_sidecar.memories.archive import Archive, PruneRule, doomed
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.model import StoredMemory
-from memory_sidecar.memories.prune import PruneRule, doomed
 from memory_sidecar.memories.results import Archived, Memory
 from memory_sidecar.memories.write import update
 from tests.memories.conftest import DAY_MS, NOW, tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.sessions.required import Required
+from memory_sidecar.sessions.model import Required
 
 
 @pytest.mark.parametrize(
