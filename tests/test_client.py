@@ -7,8 +7,6 @@ import subprocess
 import sys
 import threading
 
-import pytest
-
 from memory_sidecar import client
 from memory_sidecar.daemon.link import Link
 from memory_sidecar.daemon.protocol import encode, greeting
@@ -36,7 +34,7 @@ def loaded_by(imports: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_pump_of_an_agent_imports_threads_beside_that() -> None:
+def test_pump_of_an_agent_imports_threads_beside_that():
     direct = DIRECT | {"contextlib", "threading"}
     allowed = loaded_by("import " + ", ".join(sorted(direct)))
     pump = {"memory_sidecar.daemon.pump", "memory_sidecar.daemon.jsonrpc"}
@@ -44,14 +42,12 @@ def test_pump_of_an_agent_imports_threads_beside_that() -> None:
     assert imported - allowed == OURS | pump
 
 
-def test_client_imports_itself_and_a_socket() -> None:
+def test_client_imports_itself_and_a_socket():
     allowed = loaded_by("import " + ", ".join(sorted(DIRECT)))
     assert loaded_by("import memory_sidecar.client") - allowed == OURS
 
 
-def test_an_interrupted_command_that_goes_on_printing_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_command_that_goes_on_printing_is_left_alone(monkeypatch, capfd):
     monkeypatch.setattr(client, "CANCEL_PATIENCE_S", 0.05)
     ours, theirs = socket.socketpair()
 

@@ -126,7 +126,7 @@ FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__in
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
-def test_imports_lead_downwards(file: Path) -> None:
+def test_imports_lead_downwards(file):
     part = part_of(file)
     assert part in DEPTH, f"{part} has no place in LAYERS yet; decide who may import it"
     for name in imports_of(file):
@@ -142,7 +142,7 @@ def test_imports_lead_downwards(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
-def test_third_party_code_stays_with_its_owner(file: Path) -> None:
+def test_third_party_code_stays_with_its_owner(file):
     module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
     for name in imports_of(file):
         why, owners = OWNERS.get(name.split(".")[0], ("", (module,)))
@@ -150,7 +150,7 @@ def test_third_party_code_stays_with_its_owner(file: Path) -> None:
         assert owned, f"{name} belongs to {owners or 'nobody'}: {why}"
 
 
-def test_what_is_imported_is_declared() -> None:
+def test_what_is_imported_is_declared():
     """What another package happens to bring along is missing on the day it no longer does."""
     extra = PROJECT["optional-dependencies"]["postgres"]
     dependencies = [*PROJECT["dependencies"], *extra]
@@ -165,11 +165,11 @@ def test_what_is_imported_is_declared() -> None:
     assert undeclared == set()
 
 
-def test_importing_the_package_imports_nothing_else() -> None:
+def test_importing_the_package_imports_nothing_else():
     assert list(imports_of(PACKAGE / "__init__.py")) == []
 
 
-def test_no_two_classes_share_a_name() -> None:
+def test_no_two_classes_share_a_name():
     """Whoever reads a name in a traceback, or looks for it, finds the one that is meant."""
     places: dict[str, list[str]] = {}
     for file in FILES:
@@ -180,5 +180,5 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
-def test_a_file_is_read_in_one_sitting(file: Path) -> None:
+def test_a_file_is_read_in_one_sitting(file):
     assert file.read_text(encoding="utf-8").count("\n") <= MOST_LINES

@@ -36,19 +36,19 @@ def tracked_files() -> list[Path]:
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])
-def test_command_can_be_imported(name: str) -> None:
+def test_command_can_be_imported(name):
     (script,) = importlib.metadata.entry_points(group="console_scripts", name=name)
     assert callable(script.load())
 
 
-def test_what_is_written_names_only_tasks_that_exist() -> None:
+def test_what_is_written_names_only_tasks_that_exist():
     taskfile = (ROOT / "Taskfile.yml").read_text(encoding="utf-8")
     tasks = set(re.findall(r"^  ([a-z:]+):$", taskfile, re.MULTILINE))
     assert {"memory:index", "test"} <= set(re.findall(r"\./task ([a-z][a-z:]*)", README))
     assert set(re.findall(r"\./task ([a-z][a-z:]*)", README + PAGES)) <= tasks
 
 
-def test_what_is_written_names_only_commands_that_exist() -> None:
+def test_what_is_written_names_only_commands_that_exist():
     program = Path(sys.executable).with_name("memory-sidecar")
     usage = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
     named = set(re.findall(r"^memory-sidecar (\w+)", README + PAGES, re.MULTILINE))
@@ -56,20 +56,20 @@ def test_what_is_written_names_only_commands_that_exist() -> None:
     assert named <= set(re.findall(r"^ +(\w+)", usage, re.MULTILINE))
 
 
-def test_ci_runs_what_the_readme_says() -> None:
+def test_ci_runs_what_the_readme_says():
     steps = re.findall(r"^\./task (\S+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert steps == ["lint", "test", "test:slow"]
     assert "./task lint && ./task test\n" in README
     assert "\n./task test:slow " in README
 
 
-def test_every_setting_is_told() -> None:
+def test_every_setting_is_told():
     page = (ROOT / "docs" / "settings.md").read_text("utf-8")
     missing = [key.name for key in fields(Settings) if f"| `{key.name}` |" not in page]
     assert missing == []
 
 
-def test_lock_holds_every_dependency_with_its_hash() -> None:
+def test_lock_holds_every_dependency_with_its_hash():
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)[^\n]*\\\n +--hash=sha256:", lock, re.MULTILINE))
     extras = PROJECT["optional-dependencies"].values()
@@ -79,7 +79,7 @@ def test_lock_holds_every_dependency_with_its_hash() -> None:
         assert exact in ("", locked[name]), f"the lock is behind for {name}; run ./task lock"
 
 
-def test_nothing_tracked_belongs_to_one_machine() -> None:
+def test_nothing_tracked_belongs_to_one_machine():
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
         for path in tracked_files()

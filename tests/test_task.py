@@ -47,13 +47,13 @@ def call(project: Path, bin_folder: Path, **environment: str) -> tuple[int, str,
     return done.returncode, done.stdout, done.stderr
 
 
-def test_no_python(project: Path, bin_folder: Path) -> None:
+def test_no_python(project, bin_folder):
     status, output, error = call(project, bin_folder)
     assert (status, output, error.count("\n")) == (1, "", 1)
     assert "no Python 3.11 or newer found" in error
 
 
-def test_python_without_ensurepip_gets_the_debian_hint(project: Path, bin_folder: Path) -> None:
+def test_python_without_ensurepip_gets_the_debian_hint(project, bin_folder):
     python = bin_folder / "python3"
     python.write_text(
         f'#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\nexec "{sys.executable}" "$@"\n'
@@ -64,12 +64,12 @@ def test_python_without_ensurepip_gets_the_debian_hint(project: Path, bin_folder
     assert "apt install python3-venv" in error
 
 
-def test_chosen_python_that_is_none(project: Path, bin_folder: Path) -> None:
+def test_chosen_python_that_is_none(project, bin_folder):
     status, _, error = call(project, bin_folder, PYTHON="/nowhere/python3")
     assert (status, error.count("\n")) == (1, 1)
     assert "PYTHON=/nowhere/python3" in error
 
 
-def test_what_was_never_set_up_is_not_current(project: Path) -> None:
+def test_what_was_never_set_up_is_not_current(project):
     check = (sys.executable, "-I", "-S", project / "tools" / "setup_venv.py", "--check")
     assert subprocess.run(check, check=False).returncode == 1

@@ -35,7 +35,7 @@ def modes(data_dir: Path, *names: str) -> set[int]:
     return {stat.S_IMODE((data_dir / name).stat().st_mode) for name in names}
 
 
-def test_what_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+def test_what_others_could_read_is_closed_to_them(tmp_path):
     write_openly(tmp_path / "data")
     Services(DataDir(tmp_path / "data"), Settings()).close()
     assert modes(tmp_path / "data", *OWN_FOLDERS) == {0o700}
@@ -44,7 +44,7 @@ def test_what_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
     assert modes(tmp_path / "data", "app.sqlite") == {0o666}
 
 
-def test_a_link_in_the_place_of_a_database_is_refused(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_database_is_refused(tmp_path):
     data, outside = tmp_path / "data", tmp_path / "outside"
     (data / "knowledge").mkdir(parents=True)
     outside.mkdir()

@@ -41,14 +41,14 @@ def csharp_class(name: str, *, methods: int) -> str:
     return f"/// <summary>The {name}.</summary>\npublic class {name}\n{{{body}\n}}\n"
 
 
-def test_small_file_is_one_chunk_with_all_its_symbols() -> None:
+def test_small_file_is_one_chunk_with_all_its_symbols():
     (chunk,) = chunk_text("import os\n\n\ndef a():\n    pass\n\n\nclass B:\n    x = 1\n", "python")
     assert (chunk.start_line, chunk.end_line) == (1, 9)
     assert chunk.symbols == ("a", "B")
     assert (chunk.scope, chunk.signature) == ("", "")
 
 
-def test_csharp_documentation_stays_with_its_member() -> None:
+def test_csharp_documentation_stays_with_its_member():
     text = "using System;\n\nnamespace Shop;\n\n" + csharp_class("Cart", methods=12)
     chunks = chunk_text(text, "csharp")
     assert len(chunks) > 3
@@ -62,19 +62,19 @@ def test_csharp_documentation_stays_with_its_member() -> None:
     assert inside.code.lstrip().startswith("/// <summary>Adds number")
 
 
-def test_methods_of_a_class_share_chunks_with_each_other_only() -> None:
+def test_methods_of_a_class_share_chunks_with_each_other_only():
     text = csharp_class("Cart", methods=5) + "\n" + csharp_class("Shop", methods=5)
     for chunk in chunk_text(text, "csharp"):
         assert not ("CartAdd" in chunk.code and "ShopAdd" in chunk.code)
 
 
-def test_closing_brackets_are_no_chunk() -> None:
+def test_closing_brackets_are_no_chunk():
     chunks = chunk_text(f"namespace A\n{{\n{csharp_class('Cart', methods=9)}}}\n", "csharp")
     assert min(sizes(chunks)) >= MIN_BYTES
     assert chunks[-1].code.endswith("}\n}\n}")
 
 
-def test_large_method_is_split_and_knows_where_it_lies() -> None:
+def test_large_method_is_split_and_knows_where_it_lies():
     body = "\n".join(f"        total += compute(item, {number})" for number in range(150))
     text = (
         f"class Cart:\n    def add(self, item):\n        total = 0\n{body}\n        return total\n"
@@ -89,7 +89,7 @@ def test_large_method_is_split_and_knows_where_it_lies() -> None:
         assert chunk.symbols == ()
 
 
-def test_gdscript_is_cut_between_functions() -> None:
+def test_gdscript_is_cut_between_functions():
     functions = "".join(
         f"""
 ## Moves by {number}.
@@ -118,22 +118,22 @@ func move_{number}(delta: float) -> void:
 
 
 @pytest.mark.parametrize("line_break", ["\r\n", "\r"])
-def test_line_breaks_of_other_systems_count_the_same(line_break: str) -> None:
+def test_line_breaks_of_other_systems_count_the_same(line_break):
     text = csharp_class("Cart", methods=9)
     assert chunk_text(text.replace("\n", line_break), "csharp") == chunk_text(text, "csharp")
 
 
-def test_form_feed_and_unicode_breaks_are_no_lines() -> None:
+def test_form_feed_and_unicode_breaks_are_no_lines():
     (chunk,) = chunk_text("a = 1\f\nb = '\u2028\x85\v'\n\f\ndef c(): pass\n", "python")
     assert (chunk.start_line, chunk.end_line, chunk.symbols) == (1, 4, ("a", "b", "c"))
 
 
-def test_one_long_line_stays_one_chunk() -> None:
+def test_one_long_line_stays_one_chunk():
     chunks = chunk_text("x = 1\n" + "data = '" + "x" * 5_000 + "'\ny = 2\n", "python")
     assert [chunk.end_line - chunk.start_line for chunk in chunks if len(chunk.code) > 4_000] == [0]
 
 
-def test_same_chunks_from_many_threads() -> None:
+def test_same_chunks_from_many_threads():
     texts = [(csharp_class(f"C{n}", methods=n), "csharp") for n in range(12)]
     texts += [(f"def f{n}():\n" + "    x = 1\n" * 300, "python") for n in range(12)]
     expected = [chunk_text(*text) for text in texts]
@@ -155,7 +155,7 @@ def test_same_chunks_from_many_threads() -> None:
         pytest.param("namespace a {\n" * 3_000, id="nested namespaces"),
     ],
 )
-def test_text_that_nobody_wrote_comes_through(language: str, text: str) -> None:
+def test_text_that_nobody_wrote_comes_through(language, text):
     chunks = chunk_text(text, language)
     assert sum(len(chunk.code.split("\n")) for chunk in chunks) == len(
         text.rstrip("\n").split("\n")

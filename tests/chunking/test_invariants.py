@@ -48,7 +48,7 @@ def check(text: str, chunks: tuple[Chunk, ...]) -> None:
 
 
 @pytest.mark.parametrize("language", ALL_LANGUAGES)
-def test_random_text_is_covered_line_by_line(language: str) -> None:
+def test_random_text_is_covered_line_by_line(language):
     chance = random.Random(language)
     for length in (0, 1, 2, 5, 20, 100, 100, 400, 400, 1500):
         text = "".join(chance.choices(PIECES, k=length))
@@ -56,7 +56,7 @@ def test_random_text_is_covered_line_by_line(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ALL_LANGUAGES)
-def test_mangled_source_is_covered_line_by_line(language: str) -> None:
+def test_mangled_source_is_covered_line_by_line(language):
     chance = random.Random(language)
     sources = [path for path in SAMPLES.iterdir() if detect_language(path.name) == language]
     for source in sources or [Path(__file__)]:
@@ -72,6 +72,6 @@ def test_mangled_source_is_covered_line_by_line(language: str) -> None:
     sorted(path for kind in ("py", "sql", "scm") for path in OWN.rglob(f"*.{kind}")),
     ids=lambda path: path.name,
 )
-def test_own_sources_are_covered_line_by_line(path: Path) -> None:
+def test_own_sources_are_covered_line_by_line(path):
     text = path.read_text(encoding="utf-8")
     check(text, chunk_text(text, detect_language(path.name)))

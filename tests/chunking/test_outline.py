@@ -32,12 +32,12 @@ def outline_of(sample: Path) -> str:
 
 
 @pytest.mark.parametrize("sample", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
-def test_outline_is_the_one_written_down(sample: Path) -> None:
+def test_outline_is_the_one_written_down(sample):
     expected = (EXPECTED / f"{sample.name}.txt").read_text(encoding="utf-8")
     assert outline_of(sample) == expected
 
 
-def test_every_language_with_an_outline_has_a_sample() -> None:
+def test_every_language_with_an_outline_has_a_sample():
     sampled = {detect_language(sample.name) for sample in SAMPLES.iterdir()}
     assert sampled == {language for language in LANGUAGES if has_outline(language)}
 
@@ -51,7 +51,7 @@ def test_what_was_parsed_is_not_kept_in_memory():
 
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
-def test_what_is_required_is_imported_and_not_defined(language: str) -> None:
+def test_what_is_required_is_imported_and_not_defined(language):
     source = b"""
 var rounded = require('./money').rounded;
 const LIMIT = 3;
@@ -62,7 +62,7 @@ exports.add = function add(item) { return rounded(item); };
 
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
-def test_a_function_that_is_a_value_is_one_definition_by_its_outer_name(language: str) -> None:
+def test_a_function_that_is_a_value_is_one_definition_by_its_outer_name(language):
     source = (
         b"const f = function g() { return 1; };\nexports.h = function i() {};\n"
         b"let j; j = function k() {};\nlet m = j || function n() {};\nlet o = [function* p() {}];\n"

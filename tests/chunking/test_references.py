@@ -37,7 +37,7 @@ def shown(found: list[Reference]) -> list[str]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_references_are_those_written_down(sample: Path) -> None:
+def test_references_are_those_written_down(sample):
     rows = [line.partition("⇒") for line in sample.read_text(encoding="utf-8").splitlines()]
     found = references("\n".join(source.rstrip() for source, _, _ in rows), sample.stem)
     for row, (source, _, expected) in enumerate(rows):
@@ -45,18 +45,18 @@ def test_references_are_those_written_down(sample: Path) -> None:
         assert ", ".join(here) == expected.strip(), source.strip()
 
 
-def test_every_language_with_an_outline_but_sql_has_references_and_a_sample() -> None:
+def test_every_language_with_an_outline_but_sql_has_references_and_a_sample():
     outlined = {language for language in LANGUAGES if has_outline(language)}
     assert set(WITH_REFERENCES) == outlined - {"sql"} == {sample.stem for sample in SAMPLES}
 
 
-def test_definitions_that_the_caller_knows_are_neither_references_nor_variables() -> None:
+def test_definitions_that_the_caller_knows_are_neither_references_nor_variables():
     source = "LIMIT = 1\ndef f():\n    return LIMIT\n"
     assert shown(references(source, "python")) == []
     assert references(source, "python", defined={0: (0, 9)}) == [Reference("LIMIT", 2, "other")]
 
 
-def test_variables_are_left_out_wherever_the_file_binds_them() -> None:
+def test_variables_are_left_out_wherever_the_file_binds_them():
     source = (
         "def f(a, b=1, *c, d: int, **e):\n    for g, (h, *i) in a: j = k = g\n"
         "    with a as l: print(lambda m: [m for n in b if (o := n)], a, c, d, e)\n"
@@ -67,7 +67,7 @@ def test_variables_are_left_out_wherever_the_file_binds_them() -> None:
     ]
 
 
-def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it() -> None:
+def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it():
     source = "def f(): return g\ndef g(): return f\ndef h(g): return g\ndef w(): g = g; use(g)\n"
     found = outline(source.encode(), "python", with_references=True).references
     assert [(one.row, one.name) for one in found] == [(0, "g"), (1, "f"), (3, "use")]
@@ -76,13 +76,13 @@ def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it() 
     assert [one.name for one in found] == ["wrap", "g", "g"]
 
 
-def test_an_identifier_counts_once_as_the_most_telling() -> None:
+def test_an_identifier_counts_once_as_the_most_telling():
     assert shown(references("@a\n@b.c\n@d()\nclass E: pass", "python")) == [
         *("call a", "other b", "call b.c", "call d"),
     ]
 
 
-def test_receivers_are_what_stands_before_the_dot() -> None:
+def test_receivers_are_what_stands_before_the_dot():
     source = "this.a(); super.b(); c?.d(); e!.f(); (g).h(); 'i'.j(); k[0].l(); m\n  .n(); [...o]"
     assert [(one.receiver, one.name) for one in references(source, "typescript")] == [
         *[("this", "a"), ("super", "b"), ("", "c"), ("c", "d"), ("", "e"), ("e", "f"), ("", "g")],
@@ -90,31 +90,31 @@ def test_receivers_are_what_stands_before_the_dot() -> None:
     ]
 
 
-def test_strings_comments_numbers_and_keywords_are_no_references() -> None:
+def test_strings_comments_numbers_and_keywords_are_no_references():
     assert references("# a.b()\n'c.d()'\n1.5\nNone\nTrue\n'''\ne\n'''\n", "python") == []
 
 
 @pytest.mark.parametrize("language", WITH_REFERENCES)
-def test_nothing_in_an_empty_file(language: str) -> None:
+def test_nothing_in_an_empty_file(language):
     assert references("", language) == []
     assert references("\n\n", language) == []
 
 
 @pytest.mark.parametrize("language", WITH_REFERENCES)
-def test_syntax_errors_do_not_stop_it(language: str) -> None:
+def test_syntax_errors_do_not_stop_it(language):
     broken = "}} ) foo(bar. ::( <T class if = \"' \0 é\n" * 20
     for one in references(broken, language):
         assert one.name in broken
         assert 0 <= one.row < 20
 
 
-def test_code_around_a_syntax_error_still_counts() -> None:
+def test_code_around_a_syntax_error_still_counts():
     found = shown(references("one(1)\nx = = )\ntwo(2)\n", "python"))
     assert found[0] == "call one"
     assert found[-1] == "call two"
 
 
-def test_unicode_identifiers_are_whole() -> None:
+def test_unicode_identifiers_are_whole():
     source = "größe.länge(数)\nkafé()\n"
     assert references(source, "python") == [
         Reference("größe", 0, "other"),
@@ -124,13 +124,13 @@ def test_unicode_identifiers_are_whole() -> None:
     ]
 
 
-def test_deep_nesting_is_read_as_far_as_it_is_parsed() -> None:
+def test_deep_nesting_is_read_as_far_as_it_is_parsed():
     deep = "f(" * 200 + "x" + ")" * 200
     assert shown(references(deep, "python")) == ["call f"] * 200 + ["other x"]
     assert parse(("f(" * 5_000 + "x" + ")" * 5_000).encode(), "python") is None
 
 
-def test_long_chains_have_one_receiver_each() -> None:
+def test_long_chains_have_one_receiver_each():
     chain = "a" + "".join(f".b{number}" for number in range(100))
     assert [one.receiver for one in references(chain, "python")] == [
         *("", "a"),
@@ -148,7 +148,7 @@ def test_long_chains_have_one_receiver_each() -> None:
         ("./a.service", "a.service"),
     ],
 )
-def test_paths_are_named_by_their_last_part(path: str, name: str) -> None:
+def test_paths_are_named_by_their_last_part(path, name):
     assert shown(references(f"import '{path}';", "javascript")) == [f"import {name}"]
 
 
@@ -161,7 +161,7 @@ def test_paths_are_named_by_their_last_part(path: str, name: str) -> None:
         ("k8s.io/api/meta/v1beta1", "v1beta1"),
     ],
 )
-def test_a_package_of_go_is_called_by_its_path_without_a_major_version(path, package) -> None:
+def test_a_package_of_go_is_called_by_its_path_without_a_major_version(path, package):
     for quote in ('"', "`"):
         source = f"package a\nimport (\n  b {quote}{path}{quote}\n)\nvar c = b.Make(b.Item{{}})\n"
         assert shown(references(source, "go")) == [

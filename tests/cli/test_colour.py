@@ -40,14 +40,12 @@ def printing(folder: Path, environ: Mapping[str, str], *, is_terminal: bool) -> 
         ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, True, False),
     ],
 )
-def test_caller_decides(
-    environ: Mapping[str, str], is_terminal: bool, is_coloured: bool, tmp_path: Path
-) -> None:
+def test_caller_decides(environ, is_terminal, is_coloured, tmp_path):
     call = printing(tmp_path, environ, is_terminal=is_terminal)
     assert (call.line(title("cart.py")) != "cart.py") == is_coloured
 
 
-def test_a_path_with_a_line_break_stays_in_its_line(tmp_path: Path) -> None:
+def test_a_path_with_a_line_break_stays_in_its_line(tmp_path):
     call = printing(tmp_path, {}, is_terminal=True)
     broken = Places({"shop": tmp_path}, tmp_path).at("shop", "new\nline.py", "1-2")
     (line,) = call.line(broken).split("\n")

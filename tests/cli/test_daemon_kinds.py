@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from memory_sidecar.cli.daemon import LONG_TEXT, Commands
@@ -28,8 +26,6 @@ from memory_sidecar.daemon.server import Kind
         ((), Kind.WORKING),
     ],
 )
-def test_kind_follows_from_the_arguments(
-    arguments: tuple[str, ...], kind: Kind, tmp_path: Path
-) -> None:
+def test_kind_follows_from_the_arguments(arguments, kind, tmp_path):
     commands = Commands(tmp_path, environ={})
     assert commands.kind_of(Invocation(arguments, "/", {}, False, False, 80)) is kind

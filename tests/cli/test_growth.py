@@ -6,8 +6,6 @@ import pytest
 
 from tests.conftest import write_memory
 
-DAY = 86_400_000
-
 
 def test_what_is_asked_is_noted_and_shown(run, project, data_dir, known_vectors):
     run("index", project, "--wait", "keyword")

@@ -121,7 +121,7 @@ def test_completing_imports_no_command():
     assert "plain,--no-pager" in done.stdout
 
 
-def test_whatever_limits_how_many_are_shown_is_n_for_short() -> None:
+def test_whatever_limits_how_many_are_shown_is_n_for_short():
     for name, command in COMMANDS.items():
         for option in command.params:
             if {"--top-k", "--limit"} & set(option.opts):

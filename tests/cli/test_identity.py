@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -25,14 +23,7 @@ def agent_of(stored: Finished) -> str:
         ("", "", "", "default"),
     ],
 )
-def test_nearest_name_counts(
-    run: Callable[..., Finished],
-    tmp_path: Path,
-    option: str,
-    variable: str,
-    setting: str,
-    meant: str,
-) -> None:
+def test_nearest_name_counts(run, tmp_path, option, variable, setting, meant):
     if setting:
         config = tmp_path / "config" / "memory-sidecar"
         config.mkdir(parents=True)
@@ -49,7 +40,7 @@ def test_nearest_name_counts(
     assert "Carts are emptied" in shown.out
 
 
-def test_wrong_name_in_the_environment_is_refused(run: Callable[..., Finished]) -> None:
+def test_wrong_name_in_the_environment_is_refused(run):
     refused = run("recent", environ={"MEMORY_SIDECAR_AGENT": "../other"})
     assert refused.status == 2
     assert "../other" in refused.err

@@ -57,9 +57,7 @@ def left(config: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_units_are_not_written_through_a_link(
-    run: Callable[[str], Run], config: Path, tmp_path: Path, unit: str
-) -> None:
+def test_units_are_not_written_through_a_link(run, config, tmp_path, unit):
     folder = config / "systemd" / "user"
     folder.mkdir(parents=True)
     (folder / unit).symlink_to(tmp_path / "victim")
@@ -69,9 +67,7 @@ def test_units_are_not_written_through_a_link(
     assert not (tmp_path / "victim").exists()
 
 
-def test_units_are_written_started_shown_and_removed(
-    run: Callable[[str], Run], config: Path
-) -> None:
+def test_units_are_written_started_shown_and_removed(run, config):
     well = run("nothing")
     installed = well("install")
     assert (installed.status, installed.err) == (0, "")
@@ -84,22 +80,18 @@ def test_units_are_written_started_shown_and_removed(
 
 
 @pytest.mark.parametrize("failing", ["*", "*daemon-reload*", "*enable*--now*"])
-def test_install_that_systemd_refuses_leaves_nothing(
-    run: Callable[[str], Run], config: Path, failing: str
-) -> None:
+def test_install_that_systemd_refuses_leaves_nothing(run, config, failing):
     done = run(failing)("install")
     assert (done.status, done.out) == (1, "")
     assert NO_BUS in done.err
     assert left(config) == []
 
 
-def test_without_a_session_it_says_what_to_do(run: Callable[[str], Run]) -> None:
+def test_without_a_session_it_says_what_to_do(run):
     assert "loginctl enable-linger" in run("*")("install").err
 
 
-def test_uninstall_takes_back_whatever_systemd_says(
-    run: Callable[[str], Run], config: Path
-) -> None:
+def test_uninstall_takes_back_whatever_systemd_says(run, config):
     assert run("nothing")("install").status == 0
     wants = config / "systemd" / "user" / "sockets.target.wants"
     wants.mkdir()
@@ -110,16 +102,14 @@ def test_uninstall_takes_back_whatever_systemd_says(
     assert left(config) == []
 
 
-def test_status_fails_where_nothing_runs(run: Callable[[str], Run]) -> None:
+def test_status_fails_where_nothing_runs(run):
     assert run("nothing")("install").status == 0
     done = run("*is-active*")("status")
     assert done.status == 1
     assert "does not run" in done.err
 
 
-def test_without_systemd_nothing_is_written_and_all_is_removed(
-    run: Callable[[str], Run], config: Path
-) -> None:
+def test_without_systemd_nothing_is_written_and_all_is_removed(run, config):
     well = run("nothing")
     without = partial(well, environ={"PATH": "/nowhere", "XDG_CONFIG_HOME": str(config)})
     done = without("install")

@@ -48,14 +48,6 @@ def paths_in(codebase) -> set[str]:
         connection.close()
 
 
-def vectors_known(data_dir) -> int:
-    connection = connect(data_dir / "embeddings.sqlite", read_only=True)
-    try:
-        return int(connection.execute("SELECT count(*) FROM vectors").get)
-    finally:
-        connection.close()
-
-
 # Changes
 
 

@@ -45,7 +45,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_replacing_keeps_permissions(folder: Path, tree: Tree) -> None:
+def test_replacing_keeps_permissions(folder, tree):
     path = folder / "a.md"
     replace_file(tree, path, b"old")
     path.chmod(0o640)
@@ -55,13 +55,13 @@ def test_replacing_keeps_permissions(folder: Path, tree: Tree) -> None:
     assert names(folder) == ["a.md"]
 
 
-def test_a_new_file_has_the_permissions_that_the_umask_leaves(folder: Path, tree: Tree) -> None:
+def test_a_new_file_has_the_permissions_that_the_umask_leaves(folder, tree):
     (folder / "plain").touch()
     create_file(tree, "a.md", b"")
     assert (folder / "a.md").stat().st_mode == (folder / "plain").stat().st_mode
 
 
-def test_files_of_our_own_are_for_the_user_alone(folder: Path) -> None:
+def test_files_of_our_own_are_for_the_user_alone(folder):
     own = Tree(folder, is_own=True)
     (folder / "open").touch(0o666)
     replace_file(own, "open", b"")
@@ -71,7 +71,7 @@ def test_files_of_our_own_are_for_the_user_alone(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("rename")
-def test_what_is_there_is_not_overwritten(folder: Path, tree: Tree) -> None:
+def test_what_is_there_is_not_overwritten(folder, tree):
     (folder / "a.md").write_bytes(b"mine")
     (folder / "b.md").write_bytes(b"other")
     (folder / "dangling").symlink_to("nowhere")
@@ -83,14 +83,14 @@ def test_what_is_there_is_not_overwritten(folder: Path, tree: Tree) -> None:
 
 
 @pytest.mark.usefixtures("rename")
-def test_moving_between_folders(folder: Path, tree: Tree) -> None:
+def test_moving_between_folders(folder, tree):
     (folder / "a.md").write_bytes(b"text")
     move_file(tree, "a.md", Tree(folder / "x"), "y/b.md")
     assert (folder / "x/y/b.md").read_bytes() == b"text"
     assert names(folder) == ["x"]
 
 
-def test_moving_to_another_disk_keeps_the_times(tmp_path: Path, tree: Tree) -> None:
+def test_moving_to_another_disk_keeps_the_times(tmp_path, tree):
     other = Path("/dev/shm")
     if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("needs a second disk")
@@ -107,7 +107,7 @@ def test_moving_to_another_disk_keeps_the_times(tmp_path: Path, tree: Tree) -> N
         os.removedirs(f"{target.path}/x")
 
 
-def test_a_disk_that_refuses_leaves_the_old_file_alone(folder: Path, tree: Tree) -> None:
+def test_a_disk_that_refuses_leaves_the_old_file_alone(folder, tree):
     path = folder / "a.md"
     replace_file(tree, path, b"old")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -125,7 +125,7 @@ def test_a_disk_that_refuses_leaves_the_old_file_alone(folder: Path, tree: Tree)
     assert names(folder) == ["a.md"]
 
 
-def test_nothing_is_written_or_moved_through_a_link(folder: Path, tree: Tree) -> None:
+def test_nothing_is_written_or_moved_through_a_link(folder, tree):
     outside = folder.parent / "outside"
     outside.mkdir()
     (outside / "a.md").write_bytes(b"theirs")
@@ -143,7 +143,7 @@ def test_nothing_is_written_or_moved_through_a_link(folder: Path, tree: Tree) ->
     assert (outside / "a.md").read_bytes() == b"theirs"
 
 
-def test_what_is_no_file_is_not_replaced(folder: Path, tree: Tree) -> None:
+def test_what_is_no_file_is_not_replaced(folder, tree):
     os.mkfifo(folder / "fifo")
     (folder / "link").symlink_to("fifo")
     for name in ("fifo", "link"):
@@ -152,7 +152,7 @@ def test_what_is_no_file_is_not_replaced(folder: Path, tree: Tree) -> None:
     assert names(folder) == ["fifo", "link"]
 
 
-def test_leftovers_are_swept_but_nothing_else(folder: Path, tree: Tree) -> None:
+def test_leftovers_are_swept_but_nothing_else(folder, tree):
     (folder / "deep").mkdir()
     left, new = (folder / "deep" / f"{TEMPORARY_PREFIX}{name}" for name in ("old", "new"))
     for path in (left, new, folder / "a.md", folder / ".hidden"):

@@ -37,7 +37,7 @@ print(wrong)
 """
 
 
-def test_the_first_uses_of_a_dataclass_may_come_at_once() -> None:
+def test_the_first_uses_of_a_dataclass_may_come_at_once():
     done = subprocess.run(
         [sys.executable, "-c", FIRST_USES], capture_output=True, text=True, check=False
     )

@@ -66,23 +66,23 @@ LEFT_ALONE = [
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:6])
-def test_known_form_is_found_anywhere(key: str) -> None:
+def test_known_form_is_found_anywhere(key):
     text = f"it is\n  {key}, says he"
     assert [text[found.start : found.end] for found in find_credentials(text)] == [key]
 
 
 @pytest.mark.parametrize(("form", "value"), GIVEN)
-def test_value_of_something_called_a_secret_is_found(form: str, value: str) -> None:
+def test_value_of_something_called_a_secret_is_found(form, value):
     text = form.format(value)
     assert [text[found.start : found.end] for found in find_credentials(text)] == [value]
 
 
 @pytest.mark.parametrize("text", LEFT_ALONE)
-def test_names_placeholders_and_prose_are_left_alone(text: str) -> None:
+def test_names_placeholders_and_prose_are_left_alone(text):
     assert mask_credentials(text) == (text, 0)
 
 
-def test_private_key_is_masked_whole_and_lines_keep_their_numbers() -> None:
+def test_private_key_is_masked_whole_and_lines_keep_their_numbers():
     key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *[BASE64_LINE] * 3, "-----END RSA", ""])
     text = "first\n" + key.replace("RSA\n", "RSA PRIVATE KEY-----\n") + "last\n"
     masked, count = mask_credentials(text)
@@ -91,14 +91,14 @@ def test_private_key_is_masked_whole_and_lines_keep_their_numbers() -> None:
     assert masked.split("\n").index("last") == text.split("\n").index("last")
 
 
-def test_nearly_every_form_that_issuers_document_is_found() -> None:
+def test_nearly_every_form_that_issuers_document_is_found():
     assert len(FORMS) >= 77
     texts = [f"it is {filled(form, random.Random(form))} there" for form in FORMS]
     missed = [text for text in texts if not find_credentials(text)]
     assert len(missed) <= len(FORMS) * 3 // 77, missed
 
 
-def test_nearly_nothing_that_merely_looks_like_one_is_found() -> None:
+def test_nearly_nothing_that_merely_looks_like_one_is_found():
     assert len(HARMLESS) >= 100
     texts = [filled(text, random.Random(text)) for text in HARMLESS]
     alarms = [text for text in texts if find_credentials(text)]
@@ -120,9 +120,7 @@ class Note:
         ({"metadata": {"tags": {KEYS[1]: 1}}}, "metadata.tags"),
     ],
 )
-def test_refusal_names_the_field_and_the_kind_and_not_the_secret(
-    document: object, field: str
-) -> None:
+def test_refusal_names_the_field_and_the_kind_and_not_the_secret(document, field):
     with pytest.raises(SecretRefused) as refused:
         refuse_credentials(document)
     assert refused.value.message.startswith(field)
@@ -130,7 +128,7 @@ def test_refusal_names_the_field_and_the_kind_and_not_the_secret(
     assert KEYS[1] not in refused.value.message + refused.value.hint
 
 
-def test_what_a_property_is_called_tells_of_its_value() -> None:
+def test_what_a_property_is_called_tells_of_its_value():
     secret = {"rows": [{"api_key": HEX, "checksum": HEX, "count": 3}]}
     with pytest.raises(SecretRefused, match="api_key"):
         refuse_credentials(secret)
@@ -141,14 +139,14 @@ def test_what_a_property_is_called_tells_of_its_value() -> None:
     assert count == 1
 
 
-def test_a_document_without_a_secret_stays_the_one_that_it_is() -> None:
+def test_a_document_without_a_secret_stays_the_one_that_it_is():
     document = {"memories": [{"content": "a password is asked for", "tags": ["auth"]}]}
     shown, count = mask_document(document)
     assert shown is document
     assert count == 0
 
 
-def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it() -> None:
+def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it():
     for text in ("token=" * 100_000, "://" * 200_000, "-----BEGIN PRIVATE KEY-----" * 20_000):
         # Quadratic, this would not end within the time of a test.
         assert all(0 <= each.start < each.end <= len(text) for each in find_credentials(text))

@@ -19,7 +19,7 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
         (r'"\\ud83d"', r"\ud83d"),
     ],
 )
-def test_what_is_read_can_be_written(text: str | bytes, value: object) -> None:
+def test_what_is_read_can_be_written(text, value):
     read = read_json(text)
     assert read == value
     assert json.loads(json.dumps(read, ensure_ascii=False, allow_nan=False).encode()) == value
@@ -36,7 +36,7 @@ def test_what_is_read_can_be_written(text: str | bytes, value: object) -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_cannot_is_named_in_a_line(text: str | bytes, why: str) -> None:
+def test_what_cannot_is_named_in_a_line(text, why):
     with pytest.raises(BrokenJson, match=why) as broken:
         read_json(text)
     assert "\n" not in str(broken.value)

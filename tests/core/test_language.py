@@ -58,7 +58,7 @@ from memory_sidecar.core.language import LANGUAGES, detect_language, known_langu
         ("v1.2/README", "text"),
     ],
 )
-def test_name_tells_the_language(path: str, language: str) -> None:
+def test_name_tells_the_language(path, language):
     assert detect_language(path) == language
     assert language in LANGUAGES
 
@@ -73,15 +73,15 @@ def test_name_tells_the_language(path: str, language: str) -> None:
         ("no shebang\n#!/bin/sh\n", "text"),
     ],
 )
-def test_shebang_tells_where_the_name_does_not(head: str, language: str) -> None:
+def test_shebang_tells_where_the_name_does_not(head, language):
     assert detect_language("bin/run", head) == language
 
 
-def test_extension_outweighs_the_shebang() -> None:
+def test_extension_outweighs_the_shebang():
     assert detect_language("run.py", "#!/bin/sh\n") == "python"
 
 
-def test_header_is_cpp_only_when_it_shows() -> None:
+def test_header_is_cpp_only_when_it_shows():
     assert detect_language("cart.h", "struct cart;\nint add(struct cart *);\n") == "c"
     assert detect_language("cart.h", "/* using it\n class of carts\n namespace here */\n") == "c"
     assert detect_language("cart.h", f"//{300 * 'x'}\n\nclass SHOP_API Cart {{\n") == "cpp"
@@ -89,11 +89,11 @@ def test_header_is_cpp_only_when_it_shows() -> None:
     assert detect_language("cart.h", "namespace shop {\nclass Cart;\n}\n") == "cpp"
 
 
-def test_header_of_many_empty_lines_is_told_soon() -> None:
+def test_header_of_many_empty_lines_is_told_soon():
     assert detect_language("a.h", "int a;\n" + "\n" * 300_000) == "c"
 
 
-def test_user_may_say_a_language_by_any_usual_name() -> None:
+def test_user_may_say_a_language_by_any_usual_name():
     names = ("C#", "cs", "py", ".ts", "c++", "Shell", "golang", "gd", "md", "python")
     assert [known_language(name) for name in names] == [
         "csharp", "csharp", "python", "typescript", "cpp", "bash", "go", "gdscript", "markdown",

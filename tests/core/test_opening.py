@@ -34,20 +34,18 @@ def refusal(top: Path, path: str | Path) -> str:
     return refused.value.reason
 
 
-def test_a_file_is_read_by_relative_and_absolute_path(top: Path) -> None:
+def test_a_file_is_read_by_relative_and_absolute_path(top):
     assert Tree(top).read("folder/a.md", LIMIT) == b"text"
     assert Tree(top).read(top / "folder/a.md", LIMIT) == b"text"
     assert Tree(f"{top}/folder/..").read(top / "folder/../folder/a.md", LIMIT) == b"text"
 
 
-def test_a_tree_may_begin_at_a_link(top: Path) -> None:
+def test_a_tree_may_begin_at_a_link(top):
     (top.parent / "link").symlink_to(top)
     assert Tree(top.parent / "link").read("folder/a.md", LIMIT) == b"text"
 
 
-def test_what_another_process_serves_by_now_is_not_made_again(
-    top: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_process_serves_by_now_is_not_made_again(top, monkeypatch):
     monkeypatch.setattr(opening, "_SERVED", {})
     is_ours = True
     make_only_while(lambda: is_ours, top)
@@ -61,7 +59,7 @@ def test_what_another_process_serves_by_now_is_not_made_again(
     Tree(top.with_name("moved")).make("b")
 
 
-def test_no_link_is_followed_below_the_top(top: Path) -> None:
+def test_no_link_is_followed_below_the_top(top):
     (top / "file").symlink_to("folder/a.md")
     (top / "out").symlink_to(top.parent / "outside")
     (top / "zero").symlink_to("/dev/zero")
@@ -72,7 +70,7 @@ def test_no_link_is_followed_below_the_top(top: Path) -> None:
         Tree(top).status("out/a.md")
 
 
-def test_what_is_no_file_is_refused_at_once(top: Path) -> None:
+def test_what_is_no_file_is_refused_at_once(top):
     os.mkfifo(top / "fifo")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.fspath(top / "socket"))
@@ -83,31 +81,31 @@ def test_what_is_no_file_is_refused_at_once(top: Path) -> None:
             Tree(top).open("fifo", flags)
 
 
-def test_only_so_much_is_read(top: Path) -> None:
+def test_only_so_much_is_read(top):
     (top / "fits").write_bytes(b"a" * LIMIT)
     (top / "large").write_bytes(b"a" * (LIMIT + 1))
     assert len(Tree(top).read("fits", LIMIT)) == LIMIT
     assert refusal(top, "large") == "larger than 1000 bytes"
 
 
-def test_a_file_whose_size_nobody_knows_is_read_to_the_limit() -> None:
+def test_a_file_whose_size_nobody_knows_is_read_to_the_limit():
     assert b"Name:" in Tree("/proc/self").read("status", 1 << 16)
     with pytest.raises(FileRefused, match="larger than 20 bytes"):
         Tree("/proc/self").read("status", 20)
 
 
 @pytest.mark.parametrize("path", ["../outside/a.md", "folder/../../outside/a.md", "/etc/passwd"])
-def test_no_path_leads_out(top: Path, path: str) -> None:
+def test_no_path_leads_out(top, path):
     assert refusal(top, path) == "no path below its folder"
     assert refusal(top, f"{top}x/a.md") == "no path below its folder"
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud83d.md"])
-def test_what_cannot_be_a_name_is_refused_like_the_rest(top: Path, path: str) -> None:
+def test_what_cannot_be_a_name_is_refused_like_the_rest(top, path):
     assert refusal(top, path) == "no path below its folder"
 
 
-def test_what_is_not_there_is_no_refusal(top: Path) -> None:
+def test_what_is_not_there_is_no_refusal(top):
     for path in ("nothing", "nothing/at/all"):
         with pytest.raises(FileNotFoundError):
             Tree(top).read(path, LIMIT)
@@ -117,7 +115,7 @@ def test_what_is_not_there_is_no_refusal(top: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_our_own_files_are_for_the_user_alone(tmp_path: Path, umask: int) -> None:
+def test_our_own_files_are_for_the_user_alone(tmp_path, umask):
     before = os.umask(umask)
     try:
         os.close(Tree(tmp_path / "own", is_own=True).open("x/y/log", os.O_WRONLY | os.O_CREAT))
@@ -133,7 +131,7 @@ def test_our_own_files_are_for_the_user_alone(tmp_path: Path, umask: int) -> Non
     assert (mode("other/x"), mode("other/x/log")) == (0o777 & ~umask, 0o666 & ~umask)
 
 
-def test_what_others_could_enter_is_closed_to_them_and_no_link_is_followed(top: Path) -> None:
+def test_what_others_could_enter_is_closed_to_them_and_no_link_is_followed(top):
     (top / "folder").chmod(0o2775)
     (top / "folder/a.md").chmod(0o664)
     (top / "link").symlink_to("folder/a.md")
@@ -145,7 +143,7 @@ def test_what_others_could_enter_is_closed_to_them_and_no_link_is_followed(top: 
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs to give files away")
-def test_another_users_file_is_refused_where_all_are_our_own(top: Path) -> None:
+def test_another_users_file_is_refused_where_all_are_our_own(top):
     os.chown(top / "folder/a.md", 4321, -1)
     assert Tree(top).read("folder/a.md", LIMIT) == b"text"
     with pytest.raises(FileRefused, match="owned by another user"):
@@ -154,7 +152,7 @@ def test_another_users_file_is_refused_where_all_are_our_own(top: Path) -> None:
     assert Tree(top, is_own=True).read("folder/a.md", LIMIT) == b"text"
 
 
-def test_no_handle_is_left_open(top: Path) -> None:
+def test_no_handle_is_left_open(top):
     before = len(list(Path("/dev/fd").iterdir()))
     tree = Tree(top)
     (top / "link").symlink_to("folder")
@@ -164,7 +162,7 @@ def test_no_handle_is_left_open(top: Path) -> None:
     assert len(list(Path("/dev/fd").iterdir())) == before
 
 
-def test_a_link_is_followed_as_far_as_it_may_be_read(top: Path) -> None:
+def test_a_link_is_followed_as_far_as_it_may_be_read(top):
     (top / "link").symlink_to("folder")
     (top / "loop").symlink_to("loop")
     assert real_path(top / "link/a.md") == str(top / "folder/a.md")
@@ -178,7 +176,7 @@ def test_a_link_is_followed_as_far_as_it_may_be_read(top: Path) -> None:
         pytest.skip("any link of /proc may be read here")
 
 
-def test_nothing_is_under_a_name_that_is_too_long_for_a_file(top: Path) -> None:
+def test_nothing_is_under_a_name_that_is_too_long_for_a_file(top):
     tree, name = Tree(top), "a" * 300
     for path in (name, f"{name}/a.md", f"folder/{name}"):
         assert tree.status(path) is None
@@ -188,5 +186,5 @@ def test_nothing_is_under_a_name_that_is_too_long_for_a_file(top: Path) -> None:
             tree.open(path, os.O_RDWR | os.O_CREAT)
 
 
-def test_a_real_path_is_told_of_what_can_be_none(top: Path) -> None:
+def test_a_real_path_is_told_of_what_can_be_none(top):
     assert real_path(f"{top}/a\0b") == f"{top}/a\0b"

@@ -18,7 +18,7 @@ def niceness() -> int:
     return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
 
-def test_a_thread_goes_behind_with_those_that_it_starts_and_no_others() -> None:
+def test_a_thread_goes_behind_with_those_that_it_starts_and_no_others():
     before = niceness()
 
     def go() -> tuple[int, int]:
@@ -31,7 +31,7 @@ def test_a_thread_goes_behind_with_those_that_it_starts_and_no_others() -> None:
     assert niceness() == before
 
 
-def test_a_thread_that_is_nicer_already_stays_so() -> None:
+def test_a_thread_that_is_nicer_already_stays_so():
     before = niceness()
 
     def go() -> int:

@@ -36,7 +36,7 @@ def data_dir(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_socket_is_ours_alone(data_dir: str, environ: dict[str, str]) -> None:
+def test_socket_is_ours_alone(data_dir, environ):
     listener = Listener.open(data_dir, environ)
     assert listener.path is not None
     assert listener.path.stat().st_mode & 0o777 == 0o600
@@ -44,16 +44,14 @@ def test_socket_is_ours_alone(data_dir: str, environ: dict[str, str]) -> None:
     listener.socket.close()
 
 
-def test_stale_socket_is_replaced(data_dir: str, environ: dict[str, str]) -> None:
+def test_stale_socket_is_replaced(data_dir, environ):
     Listener.open(data_dir, environ).socket.close()
     listener = Listener.open(data_dir, environ)
     assert listener.is_in_place
     listener.socket.close()
 
 
-def test_address_is_announced_to_us_alone_and_taken_back(
-    data_dir: str, environ: dict[str, str]
-) -> None:
+def test_address_is_announced_to_us_alone_and_taken_back(data_dir, environ):
     listener = Listener.open(data_dir, environ)
     listener.announce(data_dir)
     announced = Path(state_file(data_dir, "daemon.json"))
@@ -67,9 +65,7 @@ def test_address_is_announced_to_us_alone_and_taken_back(
 
 
 @pytest.mark.parametrize("owner", ["a link", "another user"])
-def test_folder_of_others_is_passed_over(
-    data_dir: str, environ: dict[str, str], tmp_path: Path, owner: str
-) -> None:
+def test_folder_of_others_is_passed_over(data_dir, environ, tmp_path, owner):
     taken = Path(environ["XDG_RUNTIME_DIR"], "memory-sidecar")
     if owner == "a link":
         taken.symlink_to(tmp_path)
@@ -86,15 +82,13 @@ def test_folder_of_others_is_passed_over(
     listener.socket.close()
 
 
-def test_no_folder_at_all_is_said(
-    data_dir: str, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_folder_at_all_is_said(data_dir, environ, monkeypatch):
     monkeypatch.setattr("memory_sidecar.daemon.address.MAX_SOCKET_PATH_BYTES", 0)
     with pytest.raises(DaemonUnreachable, match="no folder"):
         Listener.open(data_dir, environ)
 
 
-def test_open_folder_is_closed_to_others(data_dir: str, environ: dict[str, str]) -> None:
+def test_open_folder_is_closed_to_others(data_dir, environ):
     folder = Path(environ["XDG_RUNTIME_DIR"], "memory-sidecar")
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -103,7 +97,7 @@ def test_open_folder_is_closed_to_others(data_dir: str, environ: dict[str, str])
 
 
 @pytest.mark.parametrize("length", [10, 60, 200])
-def test_paths_of_any_length_give_a_short_socket(tmp_path: Path, length: int) -> None:
+def test_paths_of_any_length_give_a_short_socket(tmp_path, length):
     runtime_dir = tmp_path / ("r" * length)
     runtime_dir.mkdir()
     environ = {"XDG_RUNTIME_DIR": str(runtime_dir), "TMPDIR": "/t" * 90}
@@ -112,9 +106,7 @@ def test_paths_of_any_length_give_a_short_socket(tmp_path: Path, length: int) ->
     assert all(len(path) <= MAX_SOCKET_PATH_BYTES for path in paths)
 
 
-def test_a_link_to_a_data_directory_means_the_same_daemon(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_a_link_to_a_data_directory_means_the_same_daemon(tmp_path, environ):
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "data")
     one, other = (list(socket_paths(str(tmp_path / name), environ)) for name in ("data", "link"))
@@ -141,9 +133,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_address_that_cannot_be_ours_is_as_good_as_none(
-    data_dir: str, environ: dict[str, str], content: str
-) -> None:
+def test_address_that_cannot_be_ours_is_as_good_as_none(data_dir, environ, content):
     listener = Listener.open(data_dir, environ)
     listener.socket.close()
     assert listener.path is not None
@@ -153,9 +143,7 @@ def test_address_that_cannot_be_ours_is_as_good_as_none(
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder", "another user's"])
-def test_address_file_that_is_no_file_of_ours_is_replaced(
-    data_dir: str, environ: dict[str, str], tmp_path: Path, kind: str
-) -> None:
+def test_address_file_that_is_no_file_of_ours_is_replaced(data_dir, environ, tmp_path, kind):
     announced = Path(state_file(data_dir, "daemon.json"))
     precious = tmp_path / "precious"
     precious.write_text('{"address": "unix:/x"}')

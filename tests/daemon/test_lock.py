@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,7 @@ input()
 """
 
 
-def test_one_holder_at_a_time(tmp_path: Path) -> None:
+def test_one_holder_at_a_time(tmp_path):
     one, other = ProcessLock(str(tmp_path / "lock")), ProcessLock(str(tmp_path / "lock"))
     assert one.acquire()
     assert not other.acquire()
@@ -39,7 +38,7 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
     other.release()
 
 
-def test_lock_of_a_killed_process_is_free_although_its_child_lives(tmp_path: Path) -> None:
+def test_lock_of_a_killed_process_is_free_although_its_child_lives(tmp_path):
     path = str(tmp_path / "lock")
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -55,7 +54,7 @@ def test_lock_of_a_killed_process_is_free_although_its_child_lives(tmp_path: Pat
     holder.communicate()
 
 
-def test_lock_on_a_deleted_file_is_not_in_place(tmp_path: Path) -> None:
+def test_lock_on_a_deleted_file_is_not_in_place(tmp_path):
     path = tmp_path / "lock"
     lock = ProcessLock(str(path))
     assert not lock.is_in_place
@@ -68,7 +67,7 @@ def test_lock_on_a_deleted_file_is_not_in_place(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_holder_is_known_by_its_number_and_its_start(tmp_path: Path) -> None:
+def test_holder_is_known_by_its_number_and_its_start(tmp_path):
     path = str(tmp_path / "lock")
     process = subprocess.Popen(
         [sys.executable, "-c", SIGN, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -90,13 +89,13 @@ def test_holder_is_known_by_its_number_and_its_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["", " ", " 1", " 1 2 3", " x y", " 99999999999999999999 1", "[" * 200]
 )
-def test_lock_that_nobody_signed_has_no_holder(tmp_path: Path, content: str) -> None:
+def test_lock_that_nobody_signed_has_no_holder(tmp_path, content):
     (tmp_path / "lock").write_text(content)
     assert holder(str(tmp_path / "lock")) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and pipes")
-def test_lock_that_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
+def test_lock_that_is_no_file_of_ours_is_refused(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     (tmp_path / "link").symlink_to(precious)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -43,7 +42,7 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_it_is_rotated_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_it_is_rotated_and_goes_on_after_a_restart(tmp_path):
     path = tmp_path / "daemon.log"
     lines = 6 * MAX_BYTES // 1000
     assert run(LOG_MUCH, path, "the first", lines).returncode == 0
@@ -57,7 +56,7 @@ def test_it_is_rotated_and_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends by a signal")
-def test_what_libraries_write_and_what_kills_python_is_in_it(tmp_path: Path) -> None:
+def test_what_libraries_write_and_what_kills_python_is_in_it(tmp_path):
     path = tmp_path / "daemon.log"
     done = run(LOG_OTHERWISE, path)
     assert (done.stdout, done.stderr) == ("", "")
@@ -80,7 +79,7 @@ except ValueError:
 """
 
 
-def test_what_is_logged_forges_no_line(tmp_path: Path) -> None:
+def test_what_is_logged_forges_no_line(tmp_path):
     path = tmp_path / "daemon.log"
     assert run(FORGE, path).returncode == 0
     text = path.read_text()

@@ -25,13 +25,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_code, "LOOK_EVERY_S", -1.0)
 
 
-def test_code_that_nobody_touches_is_the_same(package: Path) -> None:
+def test_code_that_nobody_touches_is_the_same(package):
     code = OwnCode(package)
     (package / "inner" / "module.pyc").write_bytes(b"compiled")
     assert not code.is_replaced
 
 
-def test_a_changed_a_new_and_a_deleted_module_replace_it(package: Path) -> None:
+def test_a_changed_a_new_and_a_deleted_module_replace_it(package):
     module = package / "inner" / "module.py"
     code = OwnCode(package)
     os.utime(module, ns=(0, 1))
@@ -44,7 +44,7 @@ def test_a_changed_a_new_and_a_deleted_module_replace_it(package: Path) -> None:
     assert code.is_replaced
 
 
-def test_what_was_replaced_once_stays_so(package: Path) -> None:
+def test_what_was_replaced_once_stays_so(package):
     code = OwnCode(package)
     (package / "new.py").write_text("")
     assert code.is_replaced
@@ -52,7 +52,7 @@ def test_what_was_replaced_once_stays_so(package: Path) -> None:
     assert code.is_replaced
 
 
-def test_it_looks_again_only_after_a_while(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_looks_again_only_after_a_while(package, monkeypatch):
     monkeypatch.setattr(own_code, "LOOK_EVERY_S", 3600.0)
     code = OwnCode(package)
     (package / "new.py").write_text("")

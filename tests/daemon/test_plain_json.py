@@ -20,7 +20,7 @@ VALUES = (
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_values_become_the_bytes_that_json_makes_and_come_back(value: object) -> None:
+def test_values_become_the_bytes_that_json_makes_and_come_back(value):
     assert to_json(value) == json.dumps(value, separators=(",", ":"))
     assert from_json(f" {json.dumps(value, indent=1)}\r\n".encode()) == value
     assert from_json(b"\xef\xbb\xbf" + to_json(value).encode()) == value
@@ -33,12 +33,12 @@ NO_JSON = (
 
 
 @pytest.mark.parametrize("data", NO_JSON, ids=lambda data: repr(data[:10]))
-def test_what_is_no_json_is_refused(data: bytes) -> None:
+def test_what_is_no_json_is_refused(data):
     with pytest.raises(ValueError, match=r"."):
         from_json(data)
 
 
-def test_what_is_no_json_is_refused_where_json_is_not_loaded() -> None:
+def test_what_is_no_json_is_refused_where_json_is_not_loaded():
     """As in the thin client, whose C module then has no class for its error."""
     code = f"""
 import sys
@@ -55,12 +55,12 @@ sys.exit("json" in sys.modules)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_what_json_cannot_say_is_refused() -> None:
+def test_what_json_cannot_say_is_refused():
     with pytest.raises(TypeError):
         to_json({"a": object()})
 
 
-def test_a_python_without_that_c_module_has_the_same() -> None:
+def test_a_python_without_that_c_module_has_the_same():
     assert plain_json._of_c() != plain_json._of_json()  # both work here
     dump, load = plain_json._of_json()
     for value in VALUES:

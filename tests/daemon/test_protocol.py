@@ -34,11 +34,11 @@ REQUEST_OF_LATER = (
 
 
 @pytest.mark.parametrize("line", GREETINGS, ids=lambda line: line.decode().strip())
-def test_recorded_greetings_are_understood(line: bytes) -> None:
+def test_recorded_greetings_are_understood(line):
     assert greeted(decode(line)) == GREETINGS[line]
 
 
-def test_recorded_request_is_understood() -> None:
+def test_recorded_request_is_understood():
     assert Invocation.of(decode(REQUEST_0_1_0)) == Invocation(
         arguments=("search", "café \udce9"),
         cwd="/src/shop",
@@ -49,19 +49,19 @@ def test_recorded_request_is_understood() -> None:
     )
 
 
-def test_unknown_fields_are_ignored_and_missing_ones_have_defaults() -> None:
+def test_unknown_fields_are_ignored_and_missing_ones_have_defaults():
     request = Invocation.of(decode(REQUEST_OF_LATER))
     assert (request.arguments, request.columns, request.is_terminal) == (("status",), 80, False)
 
 
-def test_todays_greeting_is_one_of_the_recorded_kind() -> None:
+def test_todays_greeting_is_one_of_the_recorded_kind():
     line = encode(greeting(token=""))
     assert line.count(b"\n") == 1
     assert json.loads(line) == {"memory_sidecar": PROTOCOL, "version": __version__, "token": ""}
 
 
 @pytest.mark.parametrize("line", [b"", b"\n", b"null\n", b"[1]\n", b"{\n", b"\xff\n", b"[" * 10**5])
-def test_what_is_no_frame_is_refused(line: bytes) -> None:
+def test_what_is_no_frame_is_refused(line):
     with pytest.raises(ProtocolError):
         decode(line)
 
@@ -69,13 +69,13 @@ def test_what_is_no_frame_is_refused(line: bytes) -> None:
 @pytest.mark.parametrize(
     "frame", [{}, {"memory_sidecar": True, "version": "1"}, {"memory_sidecar": 1, "version": 1}]
 )
-def test_what_is_no_greeting_is_refused(frame: dict[str, object]) -> None:
+def test_what_is_no_greeting_is_refused(frame):
     with pytest.raises(ProtocolError):
         greeted(frame)
 
 
 @pytest.mark.parametrize("text", ["plain\nlines\r\n", "\0\x1b[1m", "é漢字", "\udce9"])
-def test_any_text_survives(text: str) -> None:
+def test_any_text_survives(text):
     line = encode({"text": text})
     assert line.count(b"\n") == 1
     assert decode(line) == {"text": text}
@@ -91,5 +91,5 @@ def test_any_text_survives(text: str) -> None:
         ("0.2.0.dev1", "0.2.0", False),
     ],
 )
-def test_versions_compare_by_their_numbers(one: str, other: str, older: bool) -> None:
+def test_versions_compare_by_their_numbers(one, other, older):
     assert is_older(one, than=other) is older

@@ -163,9 +163,7 @@ def connect(
         client.close()
 
 
-def test_a_run_ends_with_its_status_and_what_it_read_comes_back(
-    connect: Callable[[], Client],
-) -> None:
+def test_a_run_ends_with_its_status_and_what_it_read_comes_back(connect):
     client = connect()
     client.ask("read")
     assert client.hear() == {"type": "need_stdin"}
@@ -177,9 +175,7 @@ def test_a_run_ends_with_its_status_and_what_it_read_comes_back(
     assert client.hear() == {}
 
 
-def test_a_conversation_keeps_the_connection_and_a_refusal_ends_it(
-    connect: Callable[[], Client],
-) -> None:
+def test_a_conversation_keeps_the_connection_and_a_refusal_ends_it(connect):
     client = connect()
     client.ask("talk", kind="converse")
     assert client.hear() == {"type": "conversing"}
@@ -191,9 +187,7 @@ def test_a_conversation_keeps_the_connection_and_a_refusal_ends_it(
     assert refused.hear() == {"type": "exit", "status": 1}
 
 
-def test_what_killed_it_three_times_is_left_to_the_client(
-    connect: Callable[[], Client], crashes: CrashLog
-) -> None:
+def test_what_killed_it_three_times_is_left_to_the_client(connect, crashes):
     for _ in range(MAX_CRASHES):
         crashes.count_crash(Invocation(("say", "x"), "/", {}, False, False, 80).key)
     client = connect()
@@ -202,8 +196,8 @@ def test_what_killed_it_three_times_is_left_to_the_client(
 
 
 def test_all_who_ask_for_the_end_hear_of_it_at_once_and_nothing_endless_delays_it(
-    connect: Callable[[], Client], application: Application
-) -> None:
+    connect, application
+):
     endless, talking, *ending = (connect() for _ in range(4))
     endless.ask("wait")
     assert application.begun.wait(PATIENCE_S)
@@ -219,9 +213,7 @@ def test_all_who_ask_for_the_end_hear_of_it_at_once_and_nothing_endless_delays_i
     assert time.monotonic() - began_s < server_module.FINISH_TIMEOUT_S
 
 
-def test_a_greeted_client_gets_an_answer_while_the_server_stops(
-    connect: Callable[[], Client], application: Application
-) -> None:
+def test_a_greeted_client_gets_an_answer_while_the_server_stops(connect, application):
     early, late = connect(), connect()
     early.ask("wait")
     assert application.begun.wait(PATIENCE_S)
@@ -231,8 +223,8 @@ def test_a_greeted_client_gets_an_answer_while_the_server_stops(
 
 
 def test_those_whose_requests_were_not_begun_with_are_sent_to_the_next_daemon(
-    connect: Callable[[], Client], application: Application, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    connect, application, monkeypatch
+):
     monkeypatch.setattr(server_module, "FINISH_TIMEOUT_S", 0.2)
     begun = [connect() for _ in range(server_module.TURNS[Kind.ENDLESS])]
     for client in begun:
@@ -245,17 +237,13 @@ def test_those_whose_requests_were_not_begun_with_are_sent_to_the_next_daemon(
     assert (without_a_turn.hear(), silent.hear()) == ({"type": "refused"}, {"type": "refused"})
 
 
-def test_a_client_whose_request_is_late_is_told_to_ask_again(
-    connect: Callable[[], Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_whose_request_is_late_is_told_to_ask_again(connect, monkeypatch):
     monkeypatch.setattr(server_module, "HANDSHAKE_TIMEOUT_S", 0.1)
     client = connect()
     assert (client.hear(), client.hear()) == ({"type": "refused"}, {})
 
 
-def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(
-    connect: Callable[[], Client], tmp_path: Path
-) -> None:
+def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(connect, tmp_path):
     client, next_client = connect(), connect()
     (tmp_path / "removed").touch()
     client.ask("say", "x")

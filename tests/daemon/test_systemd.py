@@ -19,7 +19,7 @@ from tests.conftest import PROGRAM
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")
 
 
-def test_units_pass_systemds_own_check(tmp_path: Path) -> None:
+def test_units_pass_systemds_own_check(tmp_path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
@@ -38,7 +38,7 @@ def test_units_pass_systemds_own_check(tmp_path: Path) -> None:
     assert (done.returncode, ours) == (0, [])
 
 
-def test_the_units_of_an_indexer_do_too(tmp_path: Path) -> None:
+def test_the_units_of_an_indexer_do_too(tmp_path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
@@ -53,13 +53,13 @@ def test_the_units_of_an_indexer_do_too(tmp_path: Path) -> None:
     assert (done.returncode, ours) == (0, [])
 
 
-def test_no_name_is_left_to_fill_in(tmp_path: Path) -> None:
+def test_no_name_is_left_to_fill_in(tmp_path):
     for text in render_units(tmp_path, {}).values():
         assert "@" not in text
         assert str(tmp_path) in text
 
 
-def test_notification_arrives(tmp_path: Path) -> None:
+def test_notification_arrives(tmp_path):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         path = str(Path(folder, "notify"))
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
@@ -70,12 +70,12 @@ def test_notification_arrives(tmp_path: Path) -> None:
     notify("READY=1", {})
 
 
-def test_watchdog_is_fed_three_times_a_period() -> None:
+def test_watchdog_is_fed_three_times_a_period():
     assert watchdog_period_s({"WATCHDOG_USEC": "60000000"}) == 20
     assert watchdog_period_s({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}) is None
     assert watchdog_period_s({}) is None
 
 
-def test_socket_meant_for_another_process_is_left_alone() -> None:
+def test_socket_meant_for_another_process_is_left_alone():
     assert passed_socket({"LISTEN_PID": "1", "LISTEN_FDS": "1"}) is None
     assert passed_socket({}) is None

@@ -12,7 +12,7 @@ def gathering() -> Gathering:
     return Gathering(debounce_ms=100, max_wait_ms=2_000)
 
 
-def test_changes_settle_when_none_came_for_a_while(gathering: Gathering) -> None:
+def test_changes_settle_when_none_came_for_a_while(gathering):
     gathering.add("a.py", 10.0)
     assert gathering.due_s == pytest.approx(10.1)
     gathering.add("b.py", 10.05)
@@ -20,9 +20,7 @@ def test_changes_settle_when_none_came_for_a_while(gathering: Gathering) -> None
     assert gathering.take() == Settled(frozenset({"a.py", "b.py"}), everything=False)
 
 
-def test_a_file_that_changes_without_a_pause_holds_up_nothing_for_long(
-    gathering: Gathering,
-) -> None:
+def test_a_file_that_changes_without_a_pause_holds_up_nothing_for_long(gathering):
     for tenth in range(30):
         gathering.add("noisy.log", 10 + tenth / 20)
     assert gathering.due_s == pytest.approx(11.55)
@@ -35,7 +33,7 @@ def saving() -> Gathering:
     return Gathering(debounce_ms=100, max_wait_ms=2_000, saved_ms=20)
 
 
-def test_a_save_after_a_pause_settles_soon(saving: Gathering) -> None:
+def test_a_save_after_a_pause_settles_soon(saving):
     for began_s in (10.0, 10.5):
         saving.add("a.py", began_s)  # written
         assert saving.due_s == pytest.approx(began_s + 0.1)
@@ -44,7 +42,7 @@ def test_a_save_after_a_pause_settles_soon(saving: Gathering) -> None:
         assert saving.take() == Settled(frozenset({"a.py"}), everything=False)
 
 
-def test_of_many_saves_without_a_pause_only_the_first_settles_soon(saving: Gathering) -> None:
+def test_of_many_saves_without_a_pause_only_the_first_settles_soon(saving):
     saving.add("0.py", 10.0, is_whole=True)
     assert saving.due_s == pytest.approx(10.02)
     saving.take()
@@ -55,7 +53,7 @@ def test_of_many_saves_without_a_pause_only_the_first_settles_soon(saving: Gathe
         saving.take()
 
 
-def test_a_checkout_settles_as_a_whole(saving: Gathering) -> None:
+def test_a_checkout_settles_as_a_whole(saving):
     for number in range(LONE_PATHS + 1):
         saving.add(f"{number}.py", 10.0, is_whole=True)
     assert saving.due_s == pytest.approx(10.1)
@@ -64,7 +62,7 @@ def test_a_checkout_settles_as_a_whole(saving: Gathering) -> None:
     assert saving.due_s == pytest.approx(20.1)
 
 
-def test_what_was_taken_does_not_come_again(gathering: Gathering) -> None:
+def test_what_was_taken_does_not_come_again(gathering):
     gathering.add("", 10.0)
     assert gathering.take() == Settled(frozenset(), everything=True)
     assert gathering.is_empty
@@ -74,13 +72,13 @@ def test_what_was_taken_does_not_come_again(gathering: Gathering) -> None:
     assert gathering.take() == Settled(frozenset({"a.py"}), everything=False)
 
 
-def test_the_root_stands_for_everything(gathering: Gathering) -> None:
+def test_the_root_stands_for_everything(gathering):
     for path in ("a.py", "", "b.py"):
         gathering.add(path, 10.0)
     assert gathering.take() == Settled(frozenset(), everything=True)
 
 
-def test_too_many_paths_become_everything(gathering: Gathering) -> None:
+def test_too_many_paths_become_everything(gathering):
     for number in range(MAX_PATHS):
         gathering.add(f"{number}.py", 10.0)
         gathering.add(f"{number}.py", 10.0)

@@ -12,9 +12,6 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.ruling import rule_for
 from memory_sidecar.disk.walk import walk
 
-Write = Callable[..., None]
-Git = Callable[..., str]
-
 
 def paths(root: Path, **options: object) -> set[str]:
     scan = walk(root, max_file_bytes=1 << 20, **options)  # type: ignore[arg-type]
@@ -26,15 +23,13 @@ def code(root: Path, **options: object) -> set[str]:
     return {path for path in paths(root, **options) if not path.endswith("ignore")}
 
 
-def untracked(git: Git, cwd: Path) -> set[str]:
+def untracked(git: Callable[..., str], cwd: Path) -> set[str]:
     listed = git("ls-files", "--others", "--exclude-standard", "-z", cwd=cwd)
     return set(listed.split("\0")) - {""}
 
 
 @pytest.mark.parametrize("is_repository", [True, False])
-def test_gitignore_counts_with_and_without_a_repository(
-    root: Path, write: Write, git: Git, is_repository: bool
-) -> None:
+def test_gitignore_counts_with_and_without_a_repository(root, write, git, is_repository):
     if is_repository:
         git("init", "-q")
     write(".gitignore", text="*.log\n/only-top.py\ntmp/\n")
@@ -44,15 +39,13 @@ def test_gitignore_counts_with_and_without_a_repository(
     assert code(root) == {"pkg/only-top.py", "pkg/keep.log", "pkg/sub/local.py"}
 
 
-def test_ignored_folders_are_not_among_those_to_watch(root: Path, write: Write) -> None:
+def test_ignored_folders_are_not_among_those_to_watch(root, write):
     write(".gitignore", text="tmp/\n")
     write("tmp/sub/x.py", "node_modules/m/x.js", ".git/config", "pkg/x.py")
     assert walk(root, max_file_bytes=1 << 20).folders == ("", "pkg")
 
 
-def test_rules_above_a_source_count_up_to_the_top_of_its_repository(
-    root: Path, write: Write, git: Git
-) -> None:
+def test_rules_above_a_source_count_up_to_the_top_of_its_repository(root, write, git):
     git("init", "-q")
     (root.parent / ".gitignore").write_text("*.py\n")
     write(".gitignore", text="*.log\n/pkg/local.py\n")
@@ -60,18 +53,14 @@ def test_rules_above_a_source_count_up_to_the_top_of_its_repository(
     assert code(root / "pkg") == {"a.py"}
 
 
-def test_rules_above_a_source_outside_of_a_repository_do_not_count(
-    root: Path, write: Write
-) -> None:
+def test_rules_above_a_source_outside_of_a_repository_do_not_count(root, write):
     (root.parent / ".gitignore").write_text("*\n")
     write("pkg/a.py", "b.py")
     assert code(root) == {"pkg/a.py", "b.py"}
     assert code(root, under=["pkg/a.py"]) == {"pkg/a.py"}
 
 
-def test_the_exclude_file_and_global_excludes_count(
-    root: Path, write: Write, git: Git, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_exclude_file_and_global_excludes_count(root, write, git, home, monkeypatch):
     git("init", "-q")
     write(".git/info/exclude", text="/local.py\n")
     write("a.py", "local.py", "pkg/local.py", "a.swp", "a.orig")
@@ -90,9 +79,7 @@ def test_the_exclude_file_and_global_excludes_count(
     assert code(root) == untracked(git, root) == {"pkg/local.py"}
 
 
-def test_a_worktree_obeys_its_own_rules_and_its_repositorys_exclude_file(
-    root: Path, write: Write, git: Git
-) -> None:
+def test_a_worktree_obeys_its_own_rules_and_its_repositorys_exclude_file(root, write, git):
     git("init", "-q")
     write("a.py")
     git("add", "a.py")
@@ -109,9 +96,7 @@ def test_a_worktree_obeys_its_own_rules_and_its_repositorys_exclude_file(
     assert code(worktree) - {"a.py"} == untracked(git, worktree) - {".gitignore"}
 
 
-def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(
-    root: Path, write: Write, git: Git, tmp_path: Path
-) -> None:
+def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write, git, tmp_path):
     git("init", "-q")
     origin = tmp_path / "origin"
     git("init", "-q", str(origin))
@@ -143,7 +128,7 @@ def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(
     assert (rule.line, rule.path) == (2, "lib/sub/scratch")
 
 
-def test_a_nested_repository_is_walked_by_its_own_rules(root: Path, write: Write, git: Git) -> None:
+def test_a_nested_repository_is_walked_by_its_own_rules(root, write, git):
     git("init", "-q")
     write(".gitignore", text="*.outer\n")
     write("lib/.gitignore", text="*.inner\n")
@@ -152,9 +137,7 @@ def test_a_nested_repository_is_walked_by_its_own_rules(root: Path, write: Write
     assert code(root) == {"lib/a.py", "lib/a.outer"}
 
 
-def test_repositories_side_by_side_each_keep_their_rules(
-    root: Path, write: Write, git: Git
-) -> None:
+def test_repositories_side_by_side_each_keep_their_rules(root, write, git):
     for name in ("one", "two"):
         git("init", "-q", name)
         write(f"{name}/.gitignore", text=f"*.{name}\n")
@@ -162,7 +145,7 @@ def test_repositories_side_by_side_each_keep_their_rules(
     assert code(root) == {"one/a.two", "two/a.one"}
 
 
-def test_own_rules_win_over_gits(root: Path, write: Write) -> None:
+def test_own_rules_win_over_gits(root, write):
     write(".gitignore", text="*.gen.py\n")
     write(".sidecarignore", text="!wanted.gen.py\nfixtures/\n")
     write("pkg/.sidecarignore", text="*.txt\n")
@@ -170,37 +153,33 @@ def test_own_rules_win_over_gits(root: Path, write: Write) -> None:
     assert code(root) == {"wanted.gen.py", "a.txt", "pkg/a.py"}
 
 
-def test_ripgreps_ignore_file_is_not_ours(root: Path, write: Write) -> None:
+def test_ripgreps_ignore_file_is_not_ours(root, write):
     write(".ignore", text="*.py\n")
     write("a.py")
     assert code(root) == {"a.py"}
 
 
-def test_built_in_folders_are_left_out_at_any_depth_but_files_of_that_name_are_not(
-    root: Path, write: Write
-) -> None:
+def test_built_in_folders_are_left_out_at_any_depth_but_files_of_that_name_are_not(root, write):
     write("node_modules/a.js", "pkg/node_modules/a.js", "pkg/__pycache__/a.py", ".venv/a.py")
     write("pkg/obj/a.cs", "pkg/thing.egg-info/PKG", "svc/target/a.rs", ".svn/entries")
     write("tools/bin", "pkg/build", "objects/a.cs")
     assert code(root) == {"tools/bin", "pkg/build", "objects/a.cs"}
 
 
-def test_a_line_in_sidecarignore_brings_a_built_in_folder_back(root: Path, write: Write) -> None:
+def test_a_line_in_sidecarignore_brings_a_built_in_folder_back(root, write):
     write(".sidecarignore", text="# ours\n!bin/\n!.git/\n")
     write("bin/run.py", "pkg/bin/run.py", "build/a.py", ".git/config")
     assert code(root) == {"bin/run.py", "pkg/bin/run.py"}
     assert code(root, under=["bin", "build"]) == {"bin/run.py"}
 
 
-def test_a_gitignore_that_allows_every_folder_brings_no_built_in_one_back(
-    root: Path, write: Write
-) -> None:
+def test_a_gitignore_that_allows_every_folder_brings_no_built_in_one_back(root, write):
     write(".gitignore", text="*\n!*/\n!*.py\n")
     write("pkg/a.py", "pkg/a.txt", "node_modules/gyp/a.py")
     assert code(root) == {"pkg/a.py"}
 
 
-def test_excludes_of_the_source_win_over_everything(root: Path, write: Write) -> None:
+def test_excludes_of_the_source_win_over_everything(root, write):
     write(".sidecarignore", text="!docs/\n")
     write("docs/a.md", "pkg/docs/a.md", "pkg/a.txt", "pkg/deep/er/a.py", "pkg/a.py", "top.py")
     excludes = ("/docs/", "*.txt", "pkg/**/er", "/top.py")
@@ -209,7 +188,7 @@ def test_excludes_of_the_source_win_over_everything(root: Path, write: Write) ->
 
 
 @pytest.mark.parametrize("glob", ["[", "", " ", "!", "![", "!!keep.py", "{a"])
-def test_an_exclude_that_is_no_glob_is_refused(root: Path, glob: str) -> None:
+def test_an_exclude_that_is_no_glob_is_refused(root, glob):
     with pytest.raises(UsageError) as refused:
         walk(root, max_file_bytes=1, excludes=(glob,))
     assert repr(glob) in refused.value.message
@@ -239,7 +218,7 @@ def plant(chance: random.Random, folder: Path, depth: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_rules_ignore_what_git_ignores(root: Path, git: Git, seed: int) -> None:
+def test_random_rules_ignore_what_git_ignores(root, git, seed):
     chance = random.Random(seed)
     git("init", "-q")
     plant(chance, root, depth=3)
@@ -250,9 +229,7 @@ def test_random_rules_ignore_what_git_ignores(root: Path, git: Git, seed: int) -
 
 @pytest.mark.parametrize("is_repository", [True, False])
 @pytest.mark.parametrize("seed", range(10))
-def test_a_scan_of_some_paths_is_that_part_of_a_scan_of_all(
-    root: Path, git: Git, seed: int, is_repository: bool
-) -> None:
+def test_a_scan_of_some_paths_is_that_part_of_a_scan_of_all(root, git, seed, is_repository):
     chance = random.Random(seed)
     if is_repository:
         git("init", "-q")
@@ -287,14 +264,12 @@ def skipped(root: Path, **options: object) -> set[str]:
     return {file.path for file in scan.files if file.skip_reason == "may hold secrets"}
 
 
-def test_files_that_may_hold_secrets_are_skipped_with_that_reason(root: Path, write: Write) -> None:
+def test_files_that_may_hold_secrets_are_skipped_with_that_reason(root, write):
     write(*SECRET_FILES, *OTHER_FILES)
     assert skipped(root) == set(SECRET_FILES)
 
 
-def test_such_a_file_is_asked_for_by_the_source_and_not_by_what_lies_in_it(
-    root: Path, write: Write
-) -> None:
+def test_such_a_file_is_asked_for_by_the_source_and_not_by_what_lies_in_it(root, write):
     write(".sidecarignore", text="!.env\n")
     write(".env", ".npmrc", "deploy/.env")
     assert skipped(root) == {".env", ".npmrc", "deploy/.env"}

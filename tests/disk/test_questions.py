@@ -39,7 +39,7 @@ def asked_file(root: Path) -> Path:
     return root / "questions" / ASKED
 
 
-def test_what_is_kept_of_a_question(open_log: Opened, tmp_path: Path) -> None:
+def test_what_is_kept_of_a_question(open_log, tmp_path):
     log = open_log()
     hits = log.asking(Asked.CODE, "a", "how are prices rounded", lambda: [Hit(False), Hit(True)])
     log.asking(Asked.MEMORIES, "b", f"who uses {TOKEN}? " + "why " * 200, list)
@@ -57,9 +57,7 @@ def test_what_is_kept_of_a_question(open_log: Opened, tmp_path: Path) -> None:
     assert asked_file(tmp_path).stat().st_mode & 0o077 == 0
 
 
-def test_the_oldest_go_where_there_are_too_many(
-    open_log: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oldest_go_where_there_are_too_many(open_log, tmp_path, monkeypatch):
     monkeypatch.setattr(usage, "HALF_BYTES", 2000)
     log = open_log()
     for number in range(200):
@@ -71,9 +69,7 @@ def test_the_oldest_go_where_there_are_too_many(
     assert sum(file.stat().st_size for file in asked_file(tmp_path).parent.iterdir()) < 5000
 
 
-def test_none_is_kept_where_that_is_set_and_all_go_with_the_folder(
-    open_log: Opened, tmp_path: Path
-) -> None:
+def test_none_is_kept_where_that_is_set_and_all_go_with_the_folder(open_log, tmp_path):
     log = open_log(is_kept=False)
     assert log.asking(Asked.CODE, "a", "secret plan", lambda: [Hit(True)]) == [Hit(True)]
     assert log.since(0) == []
@@ -81,9 +77,7 @@ def test_none_is_kept_where_that_is_set_and_all_go_with_the_folder(
 
 
 @pytest.mark.parametrize("trouble", ["a link", "a file", "no data directory", "closed"])
-def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(
-    open_log: Opened, tmp_path: Path, trouble: str
-) -> None:
+def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(open_log, tmp_path, trouble):
     log, folder = open_log(), tmp_path / "questions"
     if trouble == "a link":
         folder.symlink_to(tmp_path.parent)
@@ -99,7 +93,7 @@ def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(
     assert not (tmp_path.parent / ASKED).exists()
 
 
-def test_broken_lines_count_for_nothing(open_log: Opened, tmp_path: Path) -> None:
+def test_broken_lines_count_for_nothing(open_log, tmp_path):
     log = open_log()
     log.asking(Asked.CODE, "a", "before", lambda: [Hit(False)])
     log.since(0)
@@ -110,7 +104,7 @@ def test_broken_lines_count_for_nothing(open_log: Opened, tmp_path: Path) -> Non
     assert log.since(NOW + 1) == []
 
 
-def test_a_question_that_fails_is_not_kept(open_log: Opened) -> None:
+def test_a_question_that_fails_is_not_kept(open_log):
     log = open_log()
 
     def fail() -> list[Hit]:

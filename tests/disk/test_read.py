@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -54,13 +53,13 @@ def reason(result: ReadResult) -> str:
         (b"\x1b[31mred\x1b[0m text\x0cpage\n", "\x1b[31mred\x1b[0m text\x0cpage\n"),
     ],
 )
-def test_text_is_decoded(root: Path, data: bytes, expected: str | None) -> None:
+def test_text_is_decoded(root, data, expected):
     if expected is None:
         expected = data.decode("latin-1" if b"\x81" in data else "cp1252")
     assert text(read_bytes(root, data)) == expected
 
 
-def test_one_broken_character_does_not_spoil_a_utf8_text(root: Path) -> None:
+def test_one_broken_character_does_not_spoil_a_utf8_text(root):
     line = "# 日本語のコメント\n"
     data = line.encode() * 20 + b"# \xe6\xff\n"
     assert text(read_bytes(root, data)).startswith(line * 20)
@@ -80,7 +79,7 @@ def test_one_broken_character_does_not_spoil_a_utf8_text(root: Path) -> None:
         ("これは日本語の文章です。".encode("shift-jis"), "not text"),
     ],
 )
-def test_what_is_no_text_is_skipped_with_its_reason(root: Path, data: bytes, expected: str) -> None:
+def test_what_is_no_text_is_skipped_with_its_reason(root, data, expected):
     assert reason(read_bytes(root, data)) == expected
 
 
@@ -108,20 +107,18 @@ BUNDLE = b"/* licence */\n" * 200 + b"var a=function(){};" * 1200
         ("app.js", b"const a = 1;\n" * 5000, ""),
     ],
 )
-def test_long_lines_are_judged_by_the_kind_of_file(
-    root: Path, path: str, data: bytes, expected: str
-) -> None:
+def test_long_lines_are_judged_by_the_kind_of_file(root, path, data, expected):
     assert reason(read_bytes(root, data, path=path)) == expected
 
 
-def test_a_private_key_is_left_out_whatever_its_file_is_called(root: Path) -> None:
+def test_a_private_key_is_left_out_whatever_its_file_is_called(root):
     key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
     assert reason(read_bytes(root, key.encode(), path="deploy.txt")) == "may hold secrets"
     about = f"A key begins with {key}"
     assert reason(read_bytes(root, about.encode(), path="notes.md")) == ""
 
 
-def test_a_private_key_that_the_source_asks_for_comes_in(root: Path) -> None:
+def test_a_private_key_that_the_source_asks_for_comes_in(root):
     key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
     (root / "id_rsa").write_text(key)
     for excludes, expected in (((), ReadSkipped), (("!id_rsa",), TextRead)):
@@ -147,19 +144,17 @@ def test_a_private_key_that_the_source_asks_for_comes_in(root: Path) -> None:
         ("\n" * 30 + "# @generated\n", ""),
     ],
 )
-def test_generated_code_is_told_by_a_comment_at_its_top(
-    root: Path, head: str, expected: str
-) -> None:
+def test_generated_code_is_told_by_a_comment_at_its_top(root, head, expected):
     assert reason(read_bytes(root, (head + "x = 1\n").encode())) == expected
 
 
-def test_the_size_limit_holds_for_a_file_that_grew_since_the_walk(root: Path) -> None:
+def test_the_size_limit_holds_for_a_file_that_grew_since_the_walk(root):
     (root / "a.py").write_bytes(b"x" * 2049)
     assert read(root, "a.py", limit=2048) == ReadSkipped("larger than 2 KiB")
     assert text(read(root, "a.py", limit=2049)) == "x" * 2049
 
 
-def test_a_file_that_went_away_is_gone(root: Path) -> None:
+def test_a_file_that_went_away_is_gone(root):
     (root / "file").write_text("x\n")
     with pytest.raises(FileNotFoundError):
         read(root, "gone.py")
@@ -167,9 +162,7 @@ def test_a_file_that_went_away_is_gone(root: Path) -> None:
         read(root, "file/below.py")
 
 
-def test_what_replaced_a_file_since_the_walk_is_not_opened(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_replaced_a_file_since_the_walk_is_not_opened(root, monkeypatch):
     (root / "target").write_text("x\n")
     (root / "link.py").symlink_to("target")
     (root / "loop.py").symlink_to("loop.py")
@@ -185,9 +178,7 @@ def test_what_replaced_a_file_since_the_walk_is_not_opened(
         assert read(root, "socket.py") == ReadSkipped("not a regular file")
 
 
-def test_a_file_that_cannot_be_read_is_to_be_tried_again(
-    locked_root: Path, drop_privileges: Callable[[], None]
-) -> None:
+def test_a_file_that_cannot_be_read_is_to_be_tried_again(locked_root, drop_privileges):
     (locked_root / "a.py").write_text("x\n")
     (locked_root / "a.py").chmod(0)
     drop_privileges()
@@ -196,7 +187,7 @@ def test_a_file_that_cannot_be_read_is_to_be_tried_again(
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
-def test_no_descriptor_is_left_open(root: Path) -> None:
+def test_no_descriptor_is_left_open(root):
     (root / "folder.py").mkdir()
     (root / "a.py").write_text("x\n")
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -58,13 +58,13 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_it_sees_what_a_whole_walk_sees_after(tree: Path, change: str) -> None:
+def test_it_sees_what_a_whole_walk_sees_after(tree, change):
     quick, whole = rewalk(tree, lambda: CHANGES[change](tree))
     assert quick == whole
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_walk_of_a_part_sees_the_same_of_it(tree: Path, change: str) -> None:
+def test_a_walk_of_a_part_sees_the_same_of_it(tree, change):
     known = {file.path: file.stamp for file in walk(tree, max_file_bytes=LIMIT).files}
     CHANGES[change](tree)
     now = {file.path for file in walk(tree, max_file_bytes=LIMIT).files}
@@ -73,9 +73,7 @@ def test_a_walk_of_a_part_sees_the_same_of_it(tree: Path, change: str) -> None:
         assert part == walk(tree, max_file_bytes=LIMIT, under=[path])
 
 
-def test_a_saved_file_is_found_without_listing_what_lies_beside(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_saved_file_is_found_without_listing_what_lies_beside(tree, monkeypatch):
     known = {file.path: file.stamp for file in walk(tree, max_file_bytes=LIMIT).files}
 
     def paths(*_: object, **__: object) -> None:
@@ -86,7 +84,7 @@ def test_a_saved_file_is_found_without_listing_what_lies_beside(
     assert [file.path for file in part.files] == ["pkg/deep/c.py"]
 
 
-def test_an_unreadable_folder_is_named(tree: Path) -> None:
+def test_an_unreadable_folder_is_named(tree):
     if os.geteuid() == 0:
         pytest.skip("root reads everything")
     quick, whole = rewalk(tree, lambda: (tree / "pkg/deep").chmod(0o000))
@@ -94,7 +92,7 @@ def test_an_unreadable_folder_is_named(tree: Path) -> None:
     assert quick.unreadable == whole.unreadable == ("pkg/deep",)
 
 
-def test_many_new_files_are_all_seen(tree: Path) -> None:
+def test_many_new_files_are_all_seen(tree):
     def add() -> None:
         for number in range(2 * walk_module.MAX_STARTS):
             (tree / f"pkg/new{number}.py").write_text("x = 1\n")
@@ -104,7 +102,7 @@ def test_many_new_files_are_all_seen(tree: Path) -> None:
     assert len(quick.files) > walk_module.MAX_STARTS
 
 
-def test_rules_that_hold_already_are_not_asked(tree: Path) -> None:
+def test_rules_that_hold_already_are_not_asked(tree):
     """The price of being quick: a rule from outside of the source waits for a whole walk."""
     exclude = tree / ".git/info/exclude"
     if not exclude.parent.is_dir():
@@ -114,7 +112,7 @@ def test_rules_that_hold_already_are_not_asked(tree: Path) -> None:
     assert "docs/readme.md" not in {file.path for file in whole.files}
 
 
-def test_rules_behind_a_link_are_always_asked(tree: Path) -> None:
+def test_rules_behind_a_link_are_always_asked(tree):
     (tree / "docs" / "ignored.txt").write_text("nothing\n")
     (tree / "docs" / ".gitignore").symlink_to("ignored.txt")
     quick, whole = rewalk(tree, lambda: (tree / "docs" / "ignored.txt").write_text("*.md\n"))
@@ -122,9 +120,7 @@ def test_rules_behind_a_link_are_always_asked(tree: Path) -> None:
     assert "docs/readme.md" not in {file.path for file in quick.files}
 
 
-def test_rules_above_a_source_without_a_repository_are_not_its_own(
-    root: Path, write: Write
-) -> None:
+def test_rules_above_a_source_without_a_repository_are_not_its_own(root, write):
     write("proj/pkg/a.py", "proj/pkg/b.log")
     write(".gitignore", text="*.log\n")
     part = walk(root / "proj", max_file_bytes=LIMIT, under=["pkg/b.log"])

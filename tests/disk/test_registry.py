@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,17 +36,13 @@ def folder(tmp_path: Path, name: str) -> Path:
     return tmp_path / name
 
 
-def test_a_missing_file_holds_no_sources_and_is_not_made_by_reading(
-    registry: Registry, path: Path, tmp_path: Path
-) -> None:
+def test_a_missing_file_holds_no_sources_and_is_not_made_by_reading(registry, path, tmp_path):
     assert registry.all() == []
     assert registry.containing(tmp_path) is None
     assert not path.parent.exists()
 
 
-def test_sources_survive_in_the_order_of_registration(
-    registry: Registry, path: Path, tmp_path: Path
-) -> None:
+def test_sources_survive_in_the_order_of_registration(registry, path, tmp_path):
     shop = registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
     app = registry.add(folder(tmp_path, "app"), name="mobile")
     assert shop == Source("shop", tmp_path / "shop", ("*.txt",))
@@ -57,8 +52,8 @@ def test_sources_survive_in_the_order_of_registration(
 
 
 def test_the_same_root_is_registered_once_however_it_is_spelled(
-    registry: Registry, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    registry, path, tmp_path, monkeypatch
+):
     shop = registry.add(folder(tmp_path, "shop"))
     written = path.stat().st_mtime_ns, path.read_bytes()
     (tmp_path / "link").symlink_to("shop")
@@ -69,7 +64,7 @@ def test_the_same_root_is_registered_once_however_it_is_spelled(
     assert (path.stat().st_mtime_ns, path.read_bytes()) == written
 
 
-def test_further_excludes_are_added(registry: Registry, tmp_path: Path) -> None:
+def test_further_excludes_are_added(registry, tmp_path):
     registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
     source = registry.add(tmp_path / "shop", excludes=("docs/", "*.txt"))
     assert source.excludes == ("*.txt", "docs/")
@@ -88,22 +83,18 @@ def test_further_excludes_are_added(registry: Registry, tmp_path: Path) -> None:
         ("a\nb", "a-b"),
     ],
 )
-def test_a_name_is_made_from_the_folders(
-    registry: Registry, tmp_path: Path, folder_name: str, name: str
-) -> None:
+def test_a_name_is_made_from_the_folders(registry, tmp_path, folder_name, name):
     assert registry.add(folder(tmp_path, folder_name)).name == name
 
 
-def test_made_names_are_unique_without_regard_to_case(registry: Registry, tmp_path: Path) -> None:
+def test_made_names_are_unique_without_regard_to_case(registry, tmp_path):
     roots = [folder(tmp_path, name) for name in ("a/shop", "b/Shop", "c/shop", "d/" + "x" * 64)]
     assert [registry.add(root).name for root in roots] == ["shop", "Shop-2", "shop-3", "x" * 64]
     assert registry.add(folder(tmp_path, "e/" + "x" * 64)).name == "x" * 62 + "-2"
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", "-x", "x" * 65, "a b", "SHOP", "writer.lock"])
-def test_a_name_that_is_taken_or_no_name_is_refused(
-    registry: Registry, tmp_path: Path, name: str
-) -> None:
+def test_a_name_that_is_taken_or_no_name_is_refused(registry, tmp_path, name):
     registry.add(folder(tmp_path, "shop"))
     with pytest.raises(UsageError):
         registry.add(folder(tmp_path, "other"), name=name)
@@ -111,23 +102,19 @@ def test_a_name_that_is_taken_or_no_name_is_refused(
 
 
 @pytest.mark.parametrize("glob", ["[", "!!keep.py", ""])
-def test_an_exclude_that_is_no_glob_is_not_registered(
-    registry: Registry, tmp_path: Path, glob: str
-) -> None:
+def test_an_exclude_that_is_no_glob_is_not_registered(registry, tmp_path, glob):
     with pytest.raises(UsageError):
         registry.add(folder(tmp_path, "shop"), excludes=(glob,))
     assert registry.all() == []
 
 
-def test_a_registered_root_keeps_its_name(registry: Registry, tmp_path: Path) -> None:
+def test_a_registered_root_keeps_its_name(registry, tmp_path):
     registry.add(folder(tmp_path, "shop"))
     with pytest.raises(UsageError, match="registered as 'shop'"):
         registry.add(tmp_path / "shop", name="store")
 
 
-def test_a_root_that_is_no_readable_folder_is_refused(
-    registry: Registry, path: Path, tmp_path: Path
-) -> None:
+def test_a_root_that_is_no_readable_folder_is_refused(registry, path, tmp_path):
     (tmp_path / "file").write_text("x\n")
     (tmp_path / "loop").symlink_to("loop")
     for root in ("gone", "file", "loop", "file/below"):
@@ -136,16 +123,14 @@ def test_a_root_that_is_no_readable_folder_is_refused(
     assert not path.exists()
 
 
-def test_a_locked_folder_is_refused(
-    registry: Registry, locked_root: Path, drop_privileges: Callable[[], None]
-) -> None:
+def test_a_locked_folder_is_refused(registry, locked_root, drop_privileges):
     (locked_root / "shop").mkdir(mode=0)
     drop_privileges()
     with pytest.raises(PathRefused, match="Permission denied"):
         registry.add(locked_root / "shop")
 
 
-def test_containing_finds_the_innermost_source(registry: Registry, tmp_path: Path) -> None:
+def test_containing_finds_the_innermost_source(registry, tmp_path):
     outer = registry.add(folder(tmp_path, "shop"))
     inner = registry.add(folder(tmp_path, "shop/lib/pay"))
     folder(tmp_path, "shop2")
@@ -157,7 +142,7 @@ def test_containing_finds_the_innermost_source(registry: Registry, tmp_path: Pat
     assert registry.containing(tmp_path / "link/src") == inner
 
 
-def test_a_removed_source_is_forgotten(registry: Registry, tmp_path: Path) -> None:
+def test_a_removed_source_is_forgotten(registry, tmp_path):
     shop, app = (registry.add(folder(tmp_path, name)) for name in ("shop", "app"))
     assert registry.remove("shop") == shop
     assert registry.all() == [app]
@@ -167,9 +152,7 @@ def test_a_removed_source_is_forgotten(registry: Registry, tmp_path: Path) -> No
         assert caught.value.hint == "registered are: app"
 
 
-def test_what_a_newer_build_added_to_the_file_survives(
-    registry: Registry, path: Path, tmp_path: Path
-) -> None:
+def test_what_a_newer_build_added_to_the_file_survives(registry, path, tmp_path):
     registry.add(folder(tmp_path, "shop"))
     document = json.loads(path.read_text())
     document["theme"] = {"dark": True}
@@ -201,9 +184,7 @@ def test_what_a_newer_build_added_to_the_file_survives(
         '{"version": 1, "sources": [{"name": "a", "root": "/a/../b"}]}',
     ],
 )
-def test_a_broken_file_is_named_and_never_overwritten(
-    registry: Registry, path: Path, tmp_path: Path, content: str
-) -> None:
+def test_a_broken_file_is_named_and_never_overwritten(registry, path, tmp_path, content):
     path.parent.mkdir(parents=True)
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     before = path.read_bytes()
@@ -220,16 +201,14 @@ def test_a_broken_file_is_named_and_never_overwritten(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
-def test_a_file_of_another_user_is_not_believed(
-    registry: Registry, path: Path, tmp_path: Path
-) -> None:
+def test_a_file_of_another_user_is_not_believed(registry, path, tmp_path):
     registry.add(folder(tmp_path, "shop"))
     os.chown(path, 12345, 12345)
     with pytest.raises(StoreForeign, match="owned by another user"):
         registry.all()
 
 
-def test_our_own_data_is_no_source(path: Path, tmp_path: Path) -> None:
+def test_our_own_data_is_no_source(path, tmp_path):
     registry = Registry(path, data_dirs=[tmp_path])
     for name in ("", "knowledge", "knowledge/a", "state", "episodic", "archive/a"):
         for force in (True, False):
@@ -238,9 +217,7 @@ def test_our_own_data_is_no_source(path: Path, tmp_path: Path) -> None:
     assert registry.add(folder(tmp_path, "projects/shop")).name == "shop"
 
 
-def test_all_that_the_user_has_is_a_source_only_if_they_insist(
-    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_that_the_user_has_is_a_source_only_if_they_insist(registry, tmp_path, monkeypatch):
     home = folder(tmp_path, "home/user")
     monkeypatch.setenv("HOME", str(home))
     for root in (home, home.parent, Path("/"), Path("~")):
@@ -252,22 +229,20 @@ def test_all_that_the_user_has_is_a_source_only_if_they_insist(
     assert registry.add(home).root == home
 
 
-def test_a_file_of_a_later_version_is_left_alone(registry: Registry, path: Path) -> None:
+def test_a_file_of_a_later_version_is_left_alone(registry, path):
     path.parent.mkdir(parents=True)
     path.write_text('{"version": 2, "places": []}')
     with pytest.raises(StoreNewer):
         registry.all()
 
 
-def test_a_root_whose_name_is_not_utf8_is_refused(registry: Registry, tmp_path: Path) -> None:
+def test_a_root_whose_name_is_not_utf8_is_refused(registry, tmp_path):
     with pytest.raises(PathRefused, match=r"caf\\xe9/shop is not UTF-8"):
         registry.add(folder(tmp_path, os.fsdecode(b"caf\xe9/shop")))
     assert registry.all() == []
 
 
-def test_what_git_keeps_is_no_source_and_its_clone_is_offered(
-    registry: Registry, tmp_path: Path
-) -> None:
+def test_what_git_keeps_is_no_source_and_its_clone_is_offered(registry, tmp_path):
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "shop.git"], check=True)
     subprocess.run(["git", "init", "-q", tmp_path / "app"], check=True)
     for root in (tmp_path / "shop.git", tmp_path / "app" / ".git"):
@@ -277,9 +252,7 @@ def test_what_git_keeps_is_no_source_and_its_clone_is_offered(
     assert registry.add(tmp_path / "app").name == "app"
 
 
-def test_a_read_only_data_directory_is_named(
-    locked_root: Path, tmp_path: Path, drop_privileges: Callable[[], None]
-) -> None:
+def test_a_read_only_data_directory_is_named(locked_root, tmp_path, drop_privileges):
     (locked_root / "shop").mkdir()
     drop_privileges()
     with pytest.raises(StoreReadOnly):
@@ -298,9 +271,7 @@ for number in range(10):
 """
 
 
-def test_processes_that_add_at_once_lose_nothing(
-    registry: Registry, path: Path, tmp_path: Path
-) -> None:
+def test_processes_that_add_at_once_lose_nothing(registry, path, tmp_path):
     roots = folder(tmp_path, "roots")
     processes = [
         subprocess.Popen([sys.executable, "-c", ADD_TEN, str(path), str(roots), who])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,6 @@ import pytest
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.disk.rule_files import MAX_RULES, MAX_RULES_BYTES
 from memory_sidecar.disk.walk import walk
-
-Write = Callable[..., None]
-Git = Callable[..., str]
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 
@@ -60,9 +56,7 @@ def many(path: Path) -> None:
 
 @pytest.mark.parametrize("make", [zero, fifo, linked_fifo, link_out, unreadable_link, large, many])
 @pytest.mark.parametrize("name", [".gitignore", ".sidecarignore"])
-def test_what_cannot_be_read_is_named(
-    root: Path, write: Write, make: Callable[[Path], None], name: str
-) -> None:
+def test_what_cannot_be_read_is_named(root, write, make, name):
     write("x.py", "a/y.py", "b/z.py")
     make(root / "a" / name)
     for under in ((), ("a",), ("b",)):
@@ -71,9 +65,7 @@ def test_what_cannot_be_read_is_named(
 
 
 @pytest.mark.parametrize("folder", ["node_modules", ".git", "ignored"])
-def test_a_folder_that_is_left_out_cannot_harm_either(
-    root: Path, write: Write, folder: str
-) -> None:
+def test_a_folder_that_is_left_out_cannot_harm_either(root, write, folder):
     """The walker reads the rules in it all the same."""
     write(".gitignore", text="ignored/\n")
     write("x.py", f"{folder}/y.py")
@@ -82,7 +74,7 @@ def test_a_folder_that_is_left_out_cannot_harm_either(
         paths(root)
 
 
-def test_a_git_directory_elsewhere_is_looked_at_too(root: Path, write: Write, git: Git) -> None:
+def test_a_git_directory_elsewhere_is_looked_at_too(root, write, git):
     write("x.py", "evil/info/y", "sub/z.py")
     (root / "sub/.git").write_text("gitdir: ../evil\n")
     assert "sub/z.py" in paths(root)
@@ -98,9 +90,7 @@ def test_a_git_directory_elsewhere_is_looked_at_too(root: Path, write: Write, gi
         paths(root)
 
 
-def test_rules_above_a_source_are_looked_at_where_they_count(
-    root: Path, write: Write, git: Git
-) -> None:
+def test_rules_above_a_source_are_looked_at_where_they_count(root, write, git):
     git("init", "-q")
     write("pkg/x.py")
     fifo(root / ".gitignore")
@@ -108,7 +98,7 @@ def test_rules_above_a_source_are_looked_at_where_they_count(
         paths(root / "pkg")
 
 
-def test_a_link_within_the_source_counts(root: Path, write: Write) -> None:
+def test_a_link_within_the_source_counts(root, write):
     write("rules", text="*.log\n")
     write("a/x.log", "a/y.py")
     (root / "a/.gitignore").symlink_to("../rules")

@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.disk.walk import walk
 
-Write = Callable[..., None]
 LIMIT = 1 << 20
 
 
@@ -25,7 +23,7 @@ def reasons(root: Path) -> dict[str, str]:
     return {file.path: file.skip_reason for file in scan(root).files}
 
 
-def test_a_file_carries_what_lstat_says(root: Path, write: Write) -> None:
+def test_a_file_carries_what_lstat_says(root, write):
     write("pkg/a.py", text="x = 1\n")
     status = (root / "pkg/a.py").stat()
     assert scan(root).files == (
@@ -33,7 +31,7 @@ def test_a_file_carries_what_lstat_says(root: Path, write: Write) -> None:
     )
 
 
-def test_files_and_folders_are_sorted_and_hidden_ones_included(root: Path, write: Write) -> None:
+def test_files_and_folders_are_sorted_and_hidden_ones_included(root, write):
     write("z.py", ".github/workflows/ci.yml", "a/b.py", ".editorconfig")
     seen = scan(root)
     paths = [file.path for file in seen.files]
@@ -42,7 +40,7 @@ def test_files_and_folders_are_sorted_and_hidden_ones_included(root: Path, write
     assert seen.unreadable == ()
 
 
-def test_an_empty_source_has_no_files(root: Path) -> None:
+def test_an_empty_source_has_no_files(root):
     assert scan(root) == Scan(files=(), folders=("",), unreadable=())
 
 
@@ -64,12 +62,12 @@ def test_an_empty_source_has_no_files(root: Path) -> None:
         ("map", ""),
     ],
 )
-def test_a_name_can_be_reason_enough(root: Path, write: Write, name: str, reason: str) -> None:
+def test_a_name_can_be_reason_enough(root, write, name, reason):
     write(f"pkg/{name}")
     assert reasons(root) == {f"pkg/{name}": reason}
 
 
-def test_the_size_limit_is_inclusive_and_named(root: Path) -> None:
+def test_the_size_limit_is_inclusive_and_named(root):
     (root / "fits.py").write_bytes(b"x" * LIMIT)
     (root / "large.py").write_bytes(b"x" * (LIMIT + 1))
     (root / "empty.py").touch()
@@ -81,9 +79,7 @@ def test_the_size_limit_is_inclusive_and_named(root: Path) -> None:
     assert walk(root, max_file_bytes=1000).files[1].skip_reason == "larger than 1000 bytes"
 
 
-def test_what_is_no_regular_file_is_listed_and_never_opened(
-    root: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_regular_file_is_listed_and_never_opened(root, write, monkeypatch):
     os.mkfifo(root / "pipe.py")
     monkeypatch.chdir(root)  # a socket's path must be short
     with socket.socket(socket.AF_UNIX) as server:
@@ -94,7 +90,7 @@ def test_what_is_no_regular_file_is_listed_and_never_opened(
         }
 
 
-def test_links_are_listed_but_not_followed(root: Path, write: Write, tmp_path: Path) -> None:
+def test_links_are_listed_but_not_followed(root, write, tmp_path):
     write("pkg/a.py")
     (tmp_path / "source-twin").mkdir()
     (root / "file.py").symlink_to("pkg/a.py")
@@ -114,9 +110,7 @@ def test_links_are_listed_but_not_followed(root: Path, write: Write, tmp_path: P
     }
 
 
-def test_a_link_that_may_not_be_read_keeps_nothing_else_from_being_listed(
-    root: Path, write: Write
-) -> None:
+def test_a_link_that_may_not_be_read_keeps_nothing_else_from_being_listed(root, write):
     try:
         Path("/proc/1/cwd").readlink()
     except OSError:
@@ -127,7 +121,7 @@ def test_a_link_that_may_not_be_read_keeps_nothing_else_from_being_listed(
         pytest.skip("any link of /proc may be read here")
 
 
-def test_a_source_reached_through_a_link_is_walked(root: Path, write: Write) -> None:
+def test_a_source_reached_through_a_link_is_walked(root, write):
     write("pkg/a.py")
     (root / "pkg/b.py").symlink_to("a.py")
     link = root.parent / "link"
@@ -135,7 +129,7 @@ def test_a_source_reached_through_a_link_is_walked(root: Path, write: Write) -> 
     assert reasons(link) == {"pkg/a.py": "", "pkg/b.py": "symbolic link"}
 
 
-def test_a_name_that_is_not_utf8_is_listed_with_its_bytes_escaped(root: Path) -> None:
+def test_a_name_that_is_not_utf8_is_listed_with_its_bytes_escaped(root):
     top = os.fsencode(root)
     Path(os.fsdecode(top + b"/caf\xe9")).mkdir()
     for name in (b"/caf\xe9/a.py", b"/bad\xff.py"):
@@ -148,13 +142,13 @@ def test_a_name_that_is_not_utf8_is_listed_with_its_bytes_escaped(root: Path) ->
     assert seen.folders == ("",)
 
 
-def test_any_utf8_name_is_indexed(root: Path, write: Write) -> None:
+def test_any_utf8_name_is_indexed(root, write):
     names = ["new\nline.py", "tab\t.py", " space .py", "ünï/コード.py", "back\\slash.py", "-x.py"]
     write(*names)
     assert reasons(root) == dict.fromkeys(names, "")
 
 
-def test_a_root_that_is_not_there_is_an_error_and_no_empty_scan(root: Path, write: Write) -> None:
+def test_a_root_that_is_not_there_is_an_error_and_no_empty_scan(root, write):
     write("file.py")
     with pytest.raises(NotFound, match="is not there"):
         scan(root / "gone")
@@ -164,9 +158,7 @@ def test_a_root_that_is_not_there_is_an_error_and_no_empty_scan(root: Path, writ
         scan(root / "gone", under=["a.py"])
 
 
-def test_a_root_that_cannot_be_listed_is_refused(
-    locked_root: Path, drop_privileges: Callable[[], None]
-) -> None:
+def test_a_root_that_cannot_be_listed_is_refused(locked_root, drop_privileges):
     locked_root.chmod(0)
     drop_privileges()
     with pytest.raises(PathRefused, match="cannot be read: Permission denied"):
@@ -174,8 +166,8 @@ def test_a_root_that_cannot_be_listed_is_refused(
 
 
 def test_a_folder_that_cannot_be_read_is_reported_and_the_walk_goes_on(
-    locked_root: Path, drop_privileges: Callable[[], None]
-) -> None:
+    locked_root, drop_privileges
+):
     for folder in ("a", "locked/sub", "listed-only", "z"):
         (locked_root / folder).mkdir(parents=True)
         (locked_root / folder / "f.py").write_text("x\n")
@@ -207,7 +199,7 @@ while True:
 """
 
 
-def test_what_comes_and_goes_during_a_walk_does_not_disturb_it(root: Path, write: Write) -> None:
+def test_what_comes_and_goes_during_a_walk_does_not_disturb_it(root, write):
     stable = [f"{folder}/{n}.py" for folder in "abc" for n in range(20)]
     write(*stable)
     folders = [str(root / folder) for folder in "abc"]
@@ -225,7 +217,7 @@ def test_what_comes_and_goes_during_a_walk_does_not_disturb_it(root: Path, write
             process.kill()
 
 
-def test_a_walk_writes_nothing_into_the_source(root: Path, write: Write) -> None:
+def test_a_walk_writes_nothing_into_the_source(root, write):
     write("a/b.py", ".gitignore")
     before = sorted((p.as_posix(), p.lstat().st_mtime_ns) for p in (root, *root.rglob("*")))
     scan(root)

@@ -11,12 +11,9 @@ from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.model import Scan
 from memory_sidecar.disk.walk import MAX_STARTS, walk
 
-Write = Callable[..., None]
-Git = Callable[..., str]
-
 
 @pytest.fixture(params=["repository", "plain folder"], autouse=True)
-def kind(request: pytest.FixtureRequest, git: Git) -> None:
+def kind(request: pytest.FixtureRequest, git: Callable[..., str]) -> None:
     if request.param == "repository":
         git("init", "-q")
 
@@ -29,7 +26,7 @@ def paths(root: Path, *under: str) -> list[str]:
     return [file.path for file in scan(root, *under).files]
 
 
-def test_a_file_a_folder_and_what_is_gone(root: Path, write: Write) -> None:
+def test_a_file_a_folder_and_what_is_gone(root, write):
     write("pkg/a.py", "pkg/b.py", "lib/x/c.py", "lib/d.py")
     assert paths(root, "pkg/a.py", "gone.py", "gone/too.py") == ["pkg/a.py"]
     assert paths(root, "lib") == ["lib/d.py", "lib/x/c.py"]
@@ -38,20 +35,20 @@ def test_a_file_a_folder_and_what_is_gone(root: Path, write: Write) -> None:
     assert scan(root).files == ()
 
 
-def test_the_root_stands_for_everything(root: Path, write: Write) -> None:
+def test_the_root_stands_for_everything(root, write):
     write("pkg/a.py", "b.py")
     everything = walk(root, max_file_bytes=1 << 20)
     assert scan(root, "") == scan(root, ".", "pkg") == everything
 
 
-def test_what_an_ignored_folder_holds_stays_ignored(root: Path, write: Write) -> None:
+def test_what_an_ignored_folder_holds_stays_ignored(root, write):
     write(".gitignore", text="tmp/\n/pkg/gen/\n")
     write("tmp/a/b.py", "pkg/gen/x.py", "node_modules/m/x.js", ".git/x.py", "pkg/a.py")
     assert paths(root, "tmp/a/b.py", "pkg/gen", "node_modules/m", ".git/x.py") == []
     assert paths(root, "pkg") == ["pkg/a.py"]
 
 
-def test_a_batch_of_many_paths_gives_what_they_give_one_by_one(root: Path, write: Write) -> None:
+def test_a_batch_of_many_paths_gives_what_they_give_one_by_one(root, write):
     batch = [f"pkg{n % 40}/mod{n}.py" for n in range(2 * MAX_STARTS)]
     write(*batch, "pkg1/other.py", "tmp/a.py", ".gitignore", text="tmp/\n")
     write("pkg/a.py", "pkg/b.py")
@@ -62,12 +59,12 @@ def test_a_batch_of_many_paths_gives_what_they_give_one_by_one(root: Path, write
     assert scan(root, *batch).folders == ("pkg",)
 
 
-def test_a_name_that_only_begins_alike_is_not_below(root: Path, write: Write) -> None:
+def test_a_name_that_only_begins_alike_is_not_below(root, write):
     write("pkg/a.py", "pkg2/a.py")
     assert paths(root, "pkg") == ["pkg/a.py"]
 
 
-def test_nothing_is_seen_through_a_link(root: Path, write: Write, tmp_path: Path) -> None:
+def test_nothing_is_seen_through_a_link(root, write, tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/a.py").write_text("x\n")
     (root / "link").symlink_to(tmp_path / "outside")
@@ -77,6 +74,6 @@ def test_nothing_is_seen_through_a_link(root: Path, write: Write, tmp_path: Path
 
 
 @pytest.mark.parametrize("path", ["../x.py", "/etc", "pkg/../../x.py"])
-def test_a_path_that_leaves_the_source_is_refused(root: Path, path: str) -> None:
+def test_a_path_that_leaves_the_source_is_refused(root, path):
     with pytest.raises(PathRefused):
         scan(root, path)

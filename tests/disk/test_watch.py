@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -19,13 +18,6 @@ from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.tree_observer import TreeObserver
 from memory_sidecar.disk.walk import walk
 from tests.disk.conftest import Watching
-
-if TYPE_CHECKING:
-    from tests.disk.conftest import Heard
-
-Write = Callable[..., None]
-Git = Callable[..., str]
-StartWatch = Callable[..., Watching]
 
 LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
 
@@ -49,13 +41,7 @@ def observe(request: pytest.FixtureRequest) -> Callable[[Path, Report], Observer
     return partial(TreeObserver, open_tree=partial(PollingObserver, timeout=0.02))
 
 
-def test_saving_creating_and_deleting_is_heard(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+def test_saving_creating_and_deleting_is_heard(root, write, start_watch, heard, observe):
     write("pkg/a.py", "pkg/b.py", "c.py")
     start_watch(observe=observe)
     write("pkg/a.py", "c.py", text=LONGER)
@@ -65,13 +51,7 @@ def test_saving_creating_and_deleting_is_heard(
     assert not heard.everything
 
 
-def test_an_atomic_save_is_heard_under_the_final_name(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+def test_an_atomic_save_is_heard_under_the_final_name(root, write, start_watch, heard, observe):
     write("pkg/a.py")
     start_watch(observe=observe)
     write("pkg/.a.py.tmp", text="x = 2\n")
@@ -79,13 +59,7 @@ def test_an_atomic_save_is_heard_under_the_final_name(
     heard.wait_for("pkg/a.py")
 
 
-def test_a_move_names_where_from_and_where_to(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+def test_a_move_names_where_from_and_where_to(root, write, start_watch, heard, observe):
     write("a/f.py", "b/g.py", "old/h.py")
     start_watch(observe=observe)
     (root / "a/f.py").rename(root / "b/f.py")
@@ -93,13 +67,7 @@ def test_a_move_names_where_from_and_where_to(
     heard.wait_for("a/f.py", "b/f.py", "old", "b/new")
 
 
-def test_reading_is_no_change(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+def test_reading_is_no_change(root, write, start_watch, heard, observe):
     write("pkg/a.py")
     start_watch(observe=observe)
     assert (root / "pkg/a.py").read_text()
@@ -110,12 +78,8 @@ def test_reading_is_no_change(
 
 
 def test_nothing_is_heard_from_a_folder_that_nobody_asked_for(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+    root, write, start_watch, heard, observe
+):
     write(".gitignore", text="/logs/\n")
     write("pkg/a.py", "logs/today/a.log", "node_modules/m/index.js", ".git/HEAD")
     start_watch(observe=observe)
@@ -127,9 +91,7 @@ def test_nothing_is_heard_from_a_folder_that_nobody_asked_for(
 
 
 @linux_only
-def test_an_ignored_folder_costs_no_watch(
-    root: Path, write: Write, start_watch: StartWatch, inotify_watches: Callable[[], int]
-) -> None:
+def test_an_ignored_folder_costs_no_watch(root, write, start_watch, inotify_watches):
     write(*(f"node_modules/m{n}/lib/index.js" for n in range(50)), "pkg/sub/a.py", "b.py")
     before = inotify_watches()
     watch = start_watch()
@@ -138,13 +100,7 @@ def test_an_ignored_folder_costs_no_watch(
     assert inotify_watches() == before
 
 
-def test_a_new_folder_is_heard_again_once_it_is_watched(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+def test_a_new_folder_is_heard_again_once_it_is_watched(root, write, start_watch, heard, observe):
     watch = start_watch(observe=observe)
     write("new/deep/a.py")
     heard.wait_for("new")
@@ -156,12 +112,8 @@ def test_a_new_folder_is_heard_again_once_it_is_watched(
 
 
 def test_a_folder_is_followed_no_longer_once_it_is_ignored(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    observe: Callable[..., Observer],
-) -> None:
+    root, write, start_watch, heard, observe
+):
     write("gen/a.py", "pkg/a.py")
     watch = start_watch(observe=observe)
     write(".gitignore", text="gen/\n")
@@ -173,9 +125,7 @@ def test_a_folder_is_followed_no_longer_once_it_is_ignored(
     assert "gen/a.py" not in heard.paths
 
 
-def test_a_renamed_folder_is_heard_under_its_new_name_only(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_a_renamed_folder_is_heard_under_its_new_name_only(root, write, start_watch, heard):
     write("old/sub/a.py")
     watch = start_watch()
     (root / "old").rename(root / "new")
@@ -189,9 +139,7 @@ def test_a_renamed_folder_is_heard_under_its_new_name_only(
     assert heard.paths == {"new/sub/a.py"}
 
 
-def test_folders_that_trade_names_are_told_apart(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_folders_that_trade_names_are_told_apart(root, write, start_watch, heard):
     write("a/in_a.py", "b/in_b.py")
     start_watch()
     (root / "a").rename(root / "c")
@@ -204,9 +152,7 @@ def test_folders_that_trade_names_are_told_apart(
     assert "b/in_b.py" not in heard.paths
 
 
-def test_a_folder_that_is_made_again_is_watched_again(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_made_again_is_watched_again(root, write, start_watch, heard, tmp_path):
     write("pkg/sub/a.py")
     copies = [shutil.copytree(root / "pkg", tmp_path / f"copy{n}") for n in range(3)]
     start_watch()
@@ -223,9 +169,7 @@ def test_a_folder_that_is_made_again_is_watched_again(
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".sidecarignore"])
-def test_new_ignore_rules_concern_their_whole_folder(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, name: str
-) -> None:
+def test_new_ignore_rules_concern_their_whole_folder(root, write, start_watch, heard, name):
     write("pkg/sub/a.py", "b.py")
     start_watch()
     write(f"pkg/{name}", text="sub/\n")
@@ -235,9 +179,7 @@ def test_new_ignore_rules_concern_their_whole_folder(
     heard.wait_for_everything()
 
 
-def test_git_init_and_its_exclude_file_concern_everything(
-    root: Path, start_watch: StartWatch, heard: Heard, git: Git
-) -> None:
+def test_git_init_and_its_exclude_file_concern_everything(root, start_watch, heard, git):
     start_watch()
     git("init", "-q")
     heard.wait_for_everything()
@@ -249,9 +191,7 @@ def test_git_init_and_its_exclude_file_concern_everything(
     heard.wait_for_everything()
 
 
-def test_switching_branches_is_very_few_batches(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, git: Git
-) -> None:
+def test_switching_branches_is_very_few_batches(root, write, start_watch, heard, git):
     git("init", "-q", "-b", "main")
     files = [f"pkg{n % 50}/mod{n}.py" for n in range(2_100)]
     write(*files, ".gitattributes")
@@ -272,18 +212,14 @@ def test_switching_branches_is_very_few_batches(
     assert len(heard.batches) <= 5
 
 
-def test_a_name_that_is_not_utf8_stands_for_its_folder(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_a_name_that_is_not_utf8_stands_for_its_folder(root, write, start_watch, heard):
     write("pkg/a.py")
     start_watch()
     os.close(os.open(os.fsencode(root) + b"/pkg/bad\xff.py", os.O_CREAT | os.O_WRONLY))
     heard.wait_for("pkg")
 
 
-def test_a_source_reached_through_a_link_is_watched(
-    root: Path, write: Write, heard: Heard, tmp_path: Path, observe: Callable[..., Observer]
-) -> None:
+def test_a_source_reached_through_a_link_is_watched(root, write, heard, tmp_path, observe):
     write("pkg/a.py")
     link = tmp_path / "link"
     link.symlink_to(root)
@@ -296,9 +232,7 @@ def test_a_source_reached_through_a_link_is_watched(
         watch.stop()
 
 
-def test_a_link_in_the_place_of_a_folder_is_not_followed(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
-) -> None:
+def test_a_link_in_the_place_of_a_folder_is_not_followed(root, write, start_watch, heard, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "pkg").symlink_to(outside)
@@ -309,9 +243,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(
     assert heard.paths == {"last.py"}
 
 
-def test_a_folder_is_watched_once_it_can_be_read(
-    locked_root: Path, heard: Heard, drop_privileges: Callable[[], None]
-) -> None:
+def test_a_folder_is_watched_once_it_can_be_read(locked_root, heard, drop_privileges):
     (locked_root / "pkg").mkdir(mode=0o777)
     (locked_root / "also").mkdir()
     (locked_root / "pkg").chmod(0)
@@ -331,9 +263,7 @@ def test_a_folder_is_watched_once_it_can_be_read(
 
 
 @linux_only
-def test_starting_and_stopping_leaves_nothing_behind(
-    root: Path, write: Write, heard: Heard
-) -> None:
+def test_starting_and_stopping_leaves_nothing_behind(root, write, heard):
     write(*(f"p{n}/a.py" for n in range(20)))
 
     def cycle() -> None:
@@ -353,9 +283,7 @@ def test_starting_and_stopping_leaves_nothing_behind(
 
 
 @linux_only
-def test_hundreds_of_folders_need_one_thread(
-    root: Path, write: Write, start_watch: StartWatch, inotify_watches: Callable[[], int]
-) -> None:
+def test_hundreds_of_folders_need_one_thread(root, write, start_watch, inotify_watches):
     # An ignored folder in each of them, as after running a Python project.
     for n in range(300):
         write(f"p{n}/a.py", f"p{n}/__pycache__/a.pyc")
@@ -365,9 +293,7 @@ def test_hundreds_of_folders_need_one_thread(
     assert inotify_watches() - watches == 301
 
 
-def test_nothing_is_handed_over_after_stop(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_nothing_is_handed_over_after_stop(root, write, start_watch, heard):
     watch = start_watch()
     write("a.py")
     watch.stop()

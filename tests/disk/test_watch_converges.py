@@ -113,9 +113,7 @@ def mirror(root: Path) -> Iterator[Mirror]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a scan from time to time is needed")
 @pytest.mark.parametrize("seed", range(3))
-def test_after_any_changes_what_is_known_is_what_is_there(
-    root: Path, mirror: Mirror, seed: int
-) -> None:
+def test_after_any_changes_what_is_known_is_what_is_there(root, mirror, seed):
     churn = Churn(root, seed)
     for _ in range(10):
         for _ in range(30):

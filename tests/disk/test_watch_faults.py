@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,9 +17,6 @@ from watchdog.observers.polling import PollingObserver
 from memory_sidecar.disk.observe import Observer, Report, open_observer
 from memory_sidecar.disk.tree_observer import TreeObserver
 from tests.disk.conftest import Heard, Watching
-
-Write = Callable[..., None]
-StartWatch = Callable[..., Watching]
 
 LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
 
@@ -71,9 +67,7 @@ class Opened:
         return self.observers[-1]
 
 
-def test_after_lost_events_everything_is_scanned_and_watched_anew(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_after_lost_events_everything_is_scanned_and_watched_anew(root, write, start_watch, heard):
     write("pkg/a.py")
     opened = Opened()
     start_watch(observe=opened)
@@ -85,9 +79,7 @@ def test_after_lost_events_everything_is_scanned_and_watched_anew(
 
 
 @pytest.mark.parametrize("which", ["emitter", "dispatcher"])
-def test_a_thread_that_died_is_noticed_by_the_next_scan(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, which: str
-) -> None:
+def test_a_thread_that_died_is_noticed_by_the_next_scan(root, write, start_watch, heard, which):
     write("pkg/a.py")
     trees: list[PollingObserver] = []
 
@@ -108,9 +100,7 @@ def test_a_thread_that_died_is_noticed_by_the_next_scan(
 
 
 @linux_only
-def test_an_overflow_of_the_systems_queue_is_noticed(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_an_overflow_of_the_systems_queue_is_noticed(root, write, start_watch, heard):
     queued = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     write("pkg/a.py")
     at_once = threading.Event()
@@ -140,13 +130,8 @@ def test_an_overflow_of_the_systems_queue_is_noticed(
 
 @linux_only
 def test_a_failure_in_the_reading_thread_is_logged_and_every_source_is_watched_anew(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    root, write, start_watch, heard, tmp_path, caplog
+):
     write("pkg/a.py")
     opened: list[Observer] = []
 
@@ -179,13 +164,7 @@ def test_a_failure_in_the_reading_thread_is_logged_and_every_source_is_watched_a
 
 
 @linux_only
-def test_without_a_thread_everything_is_polled(
-    root: Path,
-    write: Write,
-    start_watch: StartWatch,
-    heard: Heard,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_thread_everything_is_polled(root, write, start_watch, heard, monkeypatch):
     write("a.py")
     start = threading.Thread.start
 
@@ -205,8 +184,8 @@ def test_without_a_thread_everything_is_polled(
 
 
 def test_a_root_that_goes_away_is_told_once_and_watched_again_when_it_is_back(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+    root, write, start_watch, heard
+):
     write("pkg/a.py")
     start_watch()
     aside = root.with_name("aside")
@@ -220,9 +199,7 @@ def test_a_root_that_goes_away_is_told_once_and_watched_again_when_it_is_back(
     heard.wait_for("pkg/a.py")
 
 
-def test_a_deleted_root_that_is_made_again_is_another_folder(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_a_deleted_root_that_is_made_again_is_another_folder(root, write, start_watch, heard):
     write("pkg/a.py")
     start_watch()
     for _ in range(3):
@@ -237,8 +214,8 @@ def test_a_deleted_root_that_is_made_again_is_another_folder(
 
 
 def test_a_root_that_is_replaced_unseen_is_noticed_when_it_is_followed(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
-) -> None:
+    root, write, start_watch, heard, tmp_path
+):
     # The folder above is renamed: the system tells nobody.
     inner = root / "inner"
     write("inner/pkg/a.py")
@@ -260,9 +237,7 @@ def test_a_root_that_is_replaced_unseen_is_noticed_when_it_is_followed(
         watch.stop()
 
 
-def test_a_watch_may_start_before_its_root_is_there(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_a_watch_may_start_before_its_root_is_there(root, write, start_watch, heard):
     root.rmdir()
     start_watch("pkg")
     write("pkg/a.py")
@@ -271,9 +246,7 @@ def test_a_watch_may_start_before_its_root_is_there(
     heard.wait_for("pkg/b.py")
 
 
-def test_a_file_in_the_place_of_the_root_is_a_root_that_is_gone(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_a_file_in_the_place_of_the_root_is_a_root_that_is_gone(root, write, start_watch, heard):
     start_watch()
     root.rmdir()
     root.write_text("not a folder")
@@ -284,9 +257,7 @@ def test_a_file_in_the_place_of_the_root_is_a_root_that_is_gone(
     heard.wait_for_everything()
 
 
-def test_beyond_the_limit_folders_are_polled_and_named(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_beyond_the_limit_folders_are_polled_and_named(root, write, start_watch, heard):
     write("a/f.py", "b/f.py", "c/f.py", "c/gone.py", "c/sub/f.py")
     opened = Opened(limit=3)
     watch = start_watch(observe=opened)
@@ -310,9 +281,7 @@ def test_beyond_the_limit_folders_are_polled_and_named(
     heard.wait_for("c/f.py")
 
 
-def test_without_an_observer_everything_is_polled(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard
-) -> None:
+def test_without_an_observer_everything_is_polled(root, write, start_watch, heard):
     write("a/f.py", "b.py", "node_modules/m/index.js")
     opened = Opened(limit=0)
     watch = start_watch(observe=opened)
@@ -353,9 +322,7 @@ watch.stop()
     ("setting", "allowed", "polled"),
     [("max_inotify_watches", 2, "b,c"), ("max_inotify_instances", 0, ",a,b,c")],
 )
-def test_the_systems_real_limits_are_recognised(
-    root: Path, write: Write, setting: str, allowed: int, polled: str
-) -> None:
+def test_the_systems_real_limits_are_recognised(root, write, setting, allowed, polled):
     write("a/f.py", "b/f.py", "c/f.py")
     # In a user namespace of its own, a process can lower its limits without being root.
     lower = f'echo {allowed} > /proc/sys/user/{setting} || exit 77; exec "$@"'
@@ -380,8 +347,8 @@ def test_the_systems_real_limits_are_recognised(
 @linux_only
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
 def test_a_folder_that_is_mounted_in_a_source_is_noticed_and_watched(
-    root: Path, write: Write, start_watch: StartWatch, heard: Heard, tmp_path: Path
-) -> None:
+    root, write, start_watch, heard, tmp_path
+):
     write("a.py", "on disk/old.py")
     other, place = tmp_path / "other", root / "on disk"
     other.mkdir()

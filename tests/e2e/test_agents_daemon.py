@@ -37,7 +37,7 @@ def wait_for(home: Home, text: str, content: str) -> None:
         assert time.monotonic() < deadline
 
 
-def test_what_is_written_by_whomever_is_found(home: Home) -> None:
+def test_what_is_written_by_whomever_is_found(home):
     assert ask(home, "anything") == []
     store(home, "Never retry a payment without a key.")
     assert home.is_served

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sys
 
-from tests.e2e.home import Home
-
 SUMMARIZER = """#!{python}
 import json, os, sys
 sys.stdin.read()
@@ -16,7 +14,7 @@ print(json.dumps({{"brief": given, "outcome": "success"}}))
 """
 
 
-def test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon(home: Home) -> None:
+def test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon(home):
     program = home.folder / "sum up"
     program.write_text(SUMMARIZER.format(python=sys.executable))
     program.chmod(0o755)

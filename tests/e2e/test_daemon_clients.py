@@ -62,21 +62,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     ],
     ids=" ".join,
 )
-def test_output_and_status_are_those_of_a_command_of_ones_own(
-    shared: Home, arguments: list[str]
-) -> None:
+def test_output_and_status_are_those_of_a_command_of_ones_own(shared, arguments):
     through, alone = both_ways(shared, *arguments)
     assert through.stdout == alone.stdout
     assert through.stderr == alone.stderr
     assert through.returncode == alone.returncode
 
 
-def test_standard_input_is_read_when_asked_for(shared: Home) -> None:
+def test_standard_input_is_read_when_asked_for(shared):
     done = shared.call("search", "--all", "-", "--mode", "keyword", "--json", stdin="total\n")
     assert [hit["filename"] for hit in json.loads(done.stdout)] == ["cart.py"]
 
 
-def test_standard_input_that_is_not_utf8_is_named(shared: Home) -> None:
+def test_standard_input_that_is_not_utf8_is_named(shared):
     done = subprocess.run(
         [str(PROGRAM), "search", "--all", "-"],
         env=shared.environ,
@@ -88,7 +86,7 @@ def test_standard_input_that_is_not_utf8_is_named(shared: Home) -> None:
     assert b"not UTF-8 (byte 3)" in done.stderr
 
 
-def test_standard_input_is_left_alone_otherwise(indexed: Home) -> None:
+def test_standard_input_is_left_alone_otherwise(indexed):
     read, write = os.pipe()
     os.write(write, b"for somebody else")
     client = indexed.start("source", "list", stdin=read)
@@ -98,7 +96,7 @@ def test_standard_input_is_left_alone_otherwise(indexed: Home) -> None:
     os.close(write)
 
 
-def test_output_of_more_than_a_megabyte_arrives_whole(home: Home) -> None:
+def test_output_of_more_than_a_megabyte_arrives_whole(home):
     root = home.folder / "empty"
     root.mkdir()
     names = [f"{'é漢字' * 11}{number:0150}.py" for number in range(4500)]
@@ -112,7 +110,7 @@ def test_output_of_more_than_a_megabyte_arrives_whole(home: Home) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
 @pytest.mark.parametrize("options", [[], ["--no-daemon"]])
-def test_output_that_finds_no_room_is_said_in_a_line(indexed: Home, options: list[str]) -> None:
+def test_output_that_finds_no_room_is_said_in_a_line(indexed, options):
     told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
@@ -127,16 +125,14 @@ def test_output_that_finds_no_room_is_said_in_a_line(indexed: Home, options: lis
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("options", ["", "--no-daemon"])
-def test_who_closes_an_output_gets_the_status_all_the_same(
-    indexed: Home, closed: str, options: str
-) -> None:
+def test_who_closes_an_output_gets_the_status_all_the_same(indexed, closed, options):
     told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
     line = f"'{PROGRAM}' search --all total --mode keyword {options} {closed}"
     done = subprocess.run(["sh", "-c", line], env=told, capture_output=True, check=False)
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
 
 
-def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
+def test_reader_that_leaves_is_a_broken_pipe(indexed):
     client = indexed.start("search", "--all", "-", "--mode", "keyword", stdin=subprocess.PIPE)
     assert client.stdin is not None
     assert client.stdout is not None
@@ -149,7 +145,7 @@ def test_reader_that_leaves_is_a_broken_pipe(indexed: Home) -> None:
     client.stderr.close()
 
 
-def test_interrupt_cancels_and_is_130(indexed: Home) -> None:
+def test_interrupt_cancels_and_is_130(indexed):
     client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     client.send_signal(signal.SIGINT)
@@ -159,7 +155,7 @@ def test_interrupt_cancels_and_is_130(indexed: Home) -> None:
     client.communicate()
 
 
-def test_killed_client_frees_its_request(indexed: Home) -> None:
+def test_killed_client_frees_its_request(indexed):
     client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     client.kill()
@@ -167,7 +163,7 @@ def test_killed_client_frees_its_request(indexed: Home) -> None:
     indexed.wait_for_requests(0)
 
 
-def test_terminal_gets_its_width_and_colours(indexed: Home) -> None:
+def test_terminal_gets_its_width_and_colours(indexed):
     controller, terminal = pty.openpty()
     environ = {**indexed.environ, "COLUMNS": "60", "TERM": "xterm"}
     client = subprocess.Popen(
@@ -184,7 +180,7 @@ def test_terminal_gets_its_width_and_colours(indexed: Home) -> None:
     assert max(map(len, lines)) <= 60
 
 
-def test_many_clients_at_once_all_get_their_answer(indexed: Home) -> None:
+def test_many_clients_at_once_all_get_their_answer(indexed):
     def ask(_: int) -> list[list[str]]:
         return [
             [hit["filename"] for hit in json.loads(indexed.call(*arguments).stdout)]
@@ -196,7 +192,7 @@ def test_many_clients_at_once_all_get_their_answer(indexed: Home) -> None:
         assert list(pool.map(ask, range(50))) == [[["cart.py"]] * 2] * 50
 
 
-def test_two_clients_that_index_at_once_both_succeed(home: Home) -> None:
+def test_two_clients_that_index_at_once_both_succeed(home):
     roots = [home.add_source("one"), home.add_source("two")]
     clients = [home.start("index", root, "--wait", "keyword") for root in roots]
     for client in clients:
@@ -207,7 +203,7 @@ def test_two_clients_that_index_at_once_both_succeed(home: Home) -> None:
     assert sorted([hit["source"], hit["copies"][0]["source"]]) == ["one", "two"]
 
 
-def test_silent_clients_block_nobody_and_are_dropped(indexed: Home) -> None:
+def test_silent_clients_block_nobody_and_are_dropped(indexed):
     silent = [indexed.connect() for _ in range(30)]
     assert indexed.sources() == ["shop"]
     assert [client.recv(10) for client in silent] == [b""] * 30
@@ -215,7 +211,7 @@ def test_silent_clients_block_nobody_and_are_dropped(indexed: Home) -> None:
         client.close()
 
 
-def test_clients_that_wait_for_input_block_nobody(indexed: Home) -> None:
+def test_clients_that_wait_for_input_block_nobody(indexed):
     waiting = [indexed.start("search", "--all", "-", stdin=subprocess.PIPE) for _ in range(12)]
     indexed.wait_for_requests(12)
     assert indexed.sources() == ["shop"]
@@ -226,7 +222,7 @@ def test_clients_that_wait_for_input_block_nobody(indexed: Home) -> None:
         client.communicate()
 
 
-def test_calls_that_never_end_block_nobody(indexed: Home) -> None:
+def test_calls_that_never_end_block_nobody(indexed):
     endless = [indexed.start("status", "--watch") for _ in range(12)]
     for client in endless[:1]:
         assert client.stdout is not None
@@ -239,7 +235,7 @@ def test_calls_that_never_end_block_nobody(indexed: Home) -> None:
         client.communicate()
 
 
-def test_threads_end_with_their_requests(indexed: Home) -> None:
+def test_threads_end_with_their_requests(indexed):
     daemon = psutil.Process(indexed.pid)
     waiting = [indexed.start("search", "--all", "-", stdin=subprocess.PIPE) for _ in range(12)]
     indexed.wait_for_requests(12)
@@ -253,7 +249,7 @@ def test_threads_end_with_their_requests(indexed: Home) -> None:
         time.sleep(0.05)
 
 
-def test_input_without_end_ends_with_its_client(indexed: Home) -> None:
+def test_input_without_end_ends_with_its_client(indexed):
     with Path("/dev/zero").open("rb") as zeros:
         client = indexed.start("search", "--all", "-", stdin=zeros)
         indexed.wait_for_requests(1)
@@ -263,7 +259,7 @@ def test_input_without_end_ends_with_its_client(indexed: Home) -> None:
     assert indexed.sources() == ["shop"]
 
 
-def test_interrupt_that_is_not_heeded_says_what_goes_on(indexed: Home) -> None:
+def test_interrupt_that_is_not_heeded_says_what_goes_on(indexed):
     client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     os.kill(indexed.pid, signal.SIGSTOP)
@@ -289,7 +285,7 @@ def test_interrupt_that_is_not_heeded_says_what_goes_on(indexed: Home) -> None:
     ],
     ids=lambda sent: repr(sent[:40]),
 )
-def test_garbage_is_refused_without_harm(shared: Home, sent: bytes) -> None:
+def test_garbage_is_refused_without_harm(shared, sent):
     pid = shared.pid
     with shared.connect() as client:
         try:
@@ -302,7 +298,7 @@ def test_garbage_is_refused_without_harm(shared: Home, sent: bytes) -> None:
     assert shared.pid == pid
 
 
-def test_half_open_connection_is_dropped(shared: Home) -> None:
+def test_half_open_connection_is_dropped(shared):
     with shared.connect() as client:
         client.sendall(HELLO)
         client.shutdown(socket.SHUT_WR)
@@ -311,13 +307,13 @@ def test_half_open_connection_is_dropped(shared: Home) -> None:
     assert shared.sources() == ["shop"]
 
 
-def test_nobody_else_can_reach_the_socket(indexed: Home) -> None:
+def test_nobody_else_can_reach_the_socket(indexed):
     folder = indexed.runtime_dir / "memory-sidecar"
     (path,) = folder.iterdir()
     assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
 
 
-def test_other_settings_than_the_daemons_are_pointed_out(indexed: Home) -> None:
+def test_other_settings_than_the_daemons_are_pointed_out(indexed):
     done = indexed.call("source", "list", MEMORY_SIDECAR_EMBED_THREADS="1")
     assert done.returncode == 0
     assert "embed_threads" in done.stderr
@@ -332,7 +328,7 @@ def _read(fd: int) -> bytes:
         return b""
 
 
-def test_a_team_is_made_and_copied_where_the_caller_says(home: Home) -> None:
+def test_a_team_is_made_and_copied_where_the_caller_says(home):
     def database(user: str, name: str) -> dict[str, str]:
         address = f"postgresql://{user}@/{name}?host={home.folder}"
         return {"MEMORY_SIDECAR_DATABASE": address}

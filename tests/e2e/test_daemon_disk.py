@@ -54,7 +54,7 @@ def remount(home: Home, how: str) -> None:
         time.sleep(0.05)
 
 
-def test_full_disk_costs_log_lines_and_nothing_else(home: Home) -> None:
+def test_full_disk_costs_log_lines_and_nothing_else(home):
     ballast = fill(home)
     pid = home.pid
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_full_disk_costs_log_lines_and_nothing_else(home: Home) -> None:
     assert "stopped" in home.log.splitlines()[-1]  # it writes again, the same daemon
 
 
-def test_disk_that_may_not_be_written_needs_no_daemon(home: Home) -> None:
+def test_disk_that_may_not_be_written_needs_no_daemon(home):
     assert home.call("stop").returncode == 0
     remount(home, "ro")
     assert home.sources() == ["shop"]

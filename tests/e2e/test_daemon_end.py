@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +34,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_suspended_daemon_is_killed(home: Home) -> None:
+def test_suspended_daemon_is_killed(home):
     home.add_source()
     pid = home.pid
     os.kill(pid, signal.SIGSTOP)
@@ -45,7 +44,7 @@ def test_suspended_daemon_is_killed(home: Home) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_process_that_only_has_the_number_of_a_daemon_is_left_alone(home: Home) -> None:
+def test_process_that_only_has_the_number_of_a_daemon_is_left_alone(home):
     (home.data_dir / "state").mkdir(parents=True)
     bystander = subprocess.Popen(["sleep", "60"])
     lock = home.data_dir / "state" / "daemon.lock"
@@ -60,7 +59,7 @@ def test_process_that_only_has_the_number_of_a_daemon_is_left_alone(home: Home) 
     bystander.wait()
 
 
-def test_daemon_leaves_behind_what_does_not_end(home: Home) -> None:
+def test_daemon_leaves_behind_what_does_not_end(home):
     home.data_dir.mkdir(exist_ok=True)
     daemon = home.run_python(HANGS, str(home.data_dir))
     home.wait_until_served(daemon)
@@ -74,7 +73,7 @@ def test_daemon_leaves_behind_what_does_not_end(home: Home) -> None:
     assert home.sources() == ["shop"]
 
 
-def test_being_asked_twice_does_not_hurry_it(home: Home) -> None:
+def test_being_asked_twice_does_not_hurry_it(home):
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     running = home.start(
@@ -93,9 +92,7 @@ def test_being_asked_twice_does_not_hurry_it(home: Home) -> None:
 
 
 @pytest.mark.parametrize("running", ["nothing", "the older one"])
-def test_clients_of_two_versions_at_once_are_all_answered(
-    home: Home, tmp_path: Path, running: str
-) -> None:
+def test_clients_of_two_versions_at_once_are_all_answered(home, tmp_path, running):
     (tmp_path / "older").mkdir()
     (tmp_path / "older" / "sitecustomize.py").write_text(OLDER_BUILD)
     older = Home(home.folder, home.runtime_dir, PYTHONPATH=str(tmp_path / "older"))
@@ -109,9 +106,7 @@ def test_clients_of_two_versions_at_once_are_all_answered(
     assert "version 0.0.1" not in home.log.splitlines()[-1]
 
 
-def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(home, tmp_path):
     home.sources()
     met = find(str(home.data_dir), home.environ)
     assert met is not None
@@ -122,7 +117,7 @@ def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(
     assert (home.is_served, home.pid) == (True, running)
 
 
-def test_command_that_waits_for_another_daemon_says_so(home: Home) -> None:
+def test_command_that_waits_for_another_daemon_says_so(home):
     (home.data_dir / "state").mkdir(parents=True)
     with home.locked():
         waiting = home.start("source", "list", "--json")
@@ -144,14 +139,14 @@ daemon.main()
 """
 
 
-def test_daemon_that_keeps_nothing_ends_by_itself(home: Home) -> None:
+def test_daemon_that_keeps_nothing_ends_by_itself(home):
     home.data_dir.mkdir(exist_ok=True)
     daemon = home.run_python(EAGER_TO_END, str(home.data_dir))
     assert daemon.wait(timeout=60) == 0
     assert "nothing to keep" in home.log
 
 
-def test_daemon_that_keeps_anything_stays(home: Home) -> None:
+def test_daemon_that_keeps_anything_stays(home):
     home.add_source()
     assert home.call("stop").returncode == 0
     daemon = home.run_python(EAGER_TO_END, str(home.data_dir))

@@ -40,7 +40,7 @@ def serve_as(home: Home, code: str, version: str) -> subprocess.Popen[str]:
     return daemon
 
 
-def test_first_call_starts_the_daemon_and_the_next_finds_it(home: Home) -> None:
+def test_first_call_starts_the_daemon_and_the_next_finds_it(home):
     home.add_source()
     assert home.is_served
     pid = home.pid
@@ -48,7 +48,7 @@ def test_first_call_starts_the_daemon_and_the_next_finds_it(home: Home) -> None:
     assert home.pid == pid
 
 
-def test_twelve_racing_clients_start_one_daemon_and_get_twelve_answers(home: Home) -> None:
+def test_twelve_racing_clients_start_one_daemon_and_get_twelve_answers(home):
     clients = [home.start("source", "list", "--json") for _ in range(12)]
     answers = [client.communicate(timeout=60) for client in clients]
     assert [client.returncode for client in clients] == [0] * 12
@@ -57,14 +57,14 @@ def test_twelve_racing_clients_start_one_daemon_and_get_twelve_answers(home: Hom
     assert home.log.count("serves") == 1
 
 
-def test_killed_daemon_is_replaced_by_the_next_call(home: Home) -> None:
+def test_killed_daemon_is_replaced_by_the_next_call(home):
     home.add_source()
     home.signal(signal.SIGKILL)
     assert (home.data_dir / "state" / "daemon.json").exists()  # stale, like the socket
     assert home.sources() == ["shop"]
 
 
-def test_two_data_directories_have_two_daemons(home: Home, tmp_path: Path) -> None:
+def test_two_data_directories_have_two_daemons(home, tmp_path):
     (tmp_path / "b").mkdir()
     other = Home(tmp_path / "b", home.runtime_dir)
     try:
@@ -78,7 +78,7 @@ def test_two_data_directories_have_two_daemons(home: Home, tmp_path: Path) -> No
         other.end()
 
 
-def test_stop_ends_it_and_says_when_there_is_none(home: Home) -> None:
+def test_stop_ends_it_and_says_when_there_is_none(home):
     home.add_source()
     pid = home.pid
     stopped = home.call("stop", "--json")
@@ -90,7 +90,7 @@ def test_stop_ends_it_and_says_when_there_is_none(home: Home) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signal_stops_it_in_order(home: Home, number: signal.Signals) -> None:
+def test_signal_stops_it_in_order(home, number):
     home.add_source()
     with home.connect():  # a client that says nothing, and that nothing is said to
         home.signal(number)
@@ -99,7 +99,7 @@ def test_signal_stops_it_in_order(home: Home, number: signal.Signals) -> None:
     assert "Traceback" not in home.log
 
 
-def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home: Home) -> None:
+def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home):
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     running = home.start(
@@ -116,7 +116,7 @@ def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home: Home) -> Non
     assert (stopping.returncode, home.is_served) == (0, False)
 
 
-def test_log_survives_restarts(home: Home) -> None:
+def test_log_survives_restarts(home):
     home.add_source()
     first = home.pid
     assert home.call("stop").returncode == 0
@@ -125,14 +125,14 @@ def test_log_survives_restarts(home: Home) -> None:
     assert f"process {home.pid}," in home.log
 
 
-def test_older_daemon_is_replaced(home: Home) -> None:
+def test_older_daemon_is_replaced(home):
     old = serve_as(home, OTHER_BUILD, "0.0.1")
     assert home.sources() == []
     assert old.wait(timeout=60) == 0
     assert home.pid != old.pid
 
 
-def test_daemon_whose_code_was_replaced_on_disk_is_replaced(home: Home) -> None:
+def test_daemon_whose_code_was_replaced_on_disk_is_replaced(home):
     ours = home.folder / "ours" / "memory_sidecar"
     shutil.copytree(PACKAGE, ours)
     pulled = Home(home.folder, home.runtime_dir, PYTHONPATH=str(ours.parent))
@@ -148,7 +148,7 @@ def test_daemon_whose_code_was_replaced_on_disk_is_replaced(home: Home) -> None:
         assert pulled.sources() == []
 
 
-def test_newer_daemon_serves_an_older_client(home: Home) -> None:
+def test_newer_daemon_serves_an_older_client(home):
     new = serve_as(home, OTHER_BUILD, "99.0.0")
     assert home.sources() == []
     assert home.pid == new.pid
@@ -157,7 +157,7 @@ def test_newer_daemon_serves_an_older_client(home: Home) -> None:
     assert new.wait(timeout=60) == 0
 
 
-def test_daemon_of_another_protocol_is_named(home: Home) -> None:
+def test_daemon_of_another_protocol_is_named(home):
     daemon = serve_as(home, NEXT_PROTOCOL, "")
     done = home.call("source", "list", "--json")
     error = json.loads(done.stderr)["error"]
@@ -167,7 +167,7 @@ def test_daemon_of_another_protocol_is_named(home: Home) -> None:
     daemon.wait(timeout=60)
 
 
-def test_daemon_ends_when_its_data_directory_is_deleted(home: Home) -> None:
+def test_daemon_ends_when_its_data_directory_is_deleted(home):
     home.add_source()
     pid = home.pid
     (home.data_dir / "state" / "daemon.lock").unlink()
@@ -177,7 +177,7 @@ def test_daemon_ends_when_its_data_directory_is_deleted(home: Home) -> None:
         time.sleep(0.05)
 
 
-def test_a_daemon_whose_data_directory_is_moved_makes_nothing_in_its_old_place(home: Home) -> None:
+def test_a_daemon_whose_data_directory_is_moved_makes_nothing_in_its_old_place(home):
     root = home.add_source()
     assert home.call("store", "--agent", "a", "--category", "pattern", "text").returncode == 0
     pid = home.pid
@@ -191,7 +191,7 @@ def test_a_daemon_whose_data_directory_is_moved_makes_nothing_in_its_old_place(h
     assert not home.data_dir.exists()
 
 
-def test_a_deleted_data_directory_is_made_anew_by_the_next_call(home: Home) -> None:
+def test_a_deleted_data_directory_is_made_anew_by_the_next_call(home):
     root = home.add_source()
     pid = home.pid
     home.data_dir.rename(home.folder / "gone")  # at once: the daemon goes on writing
@@ -200,7 +200,7 @@ def test_a_deleted_data_directory_is_made_anew_by_the_next_call(home: Home) -> N
     assert home.pid != pid
 
 
-def test_without_autostart_there_is_exit_5_and_a_hint(home: Home) -> None:
+def test_without_autostart_there_is_exit_5_and_a_hint(home):
     done = home.call("source", "list", "--json", MEMORY_SIDECAR_NO_AUTOSTART="1")
     assert (done.returncode, done.stdout) == (5, "")
     assert json.loads(done.stderr)["error"]["code"] == "daemon_unreachable"
@@ -208,12 +208,12 @@ def test_without_autostart_there_is_exit_5_and_a_hint(home: Home) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["search", "--all", "-h"], ["--version"], []])
-def test_help_starts_no_daemon(home: Home, arguments: list[str]) -> None:
+def test_help_starts_no_daemon(home, arguments):
     home.call(*arguments)
     assert not home.is_served
 
 
-def test_no_daemon_runs_the_same_command_here(home: Home) -> None:
+def test_no_daemon_runs_the_same_command_here(home):
     root = home.add_source()
     assert home.call("stop").returncode == 0
     for arguments, environment in (
@@ -226,7 +226,7 @@ def test_no_daemon_runs_the_same_command_here(home: Home) -> None:
 
 
 @pytest.mark.parametrize("option", ["--data-dir {}", "--data-dir={}"])
-def test_data_directory_may_be_named_before_the_command(home: Home, option: str) -> None:
+def test_data_directory_may_be_named_before_the_command(home, option):
     root = home.add_source()
     before = [*option.format(home.data_dir).split(), "source", "list"]
     for arguments in (before, [*before, "--no-daemon"]):
@@ -235,7 +235,7 @@ def test_data_directory_may_be_named_before_the_command(home: Home, option: str)
 
 
 @pytest.mark.parametrize("arguments", ["search x", "status", "list", "get x", "source list"])
-def test_mistyped_data_directory_is_not_made(home: Home, arguments: str) -> None:
+def test_mistyped_data_directory_is_not_made(home, arguments):
     mistyped = home.folder / "typo"
     for more in ([], ["--no-daemon"]):
         done = home.call(*arguments.split(), "--data-dir", mistyped, *more)
@@ -255,9 +255,7 @@ def test_mistyped_data_directory_is_not_made(home: Home, arguments: str) -> None
         ("source list --json", 0, "[]\n"),
     ],
 )
-def test_reading_makes_no_data_directory_that_the_environment_names(
-    home: Home, arguments: str, status: int, out: str
-) -> None:
+def test_reading_makes_no_data_directory_that_the_environment_names(home, arguments, status, out):
     home.data_dir.rmdir()
     done = home.call(*arguments.split())
     assert (done.returncode, done.stdout) == (status, out)
@@ -266,13 +264,13 @@ def test_reading_makes_no_data_directory_that_the_environment_names(
     assert not home.is_served
 
 
-def test_what_needs_no_data_says_nothing_of_the_directory(home: Home) -> None:
+def test_what_needs_no_data_says_nothing_of_the_directory(home):
     home.data_dir.rmdir()
     done = home.call("embed", "text")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_model_is_loaded_once_for_who_embeds_before_there_is_data(home: Home) -> None:
+def test_a_model_is_loaded_once_for_who_embeds_before_there_is_data(home):
     home.data_dir.rmdir()
     assert home.call("embed", "text").returncode == 0
     assert home.is_served
@@ -280,7 +278,7 @@ def test_a_model_is_loaded_once_for_who_embeds_before_there_is_data(home: Home) 
     assert (done.returncode, (home.folder / "typo").exists()) == (3, False)
 
 
-def test_new_data_directory_is_said(home: Home) -> None:
+def test_new_data_directory_is_said(home):
     new = Home(home.folder / "new", home.runtime_dir)
     try:
         done = home.call("store", "x", "--category", "pattern", "--data-dir", new.data_dir)
@@ -290,7 +288,7 @@ def test_new_data_directory_is_said(home: Home) -> None:
         new.end()
 
 
-def test_failed_start_shows_the_end_of_the_log(home: Home) -> None:
+def test_failed_start_shows_the_end_of_the_log(home):
     package = home.folder / "broken" / "asyncio"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('no loop today')")
@@ -299,7 +297,7 @@ def test_failed_start_shows_the_end_of_the_log(home: Home) -> None:
     assert "no loop today" in done.stderr
 
 
-def test_data_directory_that_cannot_be_written_is_used_without_a_daemon(home: Home) -> None:
+def test_data_directory_that_cannot_be_written_is_used_without_a_daemon(home):
     home.data_dir.rmdir()
     home.data_dir.write_text("a file where the folder should be")
     done = home.call("source", "list")
@@ -307,7 +305,7 @@ def test_data_directory_that_cannot_be_written_is_used_without_a_daemon(home: Ho
     assert home.data_dir.is_file()
 
 
-def test_log_level_can_be_changed_while_it_runs(home: Home) -> None:
+def test_log_level_can_be_changed_while_it_runs(home):
     home.add_source()
     assert home.call("serve", "--log-level", "error").returncode == 0
     with home.connect() as garbage:
@@ -316,14 +314,14 @@ def test_log_level_can_be_changed_while_it_runs(home: Home) -> None:
     assert "refused" not in home.log
 
 
-def test_second_serve_says_who_serves(home: Home) -> None:
+def test_second_serve_says_who_serves(home):
     home.add_source()
     done = home.call("serve")
     assert done.returncode == 4
     assert str(home.pid) in done.stderr
 
 
-def test_serve_replaces_on_demand_and_logs_to_standard_error(home: Home) -> None:
+def test_serve_replaces_on_demand_and_logs_to_standard_error(home):
     home.add_source()
     old = home.pid
     serving = home.start("serve", "--replace")

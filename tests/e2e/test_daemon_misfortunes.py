@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ main()
 """
 
 
-def test_pid_that_belongs_to_somebody_else_now_is_left_alone(home: Home) -> None:
+def test_pid_that_belongs_to_somebody_else_now_is_left_alone(home):
     home.add_source()
     home.signal(signal.SIGKILL)
     announced = home.data_dir / "state" / "daemon.json"
@@ -35,7 +34,7 @@ def test_pid_that_belongs_to_somebody_else_now_is_left_alone(home: Home) -> None
     assert home.pid != os.getpid()
 
 
-def test_clock_that_jumps_back_costs_nothing(home: Home) -> None:
+def test_clock_that_jumps_back_costs_nothing(home):
     home.data_dir.mkdir(exist_ok=True)
     ahead = home.run_python(CLOCK_AHEAD, str(home.data_dir))
     while not (home.data_dir / "state" / "daemon.json").exists():
@@ -57,7 +56,7 @@ def test_clock_that_jumps_back_costs_nothing(home: Home) -> None:
     assert len(recent) == 2
 
 
-def test_data_directory_with_a_very_long_name_is_served(home: Home, tmp_path: Path) -> None:
+def test_data_directory_with_a_very_long_name_is_served(home, tmp_path):
     deep = tmp_path / ("long" * 40) / ("name" * 40)
     deep.mkdir(parents=True)
     other = Home(deep, home.runtime_dir)
@@ -69,7 +68,7 @@ def test_data_directory_with_a_very_long_name_is_served(home: Home, tmp_path: Pa
         other.end()
 
 
-def test_call_that_killed_three_daemons_is_run_by_its_client(home: Home) -> None:
+def test_call_that_killed_three_daemons_is_run_by_its_client(home):
     root = home.add_source()
     home.call("index", root, "--wait", "keyword")
     for _ in range(3):
@@ -84,7 +83,7 @@ def test_call_that_killed_three_daemons_is_run_by_its_client(home: Home) -> None
     assert "killed the daemon before, not run here: search --all - --mode keyword" in home.log
 
 
-def test_clients_that_do_not_read_their_answer_block_nobody(home: Home) -> None:
+def test_clients_that_do_not_read_their_answer_block_nobody(home):
     root = home.add_source()
     names = [f"{'n' * 200}{number}.py" for number in range(1500)]
     for name in names:
@@ -111,7 +110,7 @@ def test_clients_that_do_not_read_their_answer_block_nobody(home: Home) -> None:
     assert "Traceback" not in home.log
 
 
-def test_address_that_somebody_else_wrote_receives_nothing(home: Home) -> None:
+def test_address_that_somebody_else_wrote_receives_nothing(home):
     """On Windows a port of this machine would be one; elsewhere it is a trap."""
     with socket.create_server(("127.0.0.1", 0)) as trap:
         (home.data_dir / "state").mkdir(parents=True)

@@ -12,7 +12,7 @@ import time
 from tests.e2e.home import PROGRAM, Home
 
 
-def test_live_view_is_drawn_in_place_until_interrupted(home: Home) -> None:
+def test_live_view_is_drawn_in_place_until_interrupted(home):
     home.call("index", home.add_source(), "--wait", "keyword")
     controller, terminal = pty.openpty()
     watching = subprocess.Popen(
@@ -28,7 +28,7 @@ def test_live_view_is_drawn_in_place_until_interrupted(home: Home) -> None:
     os.close(controller)
 
 
-def test_live_view_does_not_hold_up_a_stop(home: Home) -> None:
+def test_live_view_does_not_hold_up_a_stop(home):
     home.call("index", home.add_source(), "--wait", "keyword")
     watching = home.start("status", "--watch")
     assert watching.stdout is not None
@@ -40,7 +40,7 @@ def test_live_view_does_not_hold_up_a_stop(home: Home) -> None:
     assert "cancelled to stop" not in home.log  # which is said after waiting in vain
 
 
-def test_interrupted_index_is_given_up_and_its_source_still_followed(home: Home) -> None:
+def test_interrupted_index_is_given_up_and_its_source_still_followed(home):
     many = home.folder / "shop" / "many"
     many.mkdir(parents=True)
     for number in range(3000):

@@ -70,7 +70,7 @@ def files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_new_user(user: Home, origin: Path) -> None:
+def test_a_new_user(user, origin):
     git(user.folder, "clone", "--quiet", origin, "project")
     project = user.folder / "project"
     cloned = files(user.folder)

@@ -39,7 +39,7 @@ def wait_until_compared(home: Home, agent: str) -> None:
         assert time.monotonic() < deadline
 
 
-def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home: Home) -> None:
+def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home):
     home.data_dir.mkdir(exist_ok=True)
     link = home.folder / "link"
     link.symlink_to(home.data_dir)
@@ -54,7 +54,7 @@ def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home: Home) -> N
         assert done.returncode == 0, done.stderr
 
 
-def test_two_daemons_write_to_one_agent(home: Home, runtime_dir: Path) -> None:
+def test_two_daemons_write_to_one_agent(home, runtime_dir):
     other = Home(home.folder / "other", runtime_dir)
     other.folder.mkdir()
     database = home.data_dir / "knowledge" / "A.sqlite"
@@ -65,7 +65,7 @@ def test_two_daemons_write_to_one_agent(home: Home, runtime_dir: Path) -> None:
     assert other.call("stop").returncode == 0
 
 
-def test_reads_answer_and_writes_tell_who_holds_the_lock(home: Home) -> None:
+def test_reads_answer_and_writes_tell_who_holds_the_lock(home):
     store(home, "before", "A")
     lock = home.data_dir / "knowledge" / ".state" / "A" / "writer.lock"
     holder = WriterLock(lock, data_dir=Path("/elsewhere"))
@@ -84,7 +84,7 @@ def test_reads_answer_and_writes_tell_who_holds_the_lock(home: Home) -> None:
     assert memories(home, "A") == ["before", "meanwhile"]
 
 
-def test_a_wrong_database_is_refused_and_spoils_nothing(home: Home) -> None:
+def test_a_wrong_database_is_refused_and_spoils_nothing(home):
     database = home.data_dir / "knowledge" / "bob.sqlite"
     done = home.call("store", "a", "--agent", "alice", "--category", "c", "--db", database)
     assert done.returncode == 2
@@ -96,7 +96,7 @@ def test_a_wrong_database_is_refused_and_spoils_nothing(home: Home) -> None:
     assert memories(home, "bob") == ["b", "c"]
 
 
-def test_a_truncated_state_of_the_engine_is_made_again(home: Home) -> None:
+def test_a_truncated_state_of_the_engine_is_made_again(home):
     store(home, "before", "A")
     state = home.data_dir / "knowledge" / ".state" / "A"
     os.truncate(state / "memories" / "cocoindex" / "mdb" / "data.mdb", 10_000)
@@ -107,7 +107,7 @@ def test_a_truncated_state_of_the_engine_is_made_again(home: Home) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
-def test_very_many_agents_take_few_threads_and_descriptors(home: Home) -> None:
+def test_very_many_agents_take_few_threads_and_descriptors(home):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     home.sources()  # so that the daemon, whose limit it is, runs
     resource.prlimit(home.pid, resource.RLIMIT_NOFILE, (MAX_DESCRIPTORS, most))
@@ -122,7 +122,7 @@ def test_very_many_agents_take_few_threads_and_descriptors(home: Home) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks about another process")
-def test_a_shells_limit_of_open_files_is_not_the_daemons(home: Home) -> None:
+def test_a_shells_limit_of_open_files_is_not_the_daemons(home):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = min(most, MAX_FILES)
 
@@ -134,7 +134,7 @@ def test_a_shells_limit_of_open_files_is_not_the_daemons(home: Home) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits another process")
-def test_a_memory_is_written_or_an_error_is_told_however_few_files_may_be_open(home: Home) -> None:
+def test_a_memory_is_written_or_an_error_is_told_however_few_files_may_be_open(home):
     store(home, "stripes mislead", "a")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     written = refused = 0
@@ -158,7 +158,7 @@ def test_a_memory_is_written_or_an_error_is_told_however_few_files_may_be_open(h
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits another process")
-def test_a_daemon_that_may_open_no_more_files_says_so_and_goes_on(home: Home) -> None:
+def test_a_daemon_that_may_open_no_more_files_says_so_and_goes_on(home):
     store(home, "stripes mislead", "first")
     limits = resource.prlimit(home.pid, resource.RLIMIT_NOFILE)
     refused = 0
@@ -177,7 +177,7 @@ def test_a_daemon_that_may_open_no_more_files_says_so_and_goes_on(home: Home) ->
     assert len(home.log) < 100_000
 
 
-def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home: Home) -> None:
+def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home):
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     assert home.call("stop").returncode == 0

@@ -7,13 +7,11 @@ import stat
 
 import pytest
 
-from tests.e2e.home import Home
-
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs rights")
 
 
 @pytest.mark.parametrize("no_daemon", ["", "1"])
-def test_every_command_closes_the_data_directory_to_others(home: Home, no_daemon: str) -> None:
+def test_every_command_closes_the_data_directory_to_others(home, no_daemon):
     before = os.umask(0)
     try:
         for name in ("state", "knowledge"):

@@ -48,7 +48,7 @@ def shop(home: Home) -> Path:
     return root
 
 
-def test_five_hits_go_through_the_pager_with_links_and_colours(home: Home, shop: Path) -> None:
+def test_five_hits_go_through_the_pager_with_links_and_colours(home, shop):
     pager = home.folder / "pager"
     pager.write_text('#!/bin/sh\necho "PAGED $LESS"\ncat\n')
     pager.chmod(0o755)

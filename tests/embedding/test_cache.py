@@ -43,14 +43,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "embeddings.sqlite"
 
 
-def test_vectors_come_back_to_the_bit_from_another_connection(path: Path) -> None:
+def test_vectors_come_back_to_the_bit_from_another_connection(path):
     vectors = some_vectors(2_000)
     VectorCache(path).put_many(vectors)
     found = VectorCache(path).get_many([*vectors, vector_key("model", "never seen")])
     assert same(found, vectors)
 
 
-def test_key_depends_on_model_and_text() -> None:
+def test_key_depends_on_model_and_text():
     keys = {
         vector_key(model, text)
         for model, text in [("a", "bc"), ("ab", "c"), ("a", "b"), ("b", "bc"), ("a", "\ud800")]
@@ -60,14 +60,14 @@ def test_key_depends_on_model_and_text() -> None:
     assert vector_key("a", "bc") == vector_key("a", "bc")
 
 
-def test_nothing_asked_is_nothing_written(path: Path) -> None:
+def test_nothing_asked_is_nothing_written(path):
     cache = VectorCache(path)
     assert cache.get_many([]) == {}
     cache.put_many({})
     assert not path.exists()
 
 
-def test_what_was_unused_for_longest_is_forgotten(path: Path) -> None:
+def test_what_was_unused_for_longest_is_forgotten(path):
     today = 0
     cache = VectorCache(path, clock=lambda: today * DAY_MS, max_rows=15)
     old, newer, newest = (some_vectors(n, start=at) for n, at in ((10, 0), (5, 10), (5, 15)))
@@ -88,7 +88,7 @@ def test_what_was_unused_for_longest_is_forgotten(path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"not a database " * 100, b"", b"SQLite format 3\0" + b"\xff" * 4096]
 )
-def test_file_of_garbage_is_replaced(path: Path, content: bytes) -> None:
+def test_file_of_garbage_is_replaced(path, content):
     path.parent.mkdir()
     path.write_bytes(content)
     vectors = some_vectors(3)
@@ -98,7 +98,7 @@ def test_file_of_garbage_is_replaced(path: Path, content: bytes) -> None:
     assert same(VectorCache(path).get_many(vectors), vectors)
 
 
-def test_page_damaged_in_the_middle_is_noticed_and_the_file_replaced(path: Path) -> None:
+def test_page_damaged_in_the_middle_is_noticed_and_the_file_replaced(path):
     vectors = some_vectors(500)
     cache = VectorCache(path)
     cache.put_many(vectors)
@@ -113,9 +113,7 @@ def test_page_damaged_in_the_middle_is_noticed_and_the_file_replaced(path: Path)
     assert path.with_name("embeddings.sqlite.old").exists()
 
 
-def test_place_that_cannot_be_written_is_done_without_and_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_place_that_cannot_be_written_is_done_without_and_said_once(tmp_path, caplog):
     (tmp_path / "data").write_text("a file where the folder should be")
     cache = VectorCache(tmp_path / "data" / "embeddings.sqlite")
     vectors = some_vectors(3)
@@ -126,7 +124,7 @@ def test_place_that_cannot_be_written_is_done_without_and_said_once(
     assert len(caplog.records) == 1
 
 
-def test_one_error_does_not_turn_it_off_for_ever(tmp_path: Path) -> None:
+def test_one_error_does_not_turn_it_off_for_ever(tmp_path):
     now_s = 0.0
     place = tmp_path / "data"
     place.write_text("a file where the folder should be")
@@ -171,7 +169,7 @@ def written(path: Path, count: int, *, first: int = 0) -> int:
     return len(found)
 
 
-def test_two_processes_write_at_once_and_lose_nothing(path: Path) -> None:
+def test_two_processes_write_at_once_and_lose_nothing(path):
     writers = [start_writer(path, first=first, rounds=10) for first in (0, 500)]
     for writer in writers:
         writer.communicate()
@@ -180,7 +178,7 @@ def test_two_processes_write_at_once_and_lose_nothing(path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
-def test_what_was_put_survives_a_kill_whole(path: Path) -> None:
+def test_what_was_put_survives_a_kill_whole(path):
     with start_writer(path, first=0, rounds=100_000) as writer:
         assert writer.stdout is not None
         for _ in range(5):
@@ -192,7 +190,7 @@ def test_what_was_put_survives_a_kill_whole(path: Path) -> None:
     assert known % 100 == 0
 
 
-def test_threads_share_one_cache(path: Path) -> None:
+def test_threads_share_one_cache(path):
     cache = VectorCache(path)
     parts = [some_vectors(50, start=50 * index) for index in range(8)]
     right: list[bool] = []
@@ -209,7 +207,7 @@ def test_threads_share_one_cache(path: Path) -> None:
     assert right == [True] * len(parts)
 
 
-def test_known_texts_need_no_model(path: Path, embedder: Embedder) -> None:
+def test_known_texts_need_no_model(path, embedder):
     texts = ["apple", "pear", "apple", "plum"]
     cache = VectorCache(path)
     first = embed_texts(texts, embedder=embedder, cache=cache)
@@ -221,7 +219,7 @@ def test_known_texts_need_no_model(path: Path, embedder: Embedder) -> None:
     assert embed_texts([], embedder=unloaded, cache=cache).shape == (0, 384)
 
 
-def test_texts_are_embedded_without_a_cache_that_works(tmp_path: Path, embedder: Embedder) -> None:
+def test_texts_are_embedded_without_a_cache_that_works(tmp_path, embedder):
     (tmp_path / "data").write_text("")
     cache = VectorCache(tmp_path / "data" / "embeddings.sqlite")
     vectors = embed_texts(["apple"], embedder=embedder, cache=cache)

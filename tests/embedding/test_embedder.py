@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ PASSAGES = [
 ]
 
 
-def test_vectors_have_384_dimensions_and_length_one(embedder: Embedder) -> None:
+def test_vectors_have_384_dimensions_and_length_one(embedder):
     vectors = embedder.embed_passages(PASSAGES)
     assert vectors.shape == (len(PASSAGES), 384)
     assert vectors.dtype == np.float32
@@ -36,7 +35,7 @@ def test_vectors_have_384_dimensions_and_length_one(embedder: Embedder) -> None:
     assert query.dtype == np.float32
 
 
-def test_question_is_closest_to_the_passage_that_answers_it(embedder: Embedder) -> None:
+def test_question_is_closest_to_the_passage_that_answers_it(embedder):
     passages = embedder.embed_passages(PASSAGES)
     for question, answer in (
         ("how do we protect against cross-site request forgery?", 0),
@@ -46,14 +45,14 @@ def test_question_is_closest_to_the_passage_that_answers_it(embedder: Embedder) 
         assert int(np.argmax(passages @ embedder.embed_query(question))) == answer
 
 
-def test_question_is_not_embedded_as_a_passage(embedder: Embedder) -> None:
+def test_question_is_not_embedded_as_a_passage(embedder):
     text = "connection pool"
     passage = embedder.embed_passages([text])[0]
     query = embedder.embed_query(text)
     assert 0.5 < float(passage @ query) < 0.999
 
 
-def test_order_is_kept_and_bits_do_not_depend_on_company(embedder: Embedder) -> None:
+def test_order_is_kept_and_bits_do_not_depend_on_company(embedder):
     together = embedder.embed_passages(PASSAGES)
     alone = [embedder.embed_passages([text])[0] for text in PASSAGES]
     reversed_order = embedder.embed_passages(PASSAGES[::-1])[::-1]
@@ -61,7 +60,7 @@ def test_order_is_kept_and_bits_do_not_depend_on_company(embedder: Embedder) -> 
     assert np.array_equal(together, reversed_order)
 
 
-def test_bits_survive_a_reload(model: ModelFiles, embedder: Embedder) -> None:
+def test_bits_survive_a_reload(model, embedder):
     fresh = Embedder(model, threads=1)
     assert not fresh.is_loaded
     before = fresh.embed_passages(PASSAGES[:2])
@@ -71,7 +70,7 @@ def test_bits_survive_a_reload(model: ModelFiles, embedder: Embedder) -> None:
     assert np.array_equal(embedder.embed_passages(PASSAGES[:2]), before)
 
 
-def test_no_passages_give_no_vectors(embedder: Embedder) -> None:
+def test_no_passages_give_no_vectors(embedder):
     assert embedder.embed_passages([]).shape == (0, 384)
 
 
@@ -89,20 +88,20 @@ def test_no_passages_give_no_vectors(embedder: Embedder) -> None:
         "日本語" * 900,
     ],
 )
-def test_any_text_has_a_vector(embedder: Embedder, text: str) -> None:
+def test_any_text_has_a_vector(embedder, text):
     vectors = [embedder.embed_query(text), embedder.embed_passages([text])[0]]
     assert np.isfinite(vectors).all()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
-def test_text_behind_the_models_window_changes_nothing(embedder: Embedder) -> None:
+def test_text_behind_the_models_window_changes_nothing(embedder):
     start = "the quick brown fox jumps over the lazy dog " * 200
     huge = start + "and something else entirely " * 40_000
     assert len(huge) > 1_000_000
     assert np.array_equal(*embedder.embed_passages([start, huge]))
 
 
-def test_callers_in_many_threads_get_their_own_vectors(embedder: Embedder) -> None:
+def test_callers_in_many_threads_get_their_own_vectors(embedder):
     expected = embedder.embed_passages(PASSAGES)
     right: list[bool] = []
 
@@ -118,7 +117,7 @@ def test_callers_in_many_threads_get_their_own_vectors(embedder: Embedder) -> No
     assert right == [True] * len(PASSAGES)
 
 
-def test_two_callers_load_one_model(model: ModelFiles) -> None:
+def test_two_callers_load_one_model(model):
     fresh = Embedder(model, threads=2)
     callers = [threading.Thread(target=fresh.embed_query, args=("hello",)) for _ in range(4)]
     for caller in callers:
@@ -128,7 +127,7 @@ def test_two_callers_load_one_model(model: ModelFiles) -> None:
     assert fresh.is_loaded
 
 
-def test_query_overtakes_waiting_passages(embedder: Embedder) -> None:
+def test_query_overtakes_waiting_passages(embedder):
     finished: list[str] = []
     started = threading.Event()
 
@@ -153,7 +152,7 @@ def test_query_overtakes_waiting_passages(embedder: Embedder) -> None:
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
-def test_broken_file_is_one_named_error(copied_model: Path, name: str) -> None:
+def test_broken_file_is_one_named_error(copied_model, name):
     broken = copied_model / name
     content = broken.read_bytes()
     broken.unlink()
@@ -166,7 +165,7 @@ def test_broken_file_is_one_named_error(copied_model: Path, name: str) -> None:
     assert "MEMORY_SIDECAR_MODEL_DIR" in caught.value.hint
 
 
-def test_model_of_another_size_is_refused(model: ModelFiles, tmp_path: Path) -> None:
+def test_model_of_another_size_is_refused(model, tmp_path):
     other = Embedder(
         ModelFiles(model.name, model.folder, "configured", "model.onnx", "0" * 64, dimension=768)
     )
@@ -174,13 +173,13 @@ def test_model_of_another_size_is_refused(model: ModelFiles, tmp_path: Path) -> 
         other.load()
 
 
-def test_threads_follow_the_machine_but_never_exceed_eight(model: ModelFiles) -> None:
+def test_threads_follow_the_machine_but_never_exceed_eight(model):
     assert 1 <= Embedder(model).threads <= 8
     assert Embedder(model, threads=3).threads == 3
     assert Embedder(model, threads=100).threads == 8
 
 
-def test_question_that_was_asked_before_needs_no_model(embedder: Embedder) -> None:
+def test_question_that_was_asked_before_needs_no_model(embedder):
     other = Embedder(embedder.files)
     first = other.embed_query("where is the token checked?")
     other.unload()
@@ -188,7 +187,7 @@ def test_question_that_was_asked_before_needs_no_model(embedder: Embedder) -> No
     assert not other.is_loaded
 
 
-def test_the_runtime_reports_nothing(tmp_path: Path) -> None:
+def test_the_runtime_reports_nothing(tmp_path):
     """ONNX Runtime keeps what it has to report in the cache folder, until it could be sent."""
     code = (
         "from memory_sidecar.embedding.embedder import Embedder\n"

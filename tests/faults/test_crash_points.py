@@ -13,13 +13,13 @@ import zlib
 import pytest
 
 from tests.faults.commands import WRITING
-from tests.faults.conftest import Tally, everyday
+from tests.faults.conftest import everyday
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who has halted")
 
 
 @pytest.mark.parametrize("command", everyday(WRITING, every=13), ids=str)
-def test_a_command_that_is_killed_anywhere(scene, scale, tally: Tally, command):
+def test_a_command_that_is_killed_anywhere(scene, scale, tally, command):
     usual = scene.usual(command)
     states = scene.states_during(command)
     assert states, "the command changes nothing"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Tally, everyday
+from tests.faults.conftest import everyday
 from tests.faults.scene import QUESTIONS, Scene, steady
 from tests.finished import Finished
 
@@ -153,7 +153,7 @@ def test_damage_is_of_many_kinds():
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("damage", everyday(DAMAGES, every=16), ids=str)
 @pytest.mark.parametrize("served", [False, True], ids=["alone", "served"])
-def test_damage_is_mended_or_named(scene: Scene, tally: Tally, damage: Damage, served: bool):
+def test_damage_is_mended_or_named(scene, tally, damage, served):
     if served:
         assert [done.status for done in ask(scene, served=True)] == [0] * len(QUESTIONS)
     harmed = harm(scene, damage)

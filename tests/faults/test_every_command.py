@@ -15,7 +15,7 @@ import click
 import pytest
 
 from memory_sidecar.cli.main import every_command
-from tests.faults.commands import ELSEWHERE, READING, WRITING, Command
+from tests.faults.commands import ELSEWHERE, READING, WRITING
 from tests.faults.conftest import Tally, everyday
 from tests.faults.scene import Scene, Usual
 from tests.finished import Finished
@@ -107,7 +107,7 @@ def require_reading(usual: list[Finished], now: list[Finished], tally: Tally, wh
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_reading_works(disk, tally: Tally, condition):
+def test_reading_works(disk, tally, condition):
     lines = [disk.line(command) for command in READING]
     usual = disk.run(*lines)
     assert len(usual) == len(lines)
@@ -123,7 +123,7 @@ def test_reading_works(disk, tally: Tally, condition):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("command", everyday(WRITING, every=18), ids=str)
-def test_writing_is_whole_or_refused(disk, tally: Tally, command: Command, condition):
+def test_writing_is_whole_or_refused(disk, tally, command, condition):
     usual = disk.usual(command)
     line = disk.line(command)
     with CONDITIONS[condition](disk):
@@ -137,7 +137,7 @@ def test_writing_is_whole_or_refused(disk, tally: Tally, command: Command, condi
 
 
 @pytest.mark.full
-def test_a_daemon_goes_on_once_there_is_room(disk, tally: Tally):
+def test_a_daemon_goes_on_once_there_is_room(disk, tally):
     """One daemon, every command, no room: it refuses what it cannot do, and lives."""
     lines = [disk.line(command) for command in READING]
     usual = [_call(disk, *line) for line in lines]
@@ -162,7 +162,7 @@ def test_a_daemon_goes_on_once_there_is_room(disk, tally: Tally):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_a_daemon_starts_without_room(disk, tally: Tally, condition):
+def test_a_daemon_starts_without_room(disk, tally, condition):
     with CONDITIONS[condition](disk):
         for command in READING[:4]:
             done = _call(disk, *disk.line(command))

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.home import TIMEOUT_S
-from tests.faults.commands import WRITING, Command
-from tests.faults.conftest import Scale, Tally, everyday
+from tests.faults.commands import WRITING
+from tests.faults.conftest import Scale, everyday
 from tests.faults.scene import Usual
 
 UNREACHABLE = 5
@@ -26,7 +26,7 @@ def moments(scale: Scale, usual: Usual) -> Iterator[float]:
 
 
 @pytest.mark.parametrize("command", everyday(WRITING, every=17), ids=str)
-def test_a_command_that_is_killed(scene, scale, tally: Tally, command: Command):
+def test_a_command_that_is_killed(scene, scale, tally, command):
     usual = scene.usual(command)
     for moment_s in moments(scale, usual):
         done = scene.run(scene.line(command), dies_after_s=moment_s)[0]
@@ -39,7 +39,7 @@ def test_a_command_that_is_killed(scene, scale, tally: Tally, command: Command):
 
 
 @pytest.mark.parametrize("command", everyday(WRITING, every=17), ids=str)
-def test_a_daemon_that_is_killed(scene, scale, tally: Tally, command: Command):
+def test_a_daemon_that_is_killed(scene, scale, tally, command):
     usual = scene.usual(command)
     for moment_s in moments(scale, usual):
         assert scene.home.sources() == ["src"]

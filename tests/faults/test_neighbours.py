@@ -18,8 +18,7 @@ import pytest
 
 from memory_sidecar import __version__
 from tests.e2e.home import Home
-from tests.faults.conftest import Scale, Tally
-from tests.faults.scene import Scene
+from tests.faults.conftest import Tally
 
 ANSWERED_S = 30.0  # by any call, whoever holds a lock
 STOPPED_S = 15.0  # ten for the daemon, the rest for a machine that is busy
@@ -53,7 +52,7 @@ def contents(listed: str | None) -> Counter[str]:
 
 
 @pytest.mark.timeout(600)
-def test_two_daemons_with_one_agent(scene: Scene, tally: Tally, tmp_path: Path):
+def test_two_daemons_with_one_agent(scene, tally, tmp_path):
     """The second has another data directory and names the database of the first with `--db`."""
     environ = {k: v for k, v in scene.home.environ.items() if k.startswith("MEMORY_SIDECAR_MODEL")}
     (tmp_path / "other").mkdir()
@@ -84,7 +83,7 @@ def test_two_daemons_with_one_agent(scene: Scene, tally: Tally, tmp_path: Path):
 
 
 @pytest.mark.timeout(600)
-def test_a_data_directory_by_its_name_and_by_a_link(scene: Scene, tally: Tally, tmp_path: Path):
+def test_a_data_directory_by_its_name_and_by_a_link(scene, tally, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(scene.data, target_is_directory=True)
     names = (scene.data, link)
@@ -102,7 +101,7 @@ def test_a_data_directory_by_its_name_and_by_a_link(scene: Scene, tally: Tally, 
 
 
 @pytest.mark.timeout(600)
-def test_a_database_of_another_agent_named_once(scene: Scene, tally: Tally):
+def test_a_database_of_another_agent_named_once(scene, tally):
     """A mistake costs the call that makes it and no other."""
     wrong = ("--agent", "a", "--db", scene.data / "knowledge" / "b.sqlite")
     try:
@@ -115,7 +114,7 @@ def test_a_database_of_another_agent_named_once(scene: Scene, tally: Tally):
 
 
 @pytest.mark.timeout(600)
-def test_clients_of_two_builds_at_once(scene: Scene, scale: Scale, tally: Tally, tmp_path: Path):
+def test_clients_of_two_builds_at_once(scene, scale, tally, tmp_path):
     """The daemon of the older one hands over to that of the newer one while all of them ask."""
     package = Path(sys.modules["memory_sidecar"].__file__ or "").parent
     newer = shutil.copytree(
@@ -152,7 +151,7 @@ def test_clients_of_two_builds_at_once(scene: Scene, scale: Scale, tally: Tally,
         assert os.fsencode(newer.parent) in served, "the older build's daemon serves at the end"
 
 
-def test_more_agents_than_descriptors(scene: Scene, scale: Scale, tally: Tally):
+def test_more_agents_than_descriptors(scene, scale, tally):
     """A daemon gives back what an agent took, and stays small."""
     limit = (scale.descriptors, scale.descriptors)
     daemon = scene.home.start(

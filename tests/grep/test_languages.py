@@ -45,12 +45,12 @@ def sections(case: Path) -> tuple[str, list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_patterns_find_what_is_written_down(case: Path) -> None:
+def test_patterns_find_what_is_written_down(case):
     code, questions = sections(case)
     for pattern, expected in questions:
         found = render(code, case.stem, pattern)
         assert found.splitlines() == expected.rstrip("\n").splitlines(), pattern
 
 
-def test_every_language_has_a_case() -> None:
+def test_every_language_has_a_case():
     assert {case.stem for case in CASES} == set(DIALECTS)

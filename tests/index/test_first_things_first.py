@@ -26,13 +26,13 @@ def order_of(*files: tuple[str, int, int]) -> list[str]:
     return [file.path for file in differences(scan, {}, everything=False).changed]
 
 
-def test_what_was_saved_last_is_built_first() -> None:
+def test_what_was_saved_last_is_built_first():
     assert order_of(
         ("middle", NOON_NS - HOUR_NS, 1), ("new", NOON_NS, 900), ("old", NOON_NS - 9 * HOUR_NS, 1)
     ) == ["new", "middle", "old"]
 
 
-def test_of_what_was_saved_together_small_files_are_built_first() -> None:
+def test_of_what_was_saved_together_small_files_are_built_first():
     assert order_of(
         ("large", NOON_NS + SECOND_NS, 900),
         ("small", NOON_NS, 1),
@@ -48,7 +48,7 @@ def write(root: Path, *names: str) -> None:
         (root / f"{name}.py").write_text("\n".join(functions))
 
 
-def test_a_saved_file_is_embedded_before_a_backlog(codebase, tmp_path, notices) -> None:
+def test_a_saved_file_is_embedded_before_a_backlog(codebase, tmp_path, notices):
     root = tmp_path / "project"
     write(root, *(f"backlog{number}" for number in range(30)))
     codebase.index([root], reporter=notices, embed=False)
@@ -62,9 +62,7 @@ def test_a_saved_file_is_embedded_before_a_backlog(codebase, tmp_path, notices) 
     assert waiting[: len(newest)] == newest
 
 
-def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(
-    codebase, tmp_path, notices
-) -> None:
+def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(codebase, tmp_path, notices):
     root = tmp_path / "project"
     write(root, *(f"module{number}" for number in range(300)))  # several transactions
     codebase.index([root], reporter=notices, embed=False)
@@ -73,7 +71,7 @@ def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(
     assert waiting == sorted(waiting)
 
 
-def test_data_is_embedded_after_sources(codebase, tmp_path, notices) -> None:
+def test_data_is_embedded_after_sources(codebase, tmp_path, notices):
     root = tmp_path / "project"
     root.mkdir()
     (root / "fixture.json").write_text('{"name": "cart"}\n')
@@ -88,7 +86,7 @@ def test_data_is_embedded_after_sources(codebase, tmp_path, notices) -> None:
 
 def test_a_query_comes_between_the_files_of_one_transaction(
     codebase, tmp_path, notices, monkeypatch
-) -> None:
+):
     root = tmp_path / "project"
     write(root, *(f"module{number}" for number in range(60)))
     store = codebase.data.open()

@@ -18,7 +18,7 @@ def precious(tmp_path: Path) -> Path:
     return tmp_path / "precious"
 
 
-def test_a_link_on_the_way_is_not_followed(tmp_path: Path, precious: Path) -> None:
+def test_a_link_on_the_way_is_not_followed(tmp_path, precious):
     state = StorePaths(tmp_path / "data" / "codebase.sqlite").flow_state("shop")
     for link in (state.parent.parent, state.parent):
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -32,9 +32,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path: Path, precious: Path) -> No
     assert (precious / "shop" / "file").exists()
 
 
-def test_links_inside_are_removed_and_what_they_lead_to_stays(
-    tmp_path: Path, precious: Path
-) -> None:
+def test_links_inside_are_removed_and_what_they_lead_to_stays(tmp_path, precious):
     state = StorePaths(tmp_path / "data" / "codebase.sqlite").flow_state("shop")
     state.mkdir(parents=True)
     (state / "link").symlink_to(precious)

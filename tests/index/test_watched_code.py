@@ -258,7 +258,7 @@ def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it
     assert live.open().paths("second") == []
 
 
-def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root: Path):
+def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root):
     for number in range(10):
         (root / "pkg" / f"i{number}.py").write_text(f"def ibis{number}(): pass\n")
         codebase.index([root], reporter=Silent(), embed=False)

@@ -324,7 +324,7 @@ def test_reads_are_counted_beside_the_files(knowledge, root, data_dir):
     assert (line["file"], line["tool"]) == (path, "get")
 
 
-def test_a_file_that_is_no_memory_is_told_from_none(knowledge: Knowledge) -> None:
+def test_a_file_that_is_no_memory_is_told_from_none(knowledge):
     knowledge.store("hello", "c")
     folder = knowledge.agent().paths.memories / "c"
     (folder / "empty.md").touch()

@@ -188,7 +188,7 @@ def leaves(command: click.Command, above: str = "") -> list[str]:
     ]
 
 
-def test_every_command_is_called() -> None:
+def test_every_command_is_called():
     assert {command for command, *_ in CALLS} | NOT_CALLED == set(leaves(every_command()))
 
 
@@ -208,7 +208,7 @@ def own_files(scene: Scene) -> list[Path]:
 
 
 @pytest.mark.timeout(600)
-def test_no_command_is_turned_against_its_user(scene: Scene) -> None:
+def test_no_command_is_turned_against_its_user(scene):
     said = ""
     for command, arguments, stdin in CALLS:
         if command == "stop":
@@ -227,7 +227,7 @@ def test_no_command_is_turned_against_its_user(scene: Scene) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_nor_without_a_daemon(scene: Scene) -> None:
+def test_nor_without_a_daemon(scene):
     alone = ("index", "search", "store", "query", "session save", "session promote", "doctor")
     for command, arguments, stdin in CALLS:
         if is_here(arguments) and (command in alone or command.startswith("context access")):
@@ -236,7 +236,7 @@ def test_nor_without_a_daemon(scene: Scene) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
+def test_no_tool_is_turned_against_its_user(scene):
     scene.call("index", ".", "--wait", "keyword")
     host = Host(scene.user, *A, cwd=scene.clone)
     host.open()
@@ -257,9 +257,7 @@ def test_no_tool_is_turned_against_its_user(scene: Scene) -> None:
     ("toolset", "calls", "folder"),
     [("context", CONTEXT_TOOL_CALLS, "context"), ("names", NAME_TOOL_CALLS, ".")],
 )
-def test_no_tool_that_is_asked_for_is_either(
-    scene: Scene, toolset: str, calls: list[tuple[str, dict[str, object]]], folder: str
-) -> None:
+def test_no_tool_that_is_asked_for_is_either(scene, toolset, calls, folder):
     scene.call("index", ".", "--wait", "keyword")
     host = Host(scene.user, *A, "--tools", toolset, cwd=scene.clone / folder)
     host.open()
@@ -278,7 +276,7 @@ def test_no_tool_that_is_asked_for_is_either(
 @pytest.mark.parametrize(
     "registries", ["as they are", pytest.param("of the user", marks=pytest.mark.full)]
 )
-def test_nor_if_the_user_names_its_data_directory(scene: Scene, registries: str) -> None:
+def test_nor_if_the_user_names_its_data_directory(scene, registries):
     """That is trust, and still nothing in it leads out of it."""
     if registries == "of the user":
         for registry in scene.clone.glob("data/memory/**/sources.json"):
@@ -302,7 +300,7 @@ def test_nor_if_the_user_names_its_data_directory(scene: Scene, registries: str)
         ),
     ],
 )
-def test_nor_if_one_of_its_folders_leads_out_of_it(scene: Scene, name: str) -> None:
+def test_nor_if_one_of_its_folders_leads_out_of_it(scene, name):
     lead_out(scene.clone / "data" / "memory", name, scene.outside)
     scene.before = fingerprint(scene.outside.folder)
     tried = ("index", "store", "query", "prune", "session save", "reindex", "stop")

@@ -139,14 +139,14 @@ def sentences() -> list[str]:
     return [each for each in said if "test_security_page.py" not in each]
 
 
-def test_each_sentence_has_its_tests() -> None:
+def test_each_sentence_has_its_tests():
     said = sentences()
     assert [each for each in said if not any(map(each.startswith, HELD_BY))] == []
     assert [start for start in HELD_BY if not any(s.startswith(start) for s in said)] == []
 
 
 @pytest.mark.parametrize("test", sorted({test for tests in HELD_BY.values() for test in tests}))
-def test_the_test_is_there(test: str) -> None:
+def test_the_test_is_there(test):
     path, _, name = test.partition("::")
     tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -30,7 +30,7 @@ ENTRY = {"command": "/bin/sidecar", "args": ["mcp"]}
         '{"ü€": 1, "mcpServers": {"other": {}}}',
     ],
 )
-def test_a_member_is_added_and_nothing_else_changes(before: str) -> None:
+def test_a_member_is_added_and_nothing_else_changes(before):
     insertion = json_member(before, AT, ENTRY)
     assert insertion is not None
     after = insertion.into(before)
@@ -41,7 +41,7 @@ def test_a_member_is_added_and_nothing_else_changes(before: str) -> None:
     assert json_member(after, AT, ENTRY) is None
 
 
-def test_comments_and_trailing_commas_of_editors_are_read_and_kept() -> None:
+def test_comments_and_trailing_commas_of_editors_are_read_and_kept():
     before = '// mine\n{\n  /* servers */\n  "mcpServers": {\n    "x": {}, // last\n  },\n}\n'
     insertion = json_member(before, AT, ENTRY)
     assert insertion is not None
@@ -50,7 +50,7 @@ def test_comments_and_trailing_commas_of_editors_are_read_and_kept() -> None:
     assert without(after, AT, ENTRY, form="json") == before
 
 
-def test_an_element_joins_the_array_that_others_use() -> None:
+def test_an_element_joins_the_array_that_others_use():
     before = '{"hooks": {"PostToolUse": [{"matcher": "Edit"}]}}'
     insertion = json_element(before, ["hooks", "PostToolUse"], {"matcher": "Read"})
     assert insertion is not None
@@ -61,7 +61,7 @@ def test_an_element_joins_the_array_that_others_use() -> None:
     )
 
 
-def test_a_server_of_that_name_with_another_command_is_not_replaced() -> None:
+def test_a_server_of_that_name_with_another_command_is_not_replaced():
     with pytest.raises(Taken):
         json_member('{"mcpServers": {"memory-sidecar": {"command": "mine"}}}', AT, ENTRY)
     with pytest.raises(Taken):
@@ -73,7 +73,7 @@ def test_a_server_of_that_name_with_another_command_is_not_replaced() -> None:
 @pytest.mark.parametrize(
     "before", ["[1]", '{"mcpServers": 3}', '{"a": }', "{", "{} {}", "nonsense"]
 )
-def test_what_is_no_settings_file_is_refused(before: str) -> None:
+def test_what_is_no_settings_file_is_refused(before):
     with pytest.raises(Unreadable):
         json_member(before, AT, ENTRY)
 
@@ -87,12 +87,12 @@ def test_what_is_no_settings_file_is_refused(before: str) -> None:
         ("[[mcp_servers]]\n", "mcp_servers is no table"),
     ],
 )
-def test_what_is_no_toml_or_closed_to_tables_is_refused(before: str, reason: str) -> None:
+def test_what_is_no_toml_or_closed_to_tables_is_refused(before, reason):
     with pytest.raises(Unreadable, match=reason):
         toml_table(before, ["mcp_servers", AT[1]], ENTRY)
 
 
-def test_a_table_is_appended() -> None:
+def test_a_table_is_appended():
     before = 'model = "x"\n'
     insertion = toml_table(before, ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []})
     assert insertion is not None
@@ -111,7 +111,7 @@ def test_a_table_is_appended() -> None:
         ('{"mcpServers": {"memory-sidecar": {"a": 1}}}', {"mcpServers": {}}),
     ],
 )
-def test_a_member_is_cut_out_wherever_it_stands(text: str, rest: object) -> None:
+def test_a_member_is_cut_out_wherever_it_stands(text, rest):
     left = without(text, AT, {"a": 1}, form="json")
     assert left is not None
     assert json.loads(left) == rest

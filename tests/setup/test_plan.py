@@ -73,11 +73,11 @@ def outcomes(plan: Plan) -> set[StepOutcome]:
     return {step.outcome for step in plan.steps}
 
 
-def test_the_agents_that_are_installed_are_found(home: Path) -> None:
+def test_the_agents_that_are_installed_are_found(home):
     assert [agent.name for agent in installed(home)] == ["claude", "codex", "zed"]
 
 
-def test_every_agent_is_set_up_once_and_all_of_it_is_taken_back(home: Path) -> None:
+def test_every_agent_is_set_up_once_and_all_of_it_is_taken_back(home):
     before = contents(home)
     assert outcomes(set_up(home, list(CODING_AGENTS))) == {StepOutcome.ADDED}
     servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
@@ -94,7 +94,7 @@ def test_every_agent_is_set_up_once_and_all_of_it_is_taken_back(home: Path) -> N
     assert after == before
 
 
-def test_what_the_user_added_since_stays(home: Path) -> None:
+def test_what_the_user_added_since_stays(home):
     set_up(home)
     file = home / ".claude/settings.json"
     settings = json.loads(file.read_text())
@@ -104,7 +104,7 @@ def test_what_the_user_added_since_stays(home: Path) -> None:
     assert json.loads(file.read_text())["hooks"]["PostToolUse"] == [{"matcher": "Edit"}]
 
 
-def test_what_was_changed_since_is_left_and_named(home: Path) -> None:
+def test_what_was_changed_since_is_left_and_named(home):
     set_up(home)
     skill = home / ".agents/skills/project-search/SKILL.md"
     skill.write_text("mine now")
@@ -115,9 +115,7 @@ def test_what_was_changed_since_is_left_and_named(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".claude/settings.json", ".codex/config.toml"])
-def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(
-    home: Path, name: str
-) -> None:
+def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(home, name):
     before = settings(home)
     set_up(home)
     file = home / name
@@ -134,7 +132,7 @@ def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(
     assert settings(home) == before
 
 
-def test_nothing_is_written_before_it_is_carried_out(home: Path) -> None:
+def test_nothing_is_written_before_it_is_carried_out(home):
     before = contents(home)
     plan = Plan(environ_of(home))
     for agent in installed(home):
@@ -143,7 +141,7 @@ def test_nothing_is_written_before_it_is_carried_out(home: Path) -> None:
     assert contents(home) == before
 
 
-def test_settings_that_are_a_link_are_written_where_it_leads(home: Path, tmp_path: Path) -> None:
+def test_settings_that_are_a_link_are_written_where_it_leads(home, tmp_path):
     dotfiles = tmp_path / "dotfiles.json"
     (home / ".claude.json").rename(dotfiles)
     (home / ".claude.json").symlink_to(dotfiles)
@@ -156,7 +154,7 @@ def test_settings_that_are_a_link_are_written_where_it_leads(home: Path, tmp_pat
 
 
 @pytest.mark.parametrize("odd", [None, b"\xff\xfe", b"", b"\n\n", b"// nothing yet\n"])
-def test_odd_settings_of_one_agent_leave_the_others_alone(home: Path, odd: bytes | None) -> None:
+def test_odd_settings_of_one_agent_leave_the_others_alone(home, odd):
     file = home / ".claude/settings.json"
     if odd is None:
         file.mkdir()
@@ -175,7 +173,7 @@ def test_odd_settings_of_one_agent_leave_the_others_alone(home: Path, odd: bytes
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions of Unix users")
-def test_settings_that_may_not_be_written_fail_alone(home: Path) -> None:
+def test_settings_that_may_not_be_written_fail_alone(home):
     (home / ".codex").chmod(0o500)
     plan = set_up(home)
     failed = [step for step in plan.steps if step.outcome is StepOutcome.FAILED]
@@ -185,9 +183,7 @@ def test_settings_that_may_not_be_written_fail_alone(home: Path) -> None:
     assert StepOutcome.ADDED in outcomes(set_up(home))
 
 
-def test_settings_that_refuse_to_be_written_fail_alone(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_that_refuse_to_be_written_fail_alone(home, monkeypatch):
     before = settings(home)
     write = replace_file
 
@@ -234,9 +230,7 @@ TABLE = "[mcp_servers.memory-sidecar]\n"
         ("a = 1\n", lambda text: text + "broken =", None),
     ],
 )
-def test_a_table_that_the_user_edited_around_is_taken_back_or_left_whole(
-    home: Path, before: str, edit: Callable[[str], str], after: str | None
-) -> None:
+def test_a_table_that_the_user_edited_around_is_taken_back_or_left_whole(home, before, edit, after):
     file = home / ".codex/config.toml"
     file.write_bytes(before.encode())
     set_up(home)
@@ -264,9 +258,7 @@ def test_a_table_that_the_user_edited_around_is_taken_back_or_left_whole(
         ),
     ],
 )
-def test_settings_with_comments_stay_readable_when_the_entry_goes(
-    home: Path, before: str, edit: Callable[[str], str]
-) -> None:
+def test_settings_with_comments_stay_readable_when_the_entry_goes(home, before, edit):
     file = home / ".config/zed/settings.json"
     file.write_bytes(before.encode())
     set_up(home)
@@ -281,7 +273,7 @@ def test_settings_with_comments_stay_readable_when_the_entry_goes(
         assert after == before
 
 
-def test_another_server_of_our_name_is_left_with_the_reason(home: Path) -> None:
+def test_another_server_of_our_name_is_left_with_the_reason(home):
     (home / ".claude.json").write_text('{"mcpServers": {"memory-sidecar": {"command": "mine"}}}')
     plan = set_up(home)
     kept = [step for step in plan.steps if step.outcome is StepOutcome.KEPT]
@@ -290,7 +282,7 @@ def test_another_server_of_our_name_is_left_with_the_reason(home: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of Unix")
-def test_what_was_written_is_noted_for_the_user_alone(home: Path) -> None:
+def test_what_was_written_is_noted_for_the_user_alone(home):
     set_up(home)
     notes = home / ".config/memory-sidecar/setup.json"
     assert notes.stat().st_mode & 0o777 == 0o600
@@ -302,7 +294,7 @@ def settings(home: Path) -> dict[str, bytes | None]:
     return {path: found[path] for path in found if "memory-sidecar" not in path}
 
 
-def test_what_another_program_wrote_meanwhile_stays(home: Path) -> None:
+def test_what_another_program_wrote_meanwhile_stays(home):
     plan = Plan(environ_of(home))
     for agent in installed(home):
         plan.add(agent, WISH)
@@ -334,9 +326,7 @@ class DiskThatFills:
 
 @pytest.mark.parametrize("files", range(8))
 @pytest.mark.parametrize("work", [set_up, take_back])
-def test_what_ends_half_way_can_be_taken_back(
-    home: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[Path], Plan], files: int
-) -> None:
+def test_what_ends_half_way_can_be_taken_back(home, monkeypatch, work, files):
     before = settings(home)
     if work is take_back:
         set_up(home)
@@ -349,9 +339,7 @@ def test_what_ends_half_way_can_be_taken_back(
 
 
 @pytest.mark.parametrize("files", range(6))
-def test_what_ended_half_way_is_set_up_by_the_next_call(
-    home: Path, monkeypatch: pytest.MonkeyPatch, files: int
-) -> None:
+def test_what_ended_half_way_is_set_up_by_the_next_call(home, monkeypatch, files):
     before = settings(home)
     with monkeypatch.context() as patched:
         DiskThatFills(patched, files)
@@ -363,7 +351,7 @@ def test_what_ended_half_way_is_set_up_by_the_next_call(
     assert settings(home) == before
 
 
-def test_setting_up_otherwise_replaces_what_was_set_up_before(home: Path) -> None:
+def test_setting_up_otherwise_replaces_what_was_set_up_before(home):
     before = settings(home)
     set_up(home, list(CODING_AGENTS))
     entry = {"command": "/bin/sidecar", "args": ["mcp", "--agent", "a"]}
@@ -383,7 +371,7 @@ def test_setting_up_otherwise_replaces_what_was_set_up_before(home: Path) -> Non
     assert settings(home) == before
 
 
-def test_a_hook_of_ours_that_was_edited_by_hand_gets_no_second_one_beside_it(home: Path) -> None:
+def test_a_hook_of_ours_that_was_edited_by_hand_gets_no_second_one_beside_it(home):
     hooks = {"SessionEnd": {"hooks": [{"command": "memory-sidecar session import -"}]}}
     wish = Wish(WISH.entry, hooks, {})
     set_up(home, wish=wish)
@@ -395,7 +383,7 @@ def test_a_hook_of_ours_that_was_edited_by_hand_gets_no_second_one_beside_it(hom
     assert (hook.outcome, file.read_text()) == (StepOutcome.KEPT, edited)
 
 
-def test_two_who_set_up_at_once_forget_nothing_of_each_other(home: Path) -> None:
+def test_two_who_set_up_at_once_forget_nothing_of_each_other(home):
     before = settings(home)
     one, other = Plan(environ_of(home)), Plan(environ_of(home))
     claude, codex, *_ = installed(home)
@@ -410,7 +398,7 @@ def test_two_who_set_up_at_once_forget_nothing_of_each_other(home: Path) -> None
 
 
 @pytest.mark.parametrize("name", [".claude.json", ".claude/settings.json", ".codex/config.toml"])
-def test_what_a_killed_set_up_left_beside_a_file_goes_with_the_next(home: Path, name: str) -> None:
+def test_what_a_killed_set_up_left_beside_a_file_goes_with_the_next(home, name):
     before = settings(home)
     set_up(home)
     (home / name).with_name(".sidecar-tmp-0123").write_text("half")

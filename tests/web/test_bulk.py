@@ -10,10 +10,10 @@ import pytest
 from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
-from tests.web.conftest import Answer, Reader, Served
+from tests.web.conftest import Answer, Reader
 
 
-def test_many_are_changed_as_they_were_shown(served: Served, reader: Reader) -> None:
+def test_many_are_changed_as_they_were_shown(served, reader):
     kept = [
         served.store(f"Bulk {number}", agent=agent, category="bulk")
         for number, agent in enumerate(("architect", "builder", "builder"))
@@ -60,9 +60,7 @@ def _undone(reader: Reader) -> Answer:
     ("action", "value"),
     [("tag", "area:cart"), ("pin", ""), ("unpin", ""), ("move", "there/now"), ("share", "")],
 )
-def test_a_change_of_many_is_taken_back(
-    served: Served, reader: Reader, action: str, value: str
-) -> None:
+def test_a_change_of_many_is_taken_back(served, reader, action, value):
     category = f"back-{action}"
     for number, agent in enumerate(("architect", "builder", "builder")):
         kept = served.store(f"{action} {number}", agent=agent, category=category, tags=("back",))
@@ -87,9 +85,7 @@ def test_a_change_of_many_is_taken_back(
     assert f"{changing} memor" in reader.get("/memories").text
 
 
-def test_memories_that_name_each_other_move_and_come_back_together(
-    served: Served, reader: Reader
-) -> None:
+def test_memories_that_name_each_other_move_and_come_back_together(served, reader):
     first = served.store("The queue is a file", category="linked")
     second = served.store("The queue is a table", category="linked", supersedes=(first.path,))
     memories = Memories(served.services.agent("architect"), Silent())
@@ -107,7 +103,7 @@ def test_memories_that_name_each_other_move_and_come_back_together(
     assert "2 memories" in reader.get("/memories").text
 
 
-def test_what_was_moved_and_then_edited_is_not_moved_back(served: Served, reader: Reader) -> None:
+def test_what_was_moved_and_then_edited_is_not_moved_back(served, reader):
     kept = served.store("Moved and edited", category="from-here")
     chosen = ("chosen", f"{kept.agent} {kept.hash} {kept.path}")
     form = [("action", "move"), ("move", "to-there"), ("form_token", reader.form_token), chosen]
@@ -119,16 +115,14 @@ def test_what_was_moved_and_then_edited_is_not_moved_back(served: Served, reader
     assert memories.look(moved.path).content == "Edited since"
 
 
-def test_what_would_take_other_tags_back_is_refused(served: Served, reader: Reader) -> None:
+def test_what_would_take_other_tags_back_is_refused(served, reader):
     kept = served.store("Tagged", category="colon", tags=("area:ci",))
     chosen = ("chosen", f"{kept.agent} {kept.hash} {kept.path}")
     form = [("action", "tag"), ("tag", "area:"), ("form_token", reader.form_token), chosen]
     assert reader.send("/memories/bulk/change", form).status == 400
 
 
-def test_of_many_those_that_are_gone_keep_no_other_from_the_archive(
-    served: Served, reader: Reader
-) -> None:
+def test_of_many_those_that_are_gone_keep_no_other_from_the_archive(served, reader):
     kept = [served.store(f"Goes {number}", category="goes") for number in range(2)]
     chosen = [("chosen", f"{each.agent} {each.hash} {each.path}") for each in kept]
     Memories(served.services.agent("architect"), Silent()).remove(kept[0].path)

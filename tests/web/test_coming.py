@@ -43,9 +43,7 @@ def write_sessions(folder: Path, count: int) -> None:
         (folder / f"s-{number}.json").write_text(json.dumps(session))
 
 
-def test_a_first_index_is_not_waited_for(
-    watched: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
     go_on = threading.Event()
     build = SessionBuilder.build
 

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from memory_sidecar.web.site import Site
 from tests.e2e.home import Home
 from tests.mcp.conftest import served_home
-from tests.web.conftest import Reader, Served
+from tests.web.conftest import Reader
 
 PAGE = {"jinja2", "markupsafe", "starlette", "uvicorn", "memory_sidecar.web"}
 
@@ -25,7 +24,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         yield home
 
 
-def test_the_daemon_serves_it_until_it_is_stopped(home: Home) -> None:
+def test_the_daemon_serves_it_until_it_is_stopped(home):
     home.call("store", "Totals are cents", "--category", "pitfall")
     first = json.loads(home.call("web", "--no-open", "--json").stdout)["url"]
     second = json.loads(home.call("web", "--no-open", "--json").stdout)["url"]
@@ -45,7 +44,7 @@ def test_the_daemon_serves_it_until_it_is_stopped(home: Home) -> None:
         reader.get("/memories")
 
 
-def test_it_ends_unused(served: Served) -> None:
+def test_it_ends_unused(served):
     ended: list[str] = []
     site = Site(
         served.services,
@@ -59,14 +58,14 @@ def test_it_ends_unused(served: Served) -> None:
     assert ended == ["ended"]
 
 
-def test_a_port_that_is_taken_is_said_in_one_line(home: Home) -> None:
+def test_a_port_that_is_taken_is_said_in_one_line(home):
     url = json.loads(home.call("web", "--no-open", "--json").stdout)["url"]
     taken = urlsplit(url).port
     done = home.call("web", "--port", taken, "--no-open", "--no-daemon")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
-def test_nothing_of_it_is_imported_before(tmp_path: Path) -> None:
+def test_nothing_of_it_is_imported_before(tmp_path):
     code = (
         "import sys\n"
         "import memory_sidecar.cli.daemon\n"

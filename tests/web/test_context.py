@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
@@ -18,11 +17,8 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import Silent, plain
 from memory_sidecar.web.graph import MOST, drawn
-from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -52,7 +48,7 @@ def _context(served: Served, root: Path) -> Context:
     return Context(Root(root), embed_with=lambda: served.services.models.embed)
 
 
-def test_an_index_of_many_atoms_is_shown_in_short(reader: Reader, root: Path) -> None:
+def test_an_index_of_many_atoms_is_shown_in_short(reader, root):
     (index,) = root.glob("projects/shop/experiments/index.md")
     before = index.read_text("utf-8")
     index.write_text(before + "\nOne more atom.\n" * 10_000, "utf-8")
@@ -62,9 +58,7 @@ def test_an_index_of_many_atoms_is_shown_in_short(reader: Reader, root: Path) ->
     assert len(text) < 100_000
 
 
-def test_atoms_and_findings_are_those_of_the_commands(
-    served: Served, reader: Reader, root: Path
-) -> None:
+def test_atoms_and_findings_are_those_of_the_commands(served, reader, root):
     shown = reader.get("/context?project=shop&merge=1&json=1").json
     context = _context(served, root)
     used, _ = mask_document(context.used(context.root.projects()))
@@ -84,7 +78,7 @@ def test_atoms_and_findings_are_those_of_the_commands(
         assert reader.get(f"/context?{wrong}").status == 404
 
 
-def test_an_atom_is_told_and_shown_at_once(served: Served, reader: Reader, root: Path) -> None:
+def test_an_atom_is_told_and_shown_at_once(served, reader, root):
     before = reader.get("/context?json=1").json["atoms"]
     assert reader.get("/context?json=1").json["atoms"] == before
     context = _context(served, root)
@@ -95,7 +89,7 @@ def test_an_atom_is_told_and_shown_at_once(served: Served, reader: Reader, root:
     assert after - {each["summary"] for each in before} == {"Told while it is looked at"}
 
 
-def test_mending_does_what_is_safe(served: Served, reader: Reader, root: Path) -> None:
+def test_mending_does_what_is_safe(served, reader, root):
     reader.post("/context/mend", {"root": "", "project": "shop"})
     assert "the indexes are as new" in reader.get("/context").text
     shown = reader.get("/context?project=shop").text
@@ -104,9 +98,7 @@ def test_mending_does_what_is_safe(served: Served, reader: Reader, root: Path) -
     assert (root / "projects" / "shop" / "knowledge" / "index.md").exists()
 
 
-def test_a_root_of_another_agent_is_not_to_be_seen(
-    served: Served, reader: Reader, root: Path, tmp_path: Path
-) -> None:
+def test_a_root_of_another_agent_is_not_to_be_seen(served, reader, root, tmp_path):
     other = tmp_path / "other"
     init(other, project="secret")
     served.store("One", agent="builder")
@@ -118,7 +110,7 @@ def test_a_root_of_another_agent_is_not_to_be_seen(
     served.services.agent("builder").unregister("other", reporter=Silent())
 
 
-def test_where_there_is_no_root_it_says_how_to_have_one(served: Served, reader: Reader) -> None:
+def test_where_there_is_no_root_it_says_how_to_have_one(served, reader):
     before, served.services.settings = (
         served.services.settings,
         replace(served.services.settings, context_root=""),
@@ -133,7 +125,7 @@ def use(name: str, kind: str, basis: list[str]) -> AtomUse:
     )
 
 
-def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in() -> None:
+def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in():
     atoms = [
         use("PAT-1", "pattern", ["p/EXP-1"]),
         use("K-1", "knowledge", ["p/EXP-1", "p/gone"]),
@@ -155,7 +147,7 @@ def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in() -> None:
 
 
 @pytest.mark.browser
-def test_a_root_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
+def test_a_root_in_a_browser(tab, faults_of):
     tab.get_by_role("link", name="Context").click()
     tab.wait_for_url("**/context")
     tab.locator(".graph a", has_text="K-001").click()

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from memory_sidecar.web.views import CHANGES, VIEWS
 from memory_sidecar.web.visit import Section, View, Visit
-from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.conftest import SCRIPT
 from tests.web.test_memories import Pieces
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
-
-def test_a_view_is_json_too(served: Served, reader: Reader) -> None:
+def test_a_view_is_json_too(served, reader):
     served.store("Totals are cents", tags=("money",))
     answer = reader.get("/memories?tag=money&json=1")
     assert answer.headers["content-type"] == "application/json"
     assert [each["title"] for each in answer.json["memories"]] == ["Totals are cents"]
 
 
-def test_seen_as_an_agent_there_is_what_that_may_see(served: Served, reader: Reader) -> None:
+def test_seen_as_an_agent_there_is_what_that_may_see(served, reader):
     mine = served.store("Of the builder alone", agent="builder")
     served.store("For all to know", agent="shared")
     of_another = f"agent={mine.agent}&path={mine.path}"
@@ -61,7 +56,7 @@ def test_seen_as_an_agent_there_is_what_that_may_see(served: Served, reader: Rea
         ("/static/%2e%2e/app.py", 404),
     ],
 )
-def test_a_wrong_address_is_told_in_one_line(reader: Reader, path: str, status: int) -> None:
+def test_a_wrong_address_is_told_in_one_line(reader, path, status):
     answer = reader.get(path)
     assert answer.status == status
     assert '<nav aria-label="Views">' in answer.text
@@ -75,9 +70,7 @@ def _fails(_visit: Visit) -> View:
     raise ZeroDivisionError(f"in {SCRIPT} with AKIA{'ABCDEFGH' * 2}")
 
 
-def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(reader, monkeypatch, caplog):
     form = {"form_token": reader.form_token}
     monkeypatch.setitem(VIEWS, "/growth", Section(_fails, "Growth"))
     monkeypatch.setitem(CHANGES, "/memories/pin", _fails)
@@ -97,21 +90,19 @@ def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(
     ]  # fmt: skip
 
 
-def test_a_form_of_another_page_is_refused_in_the_frame(reader: Reader) -> None:
+def test_a_form_of_another_page_is_refused_in_the_frame(reader):
     refused = reader.send("/memories/pin", {"form_token": "guessed"})
     assert refused.status == 403
     assert "load the page again" in refused.text
     assert '<nav aria-label="Views">' in refused.text
 
 
-def test_a_view_is_told_of_a_change(served: Served, reader: Reader) -> None:
+def test_a_view_is_told_of_a_change(served, reader):
     reader.await_change("/memories", lambda: served.store("Something new to be told of"))
 
 
 @pytest.mark.browser
-def test_a_part_that_fails_leaves_the_view_and_tells(
-    served: Served, chromium: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_fails_leaves_the_view_and_tells(served, chromium, monkeypatch):
     served.store("Stays where it is", category="stays")
     page = chromium.new_page()
     page.goto(served.site.address())
@@ -129,7 +120,7 @@ def test_a_part_that_fails_leaves_the_view_and_tells(
 
 
 @pytest.mark.browser
-def test_keys_lead_through_a_list_which_is_live(served: Served, tab: Page) -> None:
+def test_keys_lead_through_a_list_which_is_live(served, tab):
     served.store("The first", category="keys")
     served.store(f"The second {SCRIPT}", category="keys", summary=f"Second {SCRIPT}")
     tab.goto(tab.url + "?category=keys")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from html import unescape
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,11 +12,8 @@ from memory_sidecar.agents.growth import growth_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Silent, plain
 from memory_sidecar.core.times import system_clock
-from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,7 +23,7 @@ def _used(served: Served) -> None:
         served.services.questions.asking(Asked.MEMORIES, agent, f"{agent} {SCRIPT}", list)
 
 
-def test_a_number_is_that_of_the_command(served: Served, reader: Reader) -> None:
+def test_a_number_is_that_of_the_command(served, reader):
     shown = reader.get("/growth?weeks=4&json=1").json
     told = growth_of(served.services, weeks=4, now=system_clock(), reporter=Silent())
     rss = "resident_bytes"
@@ -43,7 +38,7 @@ def test_a_number_is_that_of_the_command(served: Served, reader: Reader) -> None
     assert charts["memories"][1] == [0, 0, 0, 1]
 
 
-def test_an_agent_sees_its_own_alone(reader: Reader) -> None:
+def test_an_agent_sees_its_own_alone(reader):
     as_architect = reader.get("/growth?as=architect&json=1").json
     assert as_architect["agents"] == ["architect"]
     assert [each["text"] for each in as_architect["unanswered"]] == [f"architect {SCRIPT}"]
@@ -51,15 +46,13 @@ def test_an_agent_sees_its_own_alone(reader: Reader) -> None:
     assert reader.get("/growth?weeks=many").status == 400
 
 
-def test_a_question_is_told_while_it_is_looked_at(served: Served, reader: Reader) -> None:
+def test_a_question_is_told_while_it_is_looked_at(served, reader):
     asking = served.services.questions.asking
     reader.await_change("/growth", lambda: asking(Asked.MEMORIES, "shared", "Who is told?", list))
 
 
 @pytest.mark.browser
-def test_charts_are_drawn(
-    served: Served, tab: Page, faults_of: Callable[[Page], list[str]]
-) -> None:
+def test_charts_are_drawn(served, tab, faults_of):
     tab.get_by_role("link", name="Growth").click()
     tab.locator("[data-chart] canvas").nth(3).wait_for()
     (tiles,) = tab.locator(".tiles strong").all_inner_texts()[:1]

@@ -17,7 +17,7 @@ def entrance(served: Served) -> str:
     return urlsplit(served.site.address())._replace(scheme="", netloc="").geturl()
 
 
-def test_a_token_opens_once(served: Served) -> None:
+def test_a_token_opens_once(served):
     address, first, thief = entrance(served), Reader(served.site.port), Reader(served.site.port)
     entered = first.get(address)
     assert entered.status == 200
@@ -28,7 +28,7 @@ def test_a_token_opens_once(served: Served) -> None:
     assert thief.get("/memories").status == 401
 
 
-def test_a_cookie_of_ones_own_making_is_none(served: Served) -> None:
+def test_a_cookie_of_ones_own_making_is_none(served):
     stranger = Reader(served.site.port, f"memory_sidecar_{served.site.port}=guessed")
     assert stranger.get("/memories").status == 401
     assert stranger.get("/static/app.js").status == 401
@@ -47,16 +47,14 @@ def test_a_cookie_of_ones_own_making_is_none(served: Served) -> None:
     ],
     ids=lambda headers: "=".join(*headers.items()),
 )
-def test_what_comes_from_elsewhere_is_refused(
-    served: Served, reader: Reader, headers: dict[str, str]
-) -> None:
+def test_what_comes_from_elsewhere_is_refused(served, reader, headers):
     assert reader.get("/memories").status == 200
     assert reader.get("/memories", **headers).status == 403
     if "Sec-Fetch-Site" not in headers:  # a link in a mail may lead here
         assert Reader(served.site.port).get(entrance(served), **headers).status == 403
 
 
-def test_a_change_says_where_it_comes_from(served: Served, reader: Reader) -> None:
+def test_a_change_says_where_it_comes_from(served, reader):
     kept = served.store("Nothing that comes from elsewhere takes this away")
     fields = {"agent": kept.agent, "path": kept.path}
     refused = [
@@ -71,12 +69,12 @@ def test_a_change_says_where_it_comes_from(served: Served, reader: Reader) -> No
     assert reader.post("/memories/archive", fields).status == 303
 
 
-def test_a_form_has_its_size(reader: Reader) -> None:
+def test_a_form_has_its_size(reader):
     large = {"path": "x" * MAX_BODY_BYTES}
     assert reader.send("/memories/archive", large).status == 413
 
 
-def test_scripts_and_styles_are_our_own_alone(reader: Reader) -> None:
+def test_scripts_and_styles_are_our_own_alone(reader):
     answer = reader.get("/memories")
     policy = dict(part.strip().split(" ", 1) for part in answer.headers[POLICY].split(";"))
     assert policy["default-src"] == "'none'"
@@ -91,7 +89,7 @@ def test_scripts_and_styles_are_our_own_alone(reader: Reader) -> None:
 POLICY = "content-security-policy"
 
 
-def test_what_is_vendored_is_small_and_has_its_licences() -> None:
+def test_what_is_vendored_is_small_and_has_its_licences():
     folder = ROOT / "memory_sidecar" / "web" / "static"
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 200_000
     licences = (folder / "LICENSES.txt").read_text("utf-8")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +10,8 @@ from memory_sidecar.agents.status import status_of
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.results import Silent, plain
 from memory_sidecar.web.index import tree_of
-from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,7 +26,7 @@ def _indexed(served: Served) -> None:
     served.store("Totals are cents")
 
 
-def test_a_number_on_the_page_is_the_number_of_status(served: Served, reader: Reader) -> None:
+def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     shown = reader.get("/index?json=1").json
     status = json.loads(json.dumps(plain(status_of(served.services, None, daemon=None))))
     assert shown["status"] == status
@@ -41,7 +36,7 @@ def test_a_number_on_the_page_is_the_number_of_status(served: Served, reader: Re
     assert f"{source['files_indexed']:,}</dd>" in reader.get("/index").text
 
 
-def test_what_was_left_out_is_told_with_its_rule(served: Served, reader: Reader) -> None:
+def test_what_was_left_out_is_told_with_its_rule(served, reader):
     address = f"/index/source?name={served.project.name}"
     shown = reader.get(f"{address}&json=1").json
     reasons = {each["reason"]: each for each in shown["left_out"]}
@@ -55,14 +50,14 @@ def test_what_was_left_out_is_told_with_its_rule(served: Served, reader: Reader)
     assert reader.get("/index/source?name=none").status == 404
 
 
-def test_what_was_left_out_stands_by_folder() -> None:
+def test_what_was_left_out_stands_by_folder():
     paths = ["a/b/c.py", "a/b/d/", "e.py", "f/g/h.py"]
     assert tree_of(paths) == {"a/b/": {"c.py": {}, "d/": {}}, "e.py": {}, "f/g/h.py": {}}
     assert tree_of(["a/", "a/b.py"]) == {"a/b.py": {}}
     assert tree_of([]) == {}
 
 
-def test_a_check_that_failed_is_mended(served: Served, reader: Reader) -> None:
+def test_a_check_that_failed_is_mended(served, reader):
     more = served.project.parent / "more"
     more.mkdir()
     (more / "case.py").write_text("def case(): ...\n")
@@ -75,9 +70,7 @@ def test_a_check_that_failed_is_mended(served: Served, reader: Reader) -> None:
 
 
 @pytest.mark.browser
-def test_a_saved_file_is_told_while_it_is_looked_at(
-    served: Served, tab: Page, faults_of: Callable[[Page], list[str]]
-) -> None:
+def test_a_saved_file_is_told_while_it_is_looked_at(served, tab, faults_of):
     watching = Watching(served.services)
     watching.start()
     tab.goto(f"http://127.0.0.1:{served.site.port}/index")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -16,10 +14,7 @@ from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from tests.conftest import write_memory
-from tests.web.conftest import SCRIPT, Reader, Served
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from tests.web.conftest import SCRIPT
 
 
 class Pieces(HTMLParser):
@@ -42,7 +37,7 @@ class Pieces(HTMLParser):
             self.found.append(tag)
 
 
-def test_what_is_stored_is_text(served: Served, reader: Reader) -> None:
+def test_what_is_stored_is_text(served, reader):
     content = f"""# {SCRIPT}
 
 [a link](javascript:alert(1)) [another](data:text/html,x) ![a picture](http://elsewhere.example/x.png)
@@ -73,7 +68,7 @@ def its(kept: Remembered, **fields: str) -> dict[str, str]:
     return {"agent": kept.agent, "path": kept.path, "hash": kept.hash} | fields
 
 
-def test_facets_count_what_their_links_lead_to(served: Served, reader: Reader) -> None:
+def test_facets_count_what_their_links_lead_to(served, reader):
     served.store("Shelves are numbered", category="places/shelf", tags=("depot",))
     served.store("Boxes have no number", category="places/box", tags=("depot", "box"))
     served.store("Boxes are shared", agent="shared", category="places/box", tags=("depot",))
@@ -93,7 +88,7 @@ def test_facets_count_what_their_links_lead_to(served: Served, reader: Reader) -
     }
 
 
-def test_what_was_superseded_is_counted_and_found_as_that(served: Served, reader: Reader) -> None:
+def test_what_was_superseded_is_counted_and_found_as_that(served, reader):
     old = served.store("Use files for queues", category="queues")
     served.store("Use tables for queues", category="queues", supersedes=(old.path,))
     status = reader.get("/memories?category=queues&outdated=1&json=1").json["facets"]["status"]
@@ -103,7 +98,7 @@ def test_what_was_superseded_is_counted_and_found_as_that(served: Served, reader
     assert found["facets"]["memories"] == 1
 
 
-def test_a_secret_is_masked_in_the_title_too(served: Served, reader: Reader) -> None:
+def test_a_secret_is_masked_in_the_title_too(served, reader):
     token = "ghp_" + "x7" * 18
     memories = Memories(served.services.agent("architect"), Silent())
     kept = memories.store(
@@ -115,9 +110,7 @@ def test_a_secret_is_masked_in_the_title_too(served: Served, reader: Reader) -> 
     assert token not in page
 
 
-def test_a_part_of_the_page_leaves_what_is_told_to_the_next_view(
-    served: Served, reader: Reader
-) -> None:
+def test_a_part_of_the_page_leaves_what_is_told_to_the_next_view(served, reader):
     kept = served.store("Told once", category="told")
     fields = its(kept, content="Told once more", summary="", tags="", status="")
     assert reader.post("/memories/save", fields).status == 303
@@ -126,14 +119,14 @@ def test_a_part_of_the_page_leaves_what_is_told_to_the_next_view(
     assert "Saved" not in reader.get("/memories").text
 
 
-def test_a_tag_with_a_comma_stays_one(served: Served, reader: Reader) -> None:
+def test_a_tag_with_a_comma_stays_one(served, reader):
     kept = served.store("Commas", category="commas", tags=("x,y", "z"))
     fields = its(kept, content="Commas", summary="", tags="x,y, z, more", status="")
     assert reader.post("/memories/save", fields).status == 303
     assert reader.get(one(kept) + "&json=1").json["memory"]["tag_list"] == ["x,y", "z", "more"]
 
 
-def test_a_list_pages_through_several_agents(served: Served, reader: Reader) -> None:
+def test_a_list_pages_through_several_agents(served, reader):
     for name in ("architect", "shared"):
         agent = served.services.agent(name)
         files = [f"pages/number-{number}.md" for number in range(30)]
@@ -147,7 +140,7 @@ def test_a_list_pages_through_several_agents(served: Served, reader: Reader) -> 
     assert 'rel="next"' in reader.get("/memories?category=pages").text
 
 
-def test_what_replaced_what_stands_beside(served: Served, reader: Reader) -> None:
+def test_what_replaced_what_stands_beside(served, reader):
     oldest = served.store("The port is 80", category="ports")
     older = served.store("The port is 8080", category="ports", supersedes=(oldest.path,))
     newest = served.store(
@@ -161,7 +154,7 @@ def test_what_replaced_what_stands_beside(served: Served, reader: Reader) -> Non
     assert "session:s1" in reader.get(one(newest)).text
 
 
-def test_a_change_that_comes_too_late_shows_both(served: Served, reader: Reader) -> None:
+def test_a_change_that_comes_too_late_shows_both(served, reader):
     kept = served.store("The lock is a file", category="locks", tags=("old", "both"))
     fields = its(kept, content="The lock is a row", summary="", tags="both, new", status="")
     assert reader.post("/memories/save", fields).status == 303
@@ -174,9 +167,7 @@ def test_a_change_that_comes_too_late_shows_both(served: Served, reader: Reader)
     assert reader.post("/memories/save", fields | {"hash": now["hash"]}).status == 303
 
 
-def test_a_save_that_is_refused_leaves_its_form_as_it_was_filled_in(
-    served: Served, reader: Reader
-) -> None:
+def test_a_save_that_is_refused_leaves_its_form_as_it_was_filled_in(served, reader):
     kept = served.store("The queue is a list", category="queues", tags=("old",))
     other = served.store("The queue is a tree", category="queues")
     token = "ghp_" + "x7" * 18
@@ -210,9 +201,7 @@ def test_a_save_that_is_refused_leaves_its_form_as_it_was_filled_in(
     assert reader.post("/memories/save", fields | {"supersedes": ""}).status == 303
 
 
-def test_pages_stay_small_however_long_and_many_memories_are(
-    served: Served, reader: Reader
-) -> None:
+def test_pages_stay_small_however_long_and_many_memories_are(served, reader):
     for number in range(12):
         served.store(f"Long {number} {'and long ' * 3000}", category="long", summary="s " * 800)
     listed = reader.get("/memories?category=long")
@@ -220,7 +209,7 @@ def test_pages_stay_small_however_long_and_many_memories_are(
     assert len(reader.get("/memories/duplicates").text) < 500_000
 
 
-def test_of_a_very_long_memory_the_page_has_a_part(served: Served, reader: Reader) -> None:
+def test_of_a_very_long_memory_the_page_has_a_part(served, reader):
     text = "A line of **it**.\n\n" * 50_000
     kept = served.store(f"# Endless\n\n{text}", category="endless")
     shown = reader.get(one(kept))
@@ -235,7 +224,7 @@ def test_of_a_very_long_memory_the_page_has_a_part(served: Served, reader: Reade
     assert "too long to be edited in a browser" in refused.text
 
 
-def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) -> None:
+def test_what_says_the_same_stands_side_by_side(served, reader):
     one_way = served.store("Cats sleep in the afternoon sun", category="cats")
     other = served.store("cats sleep in the afternoon Sun", category="cats")
     pairs = reader.get("/memories/duplicates?json=1").json["pairs"]
@@ -251,7 +240,7 @@ def test_what_says_the_same_stands_side_by_side(served: Served, reader: Reader) 
 
 
 @pytest.mark.browser
-def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served: Served, tab: Page) -> None:
+def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served, tab):
     kept = served.store(
         "The depot opens at eight", category="depot", summary="Depot opens at eight"
     )
@@ -276,9 +265,7 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served: Served, tab: 
 
 
 @pytest.mark.browser
-def test_views_of_memories_are_for_everyone(
-    served: Served, tab: Page, faults_of: Callable[[Page], list[str]]
-) -> None:
+def test_views_of_memories_are_for_everyone(served, tab, faults_of):
     first = served.store("Wide words", category="axe", tags=("axe",), summary="A wide word")
     served.store("wide Words", category="axe")
     for words in ("Long", "long"):  # more than is shown without scrolling

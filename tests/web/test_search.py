@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 
 from memory_sidecar.core.results import Silent
 from memory_sidecar.web.colours import coloured_lines
-from tests.web.conftest import SCRIPT, Reader, Served
+from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,9 +24,7 @@ def _searchable(served: Served) -> None:
     )
 
 
-def test_one_question_asks_everything_and_each_score_is_the_sum_of_its_parts(
-    reader: Reader,
-) -> None:
+def test_one_question_asks_everything_and_each_score_is_the_sum_of_its_parts(reader):
     found = reader.get("/search?q=price&json=1").json["found"]
     explained = [
         *((hit["score"], hit["explain"]) for hit in found["code"]),
@@ -48,7 +41,7 @@ def test_one_question_asks_everything_and_each_score_is_the_sum_of_its_parts(
     assert text.count("is the sum of") == len(explained)
 
 
-def test_filters_and_modes_are_those_of_the_command_line(served: Served, reader: Reader) -> None:
+def test_filters_and_modes_are_those_of_the_command_line(served, reader):
     def files(words: str) -> list[str]:
         found = reader.get(f"/search?q=total+price&in=code&json=1&{words}").json["found"]
         return [hit["filename"] for hit in found["code"]]
@@ -76,13 +69,13 @@ def test_filters_and_modes_are_those_of_the_command_line(served: Served, reader:
         (SCRIPT, "absent"),
     ],
 )
-def test_a_file_says_why_it_is_no_hit(reader: Reader, file: str, told: str) -> None:
+def test_a_file_says_why_it_is_no_hit(reader, file, told):
     text = reader.get(f"/search?q=start+the+service&in=code&file={quote(file)}").text
     assert told in text
     assert Pieces(text.replace("vscode:", "/")).found == []
 
 
-def test_what_was_right_is_kept_and_taken_back(served: Served, reader: Reader) -> None:
+def test_what_was_right_is_kept_and_taken_back(served, reader):
     hit = {"q": "where is the total", "kind": "code", "of": served.project.name}
     fields = hit | {"place": "shop/cart.py", "to": "/search?q=where+is+the+total&n=5"}
     assert reader.post("/search/right", fields).headers["location"] == fields["to"]
@@ -99,7 +92,7 @@ def test_what_was_right_is_kept_and_taken_back(served: Served, reader: Reader) -
     assert reader.post("/search/right", fields | of_builder).status == 404
 
 
-def test_a_question_is_noted_once_and_not_for_further_looks(served: Served, reader: Reader) -> None:
+def test_a_question_is_noted_once_and_not_for_further_looks(served, reader):
     before = len(served.services.questions.since(0))
     reader.get("/search?q=noted+once&in=code")
     for words in ("n=40", "mode=keyword", "file=x.py", "json=1"):
@@ -107,7 +100,7 @@ def test_a_question_is_noted_once_and_not_for_further_looks(served: Served, read
     assert len(served.services.questions.since(0)) == before + 1
 
 
-def test_colours_change_no_letter_and_let_no_markup_through() -> None:
+def test_colours_change_no_letter_and_let_no_markup_through():
     code = 'def f(a):\n    # <b>\n    return """\n<i>""" + "é\u202e"\n'
     for language in ("python", "no_such_language"):
         lines = coloured_lines(code, language)
@@ -118,7 +111,7 @@ def test_colours_change_no_letter_and_let_no_markup_through() -> None:
 
 
 @pytest.mark.browser
-def test_a_search_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
+def test_a_search_in_a_browser(tab, faults_of):
     tab.keyboard.press("2")
     tab.wait_for_url("**/search")
     tab.keyboard.press("/")

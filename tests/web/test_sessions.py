@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +12,6 @@ from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.memories.handlers import Memories
 from tests.web.conftest import SCRIPT, Reader, Served
 from tests.web.test_memories import Pieces
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 ONE = "/sessions/one?agent=architect&id=s-1"
 
@@ -55,7 +51,7 @@ def ids(reader: Reader, words: str) -> list[str]:
     return [each["session"]["session_id"] for each in listed]
 
 
-def test_sessions_are_told_by_day_and_narrowed(reader: Reader) -> None:
+def test_sessions_are_told_by_day_and_narrowed(reader):
     assert set(ids(reader, "")) == {"s-0", "s-1", "s-2"}
     assert ids(reader, "")[-1] == "s-0"
     assert set(ids(reader, "as=architect")) == {"s-0", "s-1"}
@@ -69,7 +65,7 @@ def test_sessions_are_told_by_day_and_narrowed(reader: Reader) -> None:
     assert reader.get("/sessions/one?as=architect&agent=builder&id=s-2").status == 404
 
 
-def test_one_session_has_what_was_said_recalled_and_asked(served: Served, reader: Reader) -> None:
+def test_one_session_has_what_was_said_recalled_and_asked(served, reader):
     questions = served.services.questions
     sessions = served.services.sessions("architect", reporter=Silent())
     questions.asking(Asked.MEMORIES, "architect", "who empties carts", list)
@@ -87,7 +83,7 @@ def test_one_session_has_what_was_said_recalled_and_asked(served: Served, reader
     assert 'id="m59"' in reader.get(f"{long}&page=2").text
 
 
-def test_a_promotion_is_previewed_and_then_made(served: Served, reader: Reader) -> None:
+def test_a_promotion_is_previewed_and_then_made(served, reader):
     preview = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]
     assert {each["fate"] for each in preview["memories"]} == {"new"}
     reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
@@ -104,7 +100,7 @@ def test_a_promotion_is_previewed_and_then_made(served: Served, reader: Reader) 
 
 
 @pytest.mark.browser
-def test_sessions_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]) -> None:
+def test_sessions_in_a_browser(tab, faults_of):
     tab.get_by_role("link", name="Sessions").click()
     tab.wait_for_url("**/sessions")
     tab.get_by_label("Topic").fill("carts")
@@ -120,9 +116,7 @@ def test_sessions_in_a_browser(tab: Page, faults_of: Callable[[Page], list[str]]
     assert faults_of(tab) == []
 
 
-def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(
-    served: Served, reader: Reader
-) -> None:
+def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(served, reader):
     long = "What was said goes on and on. " * 1000
     served.services.sessions("architect", reporter=Silent()).save(
         {
