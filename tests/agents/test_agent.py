@@ -28,6 +28,7 @@ from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.reads import count_reads
 from tests.conftest import HashModels, Notices, write_memory
+from tests.waiting import eventually
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 
@@ -94,21 +95,14 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
     tending.tend(agent.data)
     tending.start()
     try:
-        until(lambda: paths(agent) == ["one.md"])
+        eventually(lambda: paths(agent) == ["one.md"])
         write_memory(folder, "deep/two.md", "The second.")
-        until(lambda: paths(agent) == ["deep/two.md", "one.md"])
+        eventually(lambda: paths(agent) == ["deep/two.md", "one.md"])
         (folder / "one.md").rename(folder / "deep" / "one.md")
-        until(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
-        until(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
+        eventually(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
+        eventually(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
     finally:
         tending.close(until_s=time.monotonic() + 20)
-
-
-def until(condition, timeout_s=30.0):
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 SUBJECTS = ("cache", "queue", "price", "token", "scene")
@@ -345,7 +339,7 @@ def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
     tending.tend(watching.data)
     tending.start()
     try:
-        until(lambda: paths(watching) == ["one.md"])
+        eventually(lambda: paths(watching) == ["one.md"])
         write_memory(folder, "two.md", "The second.")
         writing.take_up(["two.md"], reporter=Silent())
         assert paths(writing) == ["one.md", "two.md"]
@@ -391,7 +385,7 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
     try:
         registered.register(tmp_path / "notes")
         asked = MemoryQuery(text="growing delay", top_k=1, explain=True)
-        until(
+        eventually(
             lambda: any(
                 hit.explain and hit.explain.cosine
                 for hit in Memories(registered, Silent()).query(asked)

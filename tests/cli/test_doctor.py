@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from memory_sidecar.index.apply import FEW_FILES
 from tests.conftest import STATIC, run_with, write_memory
 from tests.disk.test_watch_faults import Opened
 from tests.finished import Finished
+from tests.waiting import eventually
 
 DEADLINE_S = 60.0
 
@@ -53,13 +53,6 @@ def services(data_dir: Path, model_dir: Path) -> Iterator[Services]:
 def call(services: Services, tmp_path: Path) -> Callable[..., Finished]:
     """Runs a command line with `services`."""
     return run_with(services, cwd=tmp_path)
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.01)
 
 
 def told(done: Finished) -> dict[str, str]:

@@ -6,8 +6,6 @@ import errno
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
@@ -19,16 +17,10 @@ from memory_sidecar.code.workers import Workers
 from memory_sidecar.core.model import Document, Source
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.document import BuildCrashed, FileVanished
+from tests.waiting import eventually
 
 MAX_FILE_BYTES = 1 << 20
 DEADLINE_S = 30.0
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
 
 
 @pytest.fixture

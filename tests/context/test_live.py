@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable
 
 import pytest
 
@@ -13,8 +11,7 @@ from memory_sidecar.context.handlers import Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.live import ContextLive
 from memory_sidecar.core.model import AtomKind
-
-DEADLINE_S = 60.0
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -29,13 +26,6 @@ def live(context):
     live.start()
     yield live
     live.close()
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
 
 
 def new(context, summary, project="p"):

@@ -17,6 +17,7 @@ from typing import Any
 
 from memory_sidecar.daemon.address import read_address
 from memory_sidecar.daemon.lock import ProcessLock
+from tests.waiting import eventually
 
 PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 TIMEOUT_S = 60
@@ -131,21 +132,17 @@ class Home:
             time.sleep(0.01)
 
     def wait_until_free(self) -> None:
-        deadline = time.monotonic() + TIMEOUT_S
-        while self.is_served:
-            assert time.monotonic() < deadline, "the daemon does not end"
-            time.sleep(0.01)
+        eventually(lambda: not self.is_served)
 
     def wait_for_requests(self, count: int) -> None:
         """Wait until the daemon's journal holds so many requests that are being answered."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while True:
+
+        def are_answered() -> bool:
             content = (self.data_dir / "state" / "requests").read_bytes()
             slots = [content[at : at + 16] for at in range(0, len(content), 16)]
-            if sum(map(any, slots)) == count:
-                return
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+            return sum(map(any, slots)) == count
+
+        eventually(are_answered)
 
     def run_python(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         """Another build: a process that runs `code` on this data directory."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 from tests.e2e.home import Home
+from tests.waiting import eventually
 
 
 def ask(home: Home, text: str) -> list[str]:
@@ -32,9 +32,7 @@ def store(home: Home, text: str, **environment: str) -> None:
 
 
 def wait_for(home: Home, text: str, content: str) -> None:
-    deadline = time.monotonic() + 60
-    while content not in ask(home, text):
-        assert time.monotonic() < deadline
+    eventually(lambda: content in ask(home, text))
 
 
 def test_what_is_written_by_whomever_is_found(home):

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +18,8 @@ import psutil
 import pytest
 
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode, greeting
-from tests.e2e.home import PROGRAM, TIMEOUT_S, Done, Home
+from tests.e2e.home import PROGRAM, Done, Home
+from tests.waiting import eventually
 
 HELLO = encode(greeting())
 
@@ -243,10 +243,7 @@ def test_threads_end_with_their_requests(indexed):
     for client in waiting:
         client.kill()
         client.communicate()
-    deadline = time.monotonic() + TIMEOUT_S
-    while daemon.num_threads() > busy - 12:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: daemon.num_threads() <= busy - 12)
 
 
 def test_input_without_end_ends_with_its_client(indexed):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Iterator
 from itertools import repeat
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.home import TIMEOUT_S, Home
+from tests.e2e.home import Home
+from tests.waiting import eventually
 
 FOUND = ("search", "--all", "total", "--mode", "keyword", "--json")
 
@@ -48,10 +48,7 @@ def fill(home: Home) -> Path:
 def remount(home: Home, how: str) -> None:
     """The system refuses as long as the last threads of a process are being taken down."""
     command = ["mount", "-o", f"remount,{how}", str(home.data_dir)]
-    deadline = time.monotonic() + TIMEOUT_S
-    while subprocess.run(command, capture_output=True, check=False).returncode:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: not subprocess.run(command, capture_output=True, check=False).returncode)
 
 
 def test_full_disk_costs_log_lines_and_nothing_else(home):

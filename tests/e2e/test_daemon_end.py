@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -14,6 +13,7 @@ from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon import end
 from memory_sidecar.daemon.link import find
 from tests.e2e.home import Home
+from tests.waiting import eventually
 
 HANGS = """
 import threading
@@ -81,8 +81,7 @@ def test_being_asked_twice_does_not_hurry_it(home):
     )
     home.wait_for_requests(1)
     stopping = [home.start("stop", "--json") for _ in range(3)]
-    while "asked to stop" not in home.log:
-        time.sleep(0.01)
+    eventually(lambda: "asked to stop" in home.log)
     out, err = running.communicate("total", timeout=60)
     assert (running.returncode, err) == (0, "")
     assert [hit["filename"] for hit in json.loads(out)] == ["cart.py"]

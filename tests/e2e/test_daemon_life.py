@@ -14,6 +14,7 @@ import pytest
 
 from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
+from tests.waiting import eventually
 
 OTHER_BUILD = """
 import sys
@@ -28,6 +29,7 @@ import sys
 from memory_sidecar.daemon import protocol
 protocol.PROTOCOL = 2
 from memory_sidecar.cli.daemon import main
+from tests.waiting import eventually
 main()
 """
 
@@ -107,8 +109,7 @@ def test_stopping_waits_for_what_runs_and_refuses_what_is_new(home):
     )
     home.wait_for_requests(1)
     stopping = home.start("stop")
-    while "asked to stop" not in home.log:
-        time.sleep(0.01)
+    eventually(lambda: "asked to stop" in home.log)
     out, err = running.communicate("total", timeout=60)
     assert (running.returncode, err) == (0, "")
     assert [hit["filename"] for hit in json.loads(out)] == ["cart.py"]
@@ -171,10 +172,7 @@ def test_daemon_ends_when_its_data_directory_is_deleted(home):
     home.add_source()
     pid = home.pid
     (home.data_dir / "state" / "daemon.lock").unlink()
-    deadline = time.monotonic() + 60
-    while _lives(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: not _lives(pid))
 
 
 def test_a_daemon_whose_data_directory_is_moved_makes_nothing_in_its_old_place(home):

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -37,9 +36,7 @@ def test_pid_that_belongs_to_somebody_else_now_is_left_alone(home):
 def test_clock_that_jumps_back_costs_nothing(home):
     home.data_dir.mkdir(exist_ok=True)
     ahead = home.run_python(CLOCK_AHEAD, str(home.data_dir))
-    while not (home.data_dir / "state" / "daemon.json").exists():
-        assert ahead.poll() is None
-        time.sleep(0.01)
+    home.wait_until_served(ahead)
     root = home.add_source()
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     store = ("--agent", "a", "--category", "pitfall")

@@ -7,9 +7,9 @@ import os
 import pty
 import signal
 import subprocess
-import time
 
 from tests.e2e.home import PROGRAM, Home
+from tests.waiting import eventually
 
 
 def test_live_view_is_drawn_in_place_until_interrupted(home):
@@ -47,9 +47,7 @@ def test_interrupted_index_is_given_up_and_its_source_still_followed(home):
         (many / f"m{number}.py").write_text(f"def zebra_{number}():\n    return {number}\n" * 5)
     # Of a source that is new, so that what the daemon indexes is what this client waits for.
     indexing = home.start("index", many.parent, "--wait", "keyword")
-    deadline = time.monotonic() + 60
-    while not files_under_way(home):
-        assert time.monotonic() < deadline
+    eventually(lambda: files_under_way(home))
     indexing.send_signal(signal.SIGINT)
     out, err = indexing.communicate(timeout=60)
     assert (indexing.returncode, out) == (130, ""), err

@@ -15,6 +15,7 @@ import pytest
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.process import MAX_FILES
 from tests.e2e.home import TIMEOUT_S, Home
+from tests.waiting import eventually
 
 AGENTS = 40
 MAX_DESCRIPTORS = 128
@@ -34,9 +35,7 @@ def memories(home: Home, agent: str, *options: object) -> list[str]:
 
 def wait_until_compared(home: Home, agent: str) -> None:
     """Until a daemon has seen the files: where that takes long, the answers before say so."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while "answering from before" in home.call("list", "--agent", agent).stderr:
-        assert time.monotonic() < deadline
+    eventually(lambda: "answering from before" not in home.call("list", "--agent", agent).stderr)
 
 
 def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home):
@@ -69,8 +68,7 @@ def test_reads_answer_and_writes_tell_who_holds_the_lock(home):
     store(home, "before", "A")
     lock = home.data_dir / "knowledge" / ".state" / "A" / "writer.lock"
     holder = WriterLock(lock, data_dir=Path("/elsewhere"))
-    while not holder.acquire():
-        time.sleep(0.01)
+    eventually(holder.acquire)
     assert memories(home, "A") == ["before"]
     assert home.call("get", "c/before", "--agent", "A").returncode == 0
     said = store(home, "meanwhile", "A")

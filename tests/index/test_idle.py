@@ -12,6 +12,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -44,8 +45,5 @@ def test_it_is_looked_at_from_time_to_time(services, monkeypatch):
     services.settings = replace(services.settings, idle_unload_minutes=1)
     idling = Watching(services)
     idling.start()
-    deadline = time.monotonic() + 60
-    while services.models.is_loaded:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: not services.models.is_loaded)
     idling.close()

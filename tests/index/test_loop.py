@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.loop import RETRY_FIRST_S, Loop
 from memory_sidecar.index.requests import Urgency
 from tests.conftest import Notices
+from tests.waiting import eventually
 
 DEADLINE_S = 60.0
 
@@ -80,13 +80,6 @@ def make_loop(tmp_path, clock, due, failures):
 def loop(make_loop) -> Loop:
     made: Loop = make_loop()
     return made
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.005)
 
 
 def ask(loop: Loop, work, urgency=Urgency.ASKED, patience_s=0.0, **options):

@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import CO_OPTIMIZED
 from pathlib import Path
@@ -25,6 +25,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.tending import Tending
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = f"{ROOT / 'memory_sidecar'}/"
@@ -97,13 +98,6 @@ def listed(title: str) -> set[str]:
 def section(title: str) -> str:
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     return page.partition(f"## {title}\n")[2].partition("\n## ")[0]
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture

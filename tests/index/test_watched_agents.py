@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.results import Silent
+from memory_sidecar.core.sqlite import column
 from memory_sidecar.index import database
 from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.tending import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from tests.conftest import HashEmbedder, write_memory
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -24,16 +25,14 @@ def live(services):
     live.close()
 
 
-def holds(services, name, *paths, timeout_s=30.0):
+def holds(services, name, *paths):
     """Wait until the memories of an agent are these."""
-    deadline = time.monotonic() + timeout_s
-    while True:
+
+    def are_there():
         with services.agent(name).data.open().reading() as connection:
-            rows = connection.execute("SELECT path FROM memories ORDER BY path").fetchall()
-        if [row[0] for row in rows] == sorted(paths):
-            return
-        assert time.monotonic() < deadline, rows
-        time.sleep(0.01)
+            return column(connection, "SELECT path FROM memories ORDER BY path") == sorted(paths)
+
+    eventually(are_there)
 
 
 def test_agents_are_watched_from_the_start_or_from_their_first_use(services, live, data_dir):
@@ -85,8 +84,7 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
     live.start()
     holds(services, "first", "one.md")
     agent, go_on = services.agent("first"), threading.Event()
-    while waiting(agent.data.open()):
-        time.sleep(0.01)
+    eventually(lambda: not waiting(agent.data.open()))
     embed = HashEmbedder.embed_passages
 
     def slowly(embedder, texts, *, stop=None):
@@ -102,10 +100,7 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
         assert waiting(agent.data.open()) == 1
     finally:
         go_on.set()
-    deadline = time.monotonic() + 30
-    while waiting(agent.data.open()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: not waiting(agent.data.open()))
 
 
 def test_the_first_files_of_an_agent_wait_for_few_vectors_too(

@@ -7,7 +7,6 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from memory_sidecar.index import loop
 from memory_sidecar.index.apply import SLICE_FILES
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.tending import Tending
+from tests.waiting import eventually
 
 DEADLINE_S = 60.0
 WITHOUT_MODEL = Settings(model_dir="/nowhere")
@@ -73,13 +73,6 @@ def end(tending: Tending) -> None:
 def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) -> set[str]:
     query = CodeQuery(word, mode=SearchMode.KEYWORD)
     return {hit.filename for hit in codebase.search(query, reporter=reporter or Silent())}
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.01)
 
 
 def test_a_save_is_found_without_a_call(codebase, live, root):

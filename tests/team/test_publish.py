@@ -8,8 +8,9 @@ import pytest
 from memory_sidecar.code.document import build_document
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.index.document import BuildError
-from tests.index.test_watched_code import end, eventually, tended
+from tests.index.test_watched_code import end, tended
 from tests.team.test_code import content_of
+from tests.waiting import eventually
 
 
 def publish(member, *, by_force=False):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from memory_sidecar.agents.watching import Watching
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.web.site import Site
 from tests.conftest import hashing_services
+from tests.waiting import eventually
 from tests.web.conftest import Served
 
 
@@ -66,10 +66,7 @@ def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
     data = watched.services.agent("later").data
     assert data.wait_fresh(timeout_ms=60_000)
     # The pass that this came into has nothing left to do, and tells of itself until it ends.
-    deadline_s = time.monotonic() + 60
-    while any(live.indexing for live in data.states().values()):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
+    eventually(lambda: not any(live.indexing for live in data.states().values()))
     last = reader.get("/sessions")
     assert last.text.count("data-row") == 3
     assert "later is " not in last.text
