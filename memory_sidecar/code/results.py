@@ -157,6 +157,7 @@ class SourceStatus:
     files_failed: int
     chunks: Annotated[int, about("those that a team has for it, too")]
     chunks_at_team: Annotated[int, about("of these, those that only a team has")]
+    pending_at_team: Annotated[int, about("of those, how many wait for their vector")]
     files_away: Annotated[int, about("of which only a team has the chunks, and does not answer")]
     scanned_at: Time | None
     live: Annotated[LiveState | None, about("null where nothing watches it")]
@@ -179,6 +180,7 @@ class SourceStatus:
             files_failed=counts.failed if counts else 0,
             chunks=(counts.chunks if counts else 0) + at_team.rows,
             chunks_at_team=at_team.rows,
+            pending_at_team=at_team.pending,
             files_away=at_team.files_away,
             scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
             live=live,

@@ -24,6 +24,9 @@ from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.code_write import LEASE_S
 from memory_sidecar.team.schema import VERSION
 from memory_sidecar.web.asking import find
+from memory_sidecar.web.index import show
+from memory_sidecar.web.rendering import templates
+from memory_sidecar.web.views import VIEWS
 from memory_sidecar.web.visit import Visit
 from tests.conftest import PROGRAM, write_project
 from tests.team.test_code import allow, content_of
@@ -85,6 +88,20 @@ def test_status_and_doctor_say_how_many_files_only_the_team_has(
             assert told in desk(command).out
     finally:
         allow(server, database, connections=True)
+
+
+def test_the_page_counts_the_chunks_that_wait_at_the_team_for_a_vector(database, machine, tmp_path):
+    indexer = machine("ci", database)
+    assert indexer("index", checkout(tmp_path / "shop"), "--wait", "keyword").status == 0
+    (source,) = indexer.valid_json("status")["sources"]
+    assert source["pending_at_team"] == source["chunks_at_team"] == source["chunks"] > 1
+    visit = Visit("/index", (), indexer.services, {}, lambda: None)
+    shown = show(visit)
+    named = ("sections", "agents", "told", "form_token", "title", "live", "version")
+    around = {"addresses": VIEWS, **dict.fromkeys(named, "")}
+    page = templates().get_template(shown.template)
+    text = page.render(shown.more, visit=visit, data=shown.data, **around)
+    assert f"<dt>vectors</dt><dd>0 of {source['chunks']} " in text
 
 
 def test_an_indexer_that_is_killed_goes_on_and_leaves_what_a_first_index_makes(
