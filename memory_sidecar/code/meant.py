@@ -78,7 +78,7 @@ class Names:
 
     def defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside of `scope` defines one of these names."""
-        if not any(name[-1] in symbols for name in self.symbols):
+        if not self.symbols or not any(name[-1] in symbols for name in self.symbols):
             return False
         around = {*symbols, *scope.split(".")}
         return any(

@@ -13,16 +13,17 @@ chunk is read last, of the hits alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from memory_sidecar.code import fusion
+from memory_sidecar.code import copies, fusion
+from memory_sidecar.code.copies import Fold, folded
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.fusion import Question, is_data
+from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, Lent
 from memory_sidecar.code.meant import chunks_making, names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
@@ -95,10 +96,12 @@ def search_code(
         named = [*rows.named(names), *said]
         lent = rows.lent(question.subject)
     static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()
+    found = [keyword_arm.best(depth), static_arm.best(depth), np.array(named, np.int64)]
+    known: dict[int, tuple[list[str], str]] = {}
+    if is_hybrid:  # while the model and its vectors are waited for
+        known.update(rows.symbols(np.unique(np.concatenate(found)).tolist()))
     vector_arm = scanning.result() if scanning is not None else Arm.silent()
-    arms = (keyword_arm, static_arm, vector_arm)
-    found = [*(arm.best(depth) for arm in arms), np.array(named, np.int64)]
-    wanted = np.unique(np.concatenate(found))
+    wanted = np.unique(np.concatenate([*found, vector_arm.best(depth)]))
     files, file_numbers = rows.placed(wanted)
     candidates = Candidates.of(
         wanted,
@@ -109,7 +112,7 @@ def search_code(
         file_numbers=file_numbers,
     )
     if is_hybrid:
-        known = rows.symbols(wanted.tolist())
+        known.update(rows.symbols([row for row in wanted.tolist() if row not in known]))
         described = [known.get(chunk_id, ([], "")) for chunk_id in wanted.tolist()]
         ranked = rank_hybrid(
             candidates,
@@ -156,6 +159,7 @@ def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
 def forget() -> None:
     """Give back what is kept of the paths and names that questions have met."""
     _path_stems.clear()
+    copies.forget()
     fusion.forget()
 
 
@@ -214,56 +218,6 @@ def _best_folds(rows: Searched, ids: Sequence[int], count: int) -> list[Fold]:
         chunks += [stored[chunk_id] for chunk_id in part]
         folds = folded(chunks)
     return folds[:count]
-
-
-SHARED_LINES = 0.8  # of all different lines that two copies have together
-
-
-@dataclass(slots=True)
-class Fold:
-    """A chunk, and the copies of it that rank behind it.
-
-    Copies are chunks of different files that share most of their lines and stand for the same
-    thing: vendored code, worktrees of one repository, fixtures. Like methods of two classes are
-    none, nor are the first lines of files that begin alike: these are told apart by what they
-    belong to.
-    """
-
-    best: StoredChunk
-    copies: list[StoredChunk] = field(default_factory=list)
-
-
-def folded(chunks: Iterable[StoredChunk]) -> list[Fold]:
-    """`chunks`, best first, each once or among the copies of one before it."""
-    folds: list[Fold] = []
-    alike: dict[object, list[tuple[Fold, frozenset[str]]]] = {}
-    for chunk in chunks:
-        lines = frozenset(filter(None, map(str.strip, chunk.chunk.code.splitlines())))
-        others = alike.setdefault(_stands_for(chunk), [])
-        for fold, known in others:
-            if _file_of(chunk) != _file_of(fold.best) and _are_alike(lines, known):
-                fold.copies.append(chunk)
-                break
-        else:
-            folds.append(Fold(chunk))
-            others.append((folds[-1], lines))
-    return folds
-
-
-def _stands_for(chunk: StoredChunk) -> object:
-    """What copies have in common: what they define and lie in, else what their file is."""
-    if chunk.chunk.scope or chunk.chunk.symbols:
-        return chunk.chunk.scope, chunk.chunk.symbols
-    return "data" if is_data(chunk.filename) else chunk.filename.rpartition("/")[2]
-
-
-def _file_of(chunk: StoredChunk) -> tuple[str, str]:
-    return chunk.source, chunk.filename
-
-
-def _are_alike(lines: frozenset[str], others: frozenset[str]) -> bool:
-    shared = len(lines & others)
-    return shared >= SHARED_LINES * (len(lines) + len(others) - shared)
 
 
 def _explained(
