@@ -27,7 +27,7 @@ from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.connection import HalfVector, integers
-from memory_sidecar.team.link import Asking, AskingBeside, Values
+from memory_sidecar.team.link import Asking, AskingBeside, TeamLink, Values
 from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import Reach, SourceRow
 from memory_sidecar.team.words_read import WordsRead
@@ -41,17 +41,19 @@ class SharedRows:
     def __init__(
         self,
         asking: Asking,
-        beside: AskingBeside,
+        link: TeamLink,
         tokens: Connection,
         sources: Mapping[str, SourceRow],
         reach: Reach,
     ) -> None:
-        """`beside` is asked what takes long; `tokens` takes words apart."""
+        """`asking` is of a transaction of `link`; `tokens` takes words apart."""
         rows = sources.values()
         self.tokens = tokens
         self._asking = asking
-        self._beside = beside
         self._sources = integers(row.id for row in rows)
+        state = "SELECT id, generation FROM sources WHERE id = ANY(%s) ORDER BY id"
+        seen = sorted((row.id, row.generation) for row in rows)
+        self._beside = AskingBeside(link, asking, (state, (self._sources,)), seen)
         self._by_name = sources
         self._reach = reach
         self.words = WordsRead(
@@ -95,7 +97,6 @@ class SharedRows:
         return Arm(ids, keyword_share(scores))
 
     def by_vectors(self) -> Nearest:
-        self._beside.begin()
         return self._nearest("chunk_vectors", self._beside)
 
     def by_static(self) -> Nearest:
@@ -163,18 +164,15 @@ class SharedRows:
 
     def describe(self, ids: Sequence[int]) -> None:
         """Read what is not known of these chunks, and what each arm says of them, at once."""
-        new = [row for row in ids if row not in self._described]
+        arms, wanted = tuple(self._arms), set(ids)  # an arm may begin meanwhile
+        new = wanted - self._described.keys()
+        new.update(*(wanted - arm.known.keys() for arm in arms))
         if not new:
             return
-        values: dict[str, Any] = {"ids": integers(new)}
-        cosines = ""
-        for arm in self._arms:
-            values[arm.table] = arm.query
-            values[f"{arm.table}_ids"] = integers(row for row in new if row not in arm.known)
-            cosines += (
-                f", (SELECT 1 - ({arm.distance}) FROM {arm.table}"
-                f" WHERE id = c.id AND c.id = ANY(%({arm.table}_ids)s))"
-            )
+        values: dict[str, Any] = {"ids": integers(new), **{arm.table: arm.query for arm in arms}}
+        cosines = "".join(
+            f", (SELECT 1 - ({arm.distance}) FROM {arm.table} WHERE id = c.id)" for arm in arms
+        )
         rows = self._asking.ask(
             f"SELECT id, symbols, scope{cosines} FROM chunks c WHERE id = ANY(%(ids)s)", values
         )
@@ -184,8 +182,8 @@ class SharedRows:
         found, names, scopes, *said = zip(*rows, strict=True)
         described = zip(map(str.split, names), scopes, strict=True)
         self._described.update(zip(found, described, strict=True))
-        for arm, each in zip(self._arms, said, strict=True):
-            arm.known = dict(zip(found, each, strict=True)) | arm.known
+        for arm, each in zip(arms, said, strict=True):
+            arm.known.update(zip(found, each, strict=True))
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self._asking.ask(
@@ -215,13 +213,12 @@ class SharedRows:
     def _nearest(self, table: str, asking: Asking | AskingBeside) -> Nearest:
         def nearest(query: Floats, depth: int) -> Judging:
             arm = _SharedVectors(self, table, query)
+            self._arms.append(arm)
             found = asking.ask(*self._query_of(arm, depth))
             found.sort(key=lambda row: row[2])  # an index gives them nearly in order
             self._noted([row for row, _, _ in found], [file for _, file, _ in found])
-            arm.known = {row: 1 - distance for row, _, distance in found}
-            arm.found = np.array(list(arm.known), np.int64)
-            self._arms.append(arm)
-            self._described.clear()  # it has not said what it says of them
+            arm.known.update((row, 1 - distance) for row, _, distance in found)
+            arm.found = np.array([row for row, _, _ in found], np.int64)
             return arm
 
         return nearest

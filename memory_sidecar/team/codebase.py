@@ -25,7 +25,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.link import Asking, AskingBeside, TeamLink
+from memory_sidecar.team.link import Asking, TeamLink
 from memory_sidecar.team.overlaid import Overlaid
 from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import Reach, SourceRow, read_sources
@@ -98,11 +98,8 @@ class TeamCode:
             reach = self._reach(connection, local.connection, rows, wanted)
             known = {name: row for name, (row, _) in rows.items()}
             made = self._made_with()
-            asking = Asking(connection)
-            beside = AskingBeside(self.link, asking)
-            stack.enter_context(beside)
             yield Overlaid(
-                SharedRows(asking, beside, local.connection, known, reach),
+                SharedRows(Asking(connection), self.link, local.connection, known, reach),
                 local,
                 has_vectors=all(row.model == made.model for row in known.values()),
                 has_static=all(row.static == made.static for row in known.values()),

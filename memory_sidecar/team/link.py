@@ -2,8 +2,8 @@
 
 Idle connections are kept for the next question. There is no pool of threads: a command that takes
 50 ms opens what it needs in its own. What fails for a lost connection, `retrying` does again on a
-new one. Several threads ask in one commit: each at once, or what takes long on a second connection
-that sees what the first one sees.
+new one. Several threads ask in one commit: one after the other, or what takes long on a second
+connection, whose answer counts if that sees the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -49,16 +49,12 @@ _OURS = {
     "application_name": "memory-sidecar",
     "options": f"-c search_path={SCHEMA_NAME},public -c jit=off"
     " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
-    " -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search=100",
+    " -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search=600",
     "keepalives_idle": "20",
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
 }
-
-LOOK_AT_MORE = "SELECT set_config('hnsw.ef_search', '600', true)"
-"""For the model's vectors, of which a graph is looked at more rows than of static ones: at so many
-of either that 99 of a hundred that are nearest are found."""
 
 _BUSY = re.compile(
     "too many (clients|connections)|remaining connection slots|starting up|shutting down"
@@ -71,10 +67,15 @@ _TLS = re.compile("server does not support SSL|certificate")
 
 _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
 
-_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
+"""Of a graph of static vectors fewer rows are looked at than of one of the model's, which have a
+connection beside: at so many of either that 99 of a hundred that are nearest are found."""
+
+_LOOK_AT_MORE = "SELECT set_config('hnsw.ef_search', '600', true)"  # as there
 
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
+Question = tuple[str, Values]
 
 
 class TeamLink:
@@ -107,15 +108,18 @@ class TeamLink:
         with self._transaction(_READ) as connection:
             yield connection
 
-    @contextmanager
-    def reading_beside(self, snapshot: str) -> Iterator[Connected]:
-        """Another transaction, which sees what the one sees that has exported `snapshot`.
+    def ask(self, *questions: Question) -> list[list[Any]]:
+        """The rows of each of `questions`, which see the latest commit, by one wait for all.
 
-        It looks at more of a graph: see `LOOK_AT_MORE`.
+        Raises DatabaseError.
         """
-        begin = f"{_READ}; SET TRANSACTION SNAPSHOT '{snapshot}'; {LOOK_AT_MORE}"
-        with self._transaction(begin) as connection:
-            yield connection
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self.connect()
+        with self._kept(connection, READ_S), connection.pipeline():
+            asked = [connection.execute(*each, binary=True) for each in questions]
+            return [each.fetchall() for each in asked]
 
     @contextmanager
     def writing(self, *, patience_s: float = WRITE_S) -> Iterator[Connected]:
@@ -149,10 +153,7 @@ class TeamLink:
                 autocommit=True,
             )
         except psycopg.Error as error:
-            named = self._named(error)
-            if isinstance(named, DatabaseUnreachable):
-                self._note_away(named)
-            raise named from error
+            raise self._named(error) from error
         connection.adapters.register_dumper(HalfVector, HalfVectorDumper)
         self._away_until_s = 0.0
         return connection
@@ -169,10 +170,16 @@ class TeamLink:
     @contextmanager
     def _transaction(self, begin: str, patience_s: float = READ_S) -> Iterator[Connected]:
         connection = self._begun(begin)
-        connection.patience_s = patience_s
-        try:
+        with self._kept(connection, patience_s):
             yield connection
             connection.execute("COMMIT")
+
+    @contextmanager
+    def _kept(self, connection: TeamConnection, patience_s: float) -> Iterator[None]:
+        """Keep `connection` for the next question after the block, unless that fails."""
+        connection.patience_s = patience_s
+        try:
+            yield
         except BaseException as error:
             connection.close()  # which rolls back
             if isinstance(error, psycopg.Error):
@@ -199,7 +206,11 @@ class TeamLink:
                         self.close()  # the others would be waited for as long
                 else:
                     return connection
-        connection = self.connect()
+        try:
+            connection = self.connect()
+        except DatabaseUnreachable as error:
+            self._note_away(error)
+            raise
         try:
             connection.execute(begin)
         except psycopg.Error as error:
@@ -293,39 +304,22 @@ class Asking:
             return self._connection.execute(query, values, binary=True).fetchall()
 
 
-class AskingBeside(AbstractContextManager[None]):
-    """Another transaction that sees what `first` sees, if anything is asked of it.
+class AskingBeside:
+    """Asks on another connection, if that sees what the transaction `first` sees."""
 
-    Where there is no second connection to be had, `first` answers.
-    """
-
-    def __init__(self, link: TeamLink, first: Asking) -> None:
+    def __init__(self, link: TeamLink, first: Asking, state: Question, seen: list[Any]) -> None:
+        """`state` is asked for what tells one commit from the next; `first` has `seen` that."""
         self._link = link
         self._first = first
-        self._stack = ExitStack()
-        self._begun: Asking | None = None
-        self._lock = threading.Lock()
-
-    def __exit__(self, *error: Any) -> None:  # noqa: ANN401
-        with self._lock:  # what is being asked is answered first
-            self._begun = self._first
-            self._stack.__exit__(*error)
-
-    def begin(self) -> Asking:
-        """Begin it, if it has not: what is asked then is all that its thread has to wait for."""
-        with self._lock:
-            if self._begun is None:
-                self._begun = self._first
-                ((snapshot,),) = self._first.ask("SELECT pg_export_snapshot()")
-                try:
-                    beside = self._stack.enter_context(self._link.reading_beside(snapshot))
-                    self._begun = Asking(beside)
-                except DatabaseError:  # such as for too many connections
-                    self._first.ask(LOOK_AT_MORE)
-            return self._begun
+        self._state = state
+        self._seen = seen
 
     def ask(self, query: str, values: Values = ()) -> list[Any]:
-        """As `Asking.ask`."""
-        asking = self.begin()
-        with self._lock:
-            return asking.ask(query, values)
+        """As `Asking.ask`, of more rows of a graph."""
+        with suppress(DatabaseError):  # such as for too many connections
+            found, seen = self._link.ask((query, values), self._state)
+            if seen == self._seen:  # asked last: nothing was committed in between
+                return found
+        self._link.require()  # what was waited for in vain is not waited for again
+        self._first.ask(_LOOK_AT_MORE)
+        return self._first.ask(query, values)

@@ -121,13 +121,15 @@ class Overlaid:
 
     def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         theirs, their_numbers = self._shared.placed(ids[ids < OWN])
+        if len(their_numbers) == len(ids):  # as nearly always: there may be many files
+            return theirs, their_numbers
         own, own_numbers = self._local.placed(ids[ids >= OWN] - OWN)
         # Ids ascend, so that the own ones come last.
         return [*theirs, *own], np.concatenate([their_numbers, own_numbers + len(theirs)])
 
     def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         theirs, own = _split(ids)
-        named = self._local.symbols(own)
+        named = self._local.symbols(own) if own else {}
         return {
             **self._shared.symbols(theirs),
             **{row + OWN: each for row, each in named.items()},
@@ -161,6 +163,8 @@ class _Both:
 
     def scores_of(self, wanted: Ids) -> Scores:
         own = wanted >= OWN
+        if not own.any():
+            return self.theirs.scores_of(wanted)
         scores = np.full(len(wanted), np.nan)
         scores[~own] = self.theirs.scores_of(wanted[~own])
         scores[own] = self.own.scores_of(wanted[own] - OWN)

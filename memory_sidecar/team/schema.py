@@ -11,6 +11,8 @@ from itertools import chain
 from math import inf
 from typing import Final
 
+from psycopg import errors
+
 from memory_sidecar.core.errors import NoIndex, StoreNewer
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.team.connection import Connected
@@ -40,7 +42,10 @@ _SET_VERSION: Final = (
 
 def require_schema(connection: Connected, link: TeamLink) -> None:
     """Raise NoIndex where there is no schema yet, or an older one, and StoreNewer for a newer."""
-    found = _version(connection)
+    try:
+        found = _kept_version(connection)
+    except errors.UndefinedTable:
+        found = 0
     if found == VERSION:
         return
     _refuse_newer(found, link)
@@ -119,6 +124,10 @@ def _version(connection: Connected) -> int:
     held = connection.execute("SELECT to_regclass('identity') IS NOT NULL").fetchone()
     if held is None or not held[0]:
         return 0
+    return _kept_version(connection)
+
+
+def _kept_version(connection: Connected) -> int:
     row = connection.execute("SELECT value FROM identity WHERE key = 'version'").fetchone()
     return int(row[0]) if row else 0
 

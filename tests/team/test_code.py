@@ -19,7 +19,7 @@ from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team import schema
-from memory_sidecar.team.link import Asking
+from memory_sidecar.team.link import Asking, TeamLink
 from memory_sidecar.team.postings import unpacked
 from tests.conftest import run_here
 
@@ -120,7 +120,7 @@ def test_a_search_asks_once_for_all_of_its_sources(make_member, monkeypatch):
     best = giver.find("total price of the cart")[0]
     copies = {best.source, *(copy.source for copy in best.copies)}
     assert copies == {"project", "other-0", "other-1", "other-2"}
-    assert sum("FROM sources" in query for query in asked) == 1
+    assert sum("repository = s.repository" in query for query in asked) == 1
 
 
 def test_a_role_with_one_connection_finds_what_others_find(make_member, login, database):
@@ -128,10 +128,10 @@ def test_a_role_with_one_connection_finds_what_others_find(make_member, login, d
     giver.index()
     found = [giver.find(question) for question in QUESTIONS]
     team = giver.codebase.sharing.team
+    schema.grant_roles(team.link)
     team.close()
     giver.notices.said.clear()
     with psycopg.connect(database, autocommit=True) as owner:
-        schema.grant_roles(team.link)
         address = login("alice", "reader")
         alice = conninfo_to_dict(address)["user"]
         owner.execute(f"ALTER ROLE {alice} CONNECTION LIMIT 1")
@@ -279,6 +279,27 @@ def test_a_search_that_loses_its_connection_asks_again(make_member, database, mo
     assert giver.find("total price of the cart") == found
     assert lost
     assert not giver.notices.said
+
+
+def test_a_search_that_a_commit_overtakes_finds_what_was_there_before(make_member, monkeypatch):
+    giver, reader = make_member("a"), make_member("b")
+    giver.index()
+    reader.index()
+    found = reader.find("total price of the cart")
+    overtaken: list[bool] = []
+    ask = TeamLink.ask
+
+    def overtake(self, *questions):
+        if not overtaken:
+            overtaken.append(True)
+            giver.write("shop/cart.py", "def total_price_of_the_cart():\n    return 0\n")
+            giver.index()
+        return ask(self, *questions)
+
+    monkeypatch.setattr(TeamLink, "ask", overtake)
+    assert reader.find("total price of the cart") == found
+    assert overtaken
+    assert reader.find("total price of the cart") != found
 
 
 def test_a_branch_of_its_own_is_laid_over_main(make_member):
