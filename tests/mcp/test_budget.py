@@ -65,7 +65,7 @@ ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def test_it_is_kept_by_every_tool(rich: Caller) -> None:
+def test_it_is_kept_by_every_tool(rich):
     async def say(client: ClientSession) -> None:
         for tool, arguments in ASKED:
             for max_tokens in (1, 50, 400, 2000):
@@ -79,7 +79,7 @@ def test_it_is_kept_by_every_tool(rich: Caller) -> None:
     talk(rich, say)
 
 
-def test_what_is_cut_shows_what_was_asked_for_and_says_where_the_rest_is(rich: Caller) -> None:
+def test_what_is_cut_shows_what_was_asked_for_and_says_where_the_rest_is(rich):
     for tool, rest in (("search_memories", "get_memory"), ("search_sessions", "get_session")):
         told = text_of(call(rich, tool, query="what of zebras", max_tokens=100))
         assert "knows of zebras" in told, tool
@@ -94,7 +94,7 @@ def test_what_is_cut_shows_what_was_asked_for_and_says_where_the_rest_is(rich: C
     assert "is cut" not in text_of(whole)
 
 
-def test_a_session_is_read_to_its_end_in_parts(rich: Caller) -> None:
+def test_a_session_is_read_to_its_end_in_parts(rich):
     first = given(rich, "get_session", session_id="long", max_tokens=100)
     assert first["summary"]["brief"] == "Mended the parser"
     assert [turn["sequence"] for turn in first["messages"]] == [0]
@@ -105,7 +105,7 @@ def test_a_session_is_read_to_its_end_in_parts(rich: Caller) -> None:
     assert told.startswith("usage: the session has 2 messages")
 
 
-def test_prose_is_shortened_to_what_fits_with_its_secrets_masked() -> None:
+def test_prose_is_shortened_to_what_fits_with_its_secrets_masked():
     text = f"Here is something.\n{LONG}\n{NEEDLE}\n"
     for characters in (0, 1, 4, 5, 6, 40, 170, 1000, 5000):
         told = shortened(text, characters, {"zebra"})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.results import Silent
-from memory_sidecar.mcp.caller import Caller, Workspace
+from memory_sidecar.mcp.caller import Workspace
 from tests.conftest import write_other_project
 from tests.mcp.talk import call, given, refused, text_of
 
@@ -24,22 +24,20 @@ def outside(tmp_path: Path) -> Path:
     return file
 
 
-def test_search_gives_path_lines_and_code(caller: Caller) -> None:
+def test_search_gives_path_lines_and_code(caller):
     first = given(caller, "search_code", query="add_item")["hits"][0]
     assert (first["filename"], first["source"]) == ("shop/cart.py", "project")
     assert "def add_item" in first["code"]
     assert first["uri"] == "source://project/shop/cart.py"
 
 
-def test_text_alone_is_enough_to_open_the_place(caller: Caller) -> None:
+def test_text_alone_is_enough_to_open_the_place(caller):
     shown = text_of(call(caller, "search_code", query="add_item"))
     assert shown.startswith("shop/cart.py:")
     assert "def add_item" in shown
 
 
-def test_search_keeps_to_the_source_that_the_client_works_in(
-    caller: Caller, tmp_path: Path
-) -> None:
+def test_search_keeps_to_the_source_that_the_client_works_in(caller, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "cart.py").write_text("def add_item_elsewhere(): pass\n")
@@ -57,7 +55,7 @@ def test_search_keeps_to_the_source_that_the_client_works_in(
     )
 
 
-def test_cursor_leads_through_all_hits_once(caller: Caller) -> None:
+def test_cursor_leads_through_all_hits_once(caller):
     whole = given(caller, "search_code", query="price cart order", top_k=6)["hits"]
     paged, cursor = [], ""
     for _ in range(3):
@@ -67,9 +65,7 @@ def test_cursor_leads_through_all_hits_once(caller: Caller) -> None:
     assert paged == whole
 
 
-def test_cursor_leads_through_more_than_a_search_looks_at_once(
-    caller: Caller, project: Path
-) -> None:
+def test_cursor_leads_through_more_than_a_search_looks_at_once(caller, project):
     for number in range(180):
         words = f"price{number % 7} cart{number % 11} order{number % 13}"
         (project / f"part{number}.py").write_text(f"def part{number}():\n    return '{words}'\n")
@@ -84,7 +80,7 @@ def test_cursor_leads_through_more_than_a_search_looks_at_once(
     assert (len(set(parts)), len(seen)) == (180, len(set(seen)))
 
 
-def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller: Caller) -> None:
+def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller):
     whole = given(caller, "search_code", query="price cart order", top_k=4)["hits"]
     small = given(caller, "search_code", query="price cart order", top_k=4, max_tokens=1)
     assert [hit["uri"] for hit in small["hits"]] == [whole[0]["uri"]]
@@ -94,9 +90,7 @@ def test_budget_cuts_and_the_cursor_goes_on_behind_the_cut(caller: Caller) -> No
     assert more["hits"] == whole[1:2]
 
 
-def test_hits_cost_little_however_long_the_code_and_show_what_was_asked_for(
-    caller: Caller, project: Path
-) -> None:
+def test_hits_cost_little_however_long_the_code_and_show_what_was_asked_for(caller, project):
     for name in "abcdefg":
         filler = "\n".join(f"    step_{number} = compute({number})" for number in range(25))
         (project / f"{name}.py").write_text(
@@ -117,9 +111,7 @@ def test_hits_cost_little_however_long_the_code_and_show_what_was_asked_for(
     assert len(text_of(whole)) > 2 * len(told)
 
 
-def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(
-    caller: Caller, project: Path
-) -> None:
+def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(caller, project):
     long = "x = 1  # " + "and so on " * 14
     (project / "keys.py").write_text(f'{long} token = "{KEY}"\n' + f"{long}\n" * 30)
     caller.codebase.index([project], reporter=Silent())
@@ -138,17 +130,17 @@ def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(
         ({"query": " "}, "the query is empty"),
     ],
 )
-def test_wrong_arguments_are_named(caller: Caller, arguments: dict[str, object], said: str) -> None:
+def test_wrong_arguments_are_named(caller, arguments, said):
     told = refused(caller, "search_code", **arguments)
     assert told.startswith("usage: ")
     assert said in told
 
 
-def test_null_means_left_out(caller: Caller) -> None:
+def test_null_means_left_out(caller):
     assert given(caller, "search_code", query="add_item", source=None, top_k=None)["hits"]
 
 
-def test_without_an_index_the_tool_that_makes_one_is_named(newcomer: Caller) -> None:
+def test_without_an_index_the_tool_that_makes_one_is_named(newcomer):
     for tool, arguments in (
         ("search_code", {"query": "x"}),
         ("list_sources", {}),
@@ -158,7 +150,7 @@ def test_without_an_index_the_tool_that_makes_one_is_named(newcomer: Caller) -> 
         assert told == f"no_index: {newcomer.cwd} is not indexed — index_project indexes it"
 
 
-def test_outside_of_all_sources_what_is_indexed_is_named(caller: Caller, tmp_path: Path) -> None:
+def test_outside_of_all_sources_what_is_indexed_is_named(caller, tmp_path):
     elsewhere = replace(caller, cwd=tmp_path)
     told = refused(elsewhere, "search_code", query="add_item")
     assert told.startswith(f"no_index: {tmp_path} is not indexed — index_project indexes it; ")
@@ -166,7 +158,7 @@ def test_outside_of_all_sources_what_is_indexed_is_named(caller: Caller, tmp_pat
     assert given(elsewhere, "search_code", query="add_item", source="*")["hits"]
 
 
-def test_project_is_indexed_by_the_tool_once_and_searched(newcomer: Caller, project: Path) -> None:
+def test_project_is_indexed_by_the_tool_once_and_searched(newcomer, project):
     there = replace(newcomer, cwd=project)
     assert given(there, "index_project")["source"] == "project"
     assert given(there, "search_code", query="add_item")["hits"]
@@ -174,8 +166,8 @@ def test_project_is_indexed_by_the_tool_once_and_searched(newcomer: Caller, proj
 
 
 def test_of_several_folders_each_that_is_not_indexed_is_said_and_indexed_by_the_next_call(
-    newcomer: Caller, project: Path, tmp_path: Path
-) -> None:
+    newcomer, project, tmp_path
+):
     lamp = write_other_project(tmp_path / "my lamp")
     homely = {"HOME": str(tmp_path / "home")}
     (tmp_path / "home").mkdir()
@@ -195,17 +187,13 @@ def test_of_several_folders_each_that_is_not_indexed_is_said_and_indexed_by_the_
 
 
 @pytest.mark.parametrize("path", ["/", "/etc", "..", "shop", "~", "file:///etc"])
-def test_only_what_the_client_has_open_is_indexed(
-    newcomer: Caller, project: Path, path: str
-) -> None:
+def test_only_what_the_client_has_open_is_indexed(newcomer, project, path):
     told = refused(replace(newcomer, cwd=project), "index_project", path=path)
     assert told.startswith("path_refused: ")
     assert newcomer.codebase.registry.all() == []
 
 
-def test_neither_home_nor_root_is_indexed_even_where_a_client_was_started_there(
-    newcomer: Caller, project: Path
-) -> None:
+def test_neither_home_nor_root_is_indexed_even_where_a_client_was_started_there(newcomer, project):
     homely = replace(newcomer, environ={"HOME": str(project / "shop")})
     for folder in (Path("/"), project, project / "shop"):
         there = replace(homely, cwd=folder)
@@ -214,7 +202,7 @@ def test_neither_home_nor_root_is_indexed_even_where_a_client_was_started_there(
     assert newcomer.codebase.registry.all() == []
 
 
-def test_file_is_read_as_it_is_now_and_by_lines(caller: Caller, project: Path) -> None:
+def test_file_is_read_as_it_is_now_and_by_lines(caller, project):
     (project / "new.py").write_text("\n".join(f"line{n} = {n}" for n in range(1, 101)) + "\n")
     part = given(caller, "read_file", path="new.py", start_line=3, end_line=5)
     assert (part["content"], part["total_lines"]) == ("line3 = 3\nline4 = 4\nline5 = 5", 100)
@@ -225,9 +213,7 @@ def test_file_is_read_as_it_is_now_and_by_lines(caller: Caller, project: Path) -
     assert "lines 1-100" in refused(caller, "read_file", path="new.py", start_line=101)
 
 
-def test_a_file_of_another_project_is_said_to_be_one(
-    caller: Caller, project: Path, tmp_path: Path
-) -> None:
+def test_a_file_of_another_project_is_said_to_be_one(caller, project, tmp_path):
     caller.codebase.index([write_other_project(tmp_path / "other")], reporter=Silent())
     foreign = "lamp.py is a file of other, not of what you work in"
     assert given(caller, "read_file", path="lamp.py")["notices"] == [foreign]
@@ -235,14 +221,14 @@ def test_a_file_of_another_project_is_said_to_be_one(
     assert not given(caller, "read_file", path="shop/cart.py")["notices"]
 
 
-def test_where_the_folder_is_gone_it_is_said(caller: Caller, project: Path) -> None:
+def test_where_the_folder_is_gone_it_is_said(caller, project):
     project.rename(project.with_name("elsewhere"))
     told = refused(caller, "read_file", path="shop/cart.py")
     shows = "search_code shows parts of what was indexed of it"
     assert told == f"not_found: {project} is not there — {shows}"
 
 
-def test_absolute_path_inside_of_a_source_is_read(caller: Caller, project: Path) -> None:
+def test_absolute_path_inside_of_a_source_is_read(caller, project):
     read = given(caller, "read_file", path=str(project / "shop" / "cart.py"))
     assert (read["source"], read["filename"]) == ("project", "shop/cart.py")
 
@@ -259,9 +245,7 @@ def test_absolute_path_inside_of_a_source_is_read(caller: Caller, project: Path)
         "source://project/shop/cart.py",
     ],
 )
-def test_a_file_is_read_however_its_path_is_written(
-    caller: Caller, project: Path, path: str
-) -> None:
+def test_a_file_is_read_however_its_path_is_written(caller, project, path):
     named = path.format(project=project)
     whole = given(caller, "read_file", path=named)
     assert (whole["filename"], whole["start_line"]) == ("shop/cart.py", 1)
@@ -272,14 +256,14 @@ def test_a_file_is_read_however_its_path_is_written(
     assert (part["start_line"], part["end_line"]) == (4, 4)
 
 
-def test_a_name_with_colons_and_digits_is_a_file_first(caller: Caller, project: Path) -> None:
+def test_a_name_with_colons_and_digits_is_a_file_first(caller, project):
     (project / "log.py:2").write_text("one\ntwo\n")
     (project / "log.py").write_text("1\n2\n")
     assert given(caller, "read_file", path="log.py:2")["content"] == "one\ntwo"
     assert given(caller, "read_file", path="log.py:1-1")["content"] == "1"
 
 
-def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller: Caller) -> None:
+def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller):
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
     assert "search_code gives" in refused(caller, "read_file", path="nothing.py")
     assert refused(caller, "read_file", path="SRC/Cart.PY").endswith("there is shop/cart.py")
@@ -288,27 +272,25 @@ def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller: Call
 
 
 @pytest.mark.parametrize("path", ["a" * 300, "shop/" + "ü" * 300, "a/" * 3000 + "a"])
-def test_a_path_too_long_for_a_file_is_not_there(caller: Caller, path: str) -> None:
+def test_a_path_too_long_for_a_file_is_not_there(caller, path):
     assert refused(caller, "read_file", path=path).startswith("not_found: ")
     for tool in ("get_memory", "remove_memory"):
         assert "not_found: " in refused(caller, tool, path=path)
 
 
-def test_a_path_that_can_be_none_is_refused(caller: Caller) -> None:
+def test_a_path_that_can_be_none_is_refused(caller):
     assert refused(caller, "index_project", path="a\0b").startswith("path_refused: ")
 
 
 @pytest.mark.parametrize(
     "path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**", "file://{project}/shop/**"]
 )
-def test_patterns_are_taken_however_they_are_written(
-    caller: Caller, project: Path, path: str
-) -> None:
+def test_patterns_are_taken_however_they_are_written(caller, project, path):
     globs = [path.format(project=project)]
     assert given(caller, "search_code", query="add_item", paths=globs)["hits"]
 
 
-def test_patterns_that_leave_nothing_are_pointed_at(caller: Caller) -> None:
+def test_patterns_that_leave_nothing_are_pointed_at(caller):
     told = given(caller, "search_code", query="add_item", paths=["shpo/**"])
     pointed = "no indexed file is shpo/**: the nearest is shop/"
     assert (told["hits"], told["notices"][-1]) == ([], pointed)
@@ -334,9 +316,7 @@ def test_patterns_that_leave_nothing_are_pointed_at(caller: Caller) -> None:
         "/dev/zero",
     ],
 )
-def test_no_path_leads_out_of_a_source(
-    caller: Caller, project: Path, outside: Path, path: str
-) -> None:
+def test_no_path_leads_out_of_a_source(caller, project, outside, path):
     (project / "link.py").symlink_to(outside)
     (project / "folder_link").symlink_to(outside.parent)
     told = refused(caller, "read_file", path=path.format(outside=outside))
@@ -344,7 +324,7 @@ def test_no_path_leads_out_of_a_source(
     assert "SOMEBODY_ELSE" not in told
 
 
-def test_what_is_ignored_binary_or_no_file_is_not_read(caller: Caller, project: Path) -> None:
+def test_what_is_ignored_binary_or_no_file_is_not_read(caller, project):
     (project / ".sidecarignore").write_text("private/\n")
     (project / "private").mkdir()
     (project / "private" / "notes.md").write_text("hidden\n")
@@ -354,12 +334,12 @@ def test_what_is_ignored_binary_or_no_file_is_not_read(caller: Caller, project: 
         assert refused(caller, "read_file", path=path).startswith("path_refused: ")
 
 
-def test_link_inside_of_a_source_leads_to_its_target(caller: Caller, project: Path) -> None:
+def test_link_inside_of_a_source_leads_to_its_target(caller, project):
     (project / "again").symlink_to(project / "shop")
     assert given(caller, "read_file", path="again/cart.py")["filename"] == "shop/cart.py"
 
 
-def test_secrets_are_masked_wherever_code_is_shown(caller: Caller, project: Path) -> None:
+def test_secrets_are_masked_wherever_code_is_shown(caller, project):
     (project / "deploy.py").write_text(f"def deploy():\n    push({KEY!r})\n    restart()\n")
     caller.codebase.index([project], reporter=Silent())
     for tool, arguments in (
@@ -372,7 +352,7 @@ def test_secrets_are_masked_wherever_code_is_shown(caller: Caller, project: Path
         assert "do not write these lines back" in text_of(result)
 
 
-def test_a_key_of_which_a_part_is_asked_for_is_masked(caller: Caller, project: Path) -> None:
+def test_a_key_of_which_a_part_is_asked_for_is_masked(caller, project):
     lines = [
         f"MIIEpAIBAAKCAQEA{number:02}cXJzdHV2d3h5ejAxMjM0NTY3ODkrL0FCQ0RFRkdI"
         for number in range(8)
@@ -389,17 +369,17 @@ def test_a_key_of_which_a_part_is_asked_for_is_masked(caller: Caller, project: P
     assert "do not write these lines back" in text_of(remembered)
 
 
-def test_sources_are_listed_with_their_freshness(caller: Caller) -> None:
+def test_sources_are_listed_with_their_freshness(caller):
     (source,) = given(caller, "list_sources")["sources"]
     assert (source["name"], source["is_yours"]) == ("project", True)
     assert source["files"] > 5
     assert source["state"].startswith("as of ")
 
 
-def test_status_says_what_is_missing(caller: Caller) -> None:
+def test_status_says_what_is_missing(caller):
     broken = caller.services.models
-    assert isinstance(broken.version, str)  # type: ignore[attr-defined]
-    broken.version = ""  # type: ignore[attr-defined]
+    assert isinstance(broken.version, str)
+    broken.version = ""
     told = given(caller, "status")
     assert any("no model here" in notice for notice in told["notices"])
     found = given(replace(caller), "search_code", query="add_item")

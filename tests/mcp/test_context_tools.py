@@ -25,7 +25,7 @@ def writer(newcomer: Caller, root: Path) -> Caller:
     return replace(newcomer, cwd=root, toolsets=frozenset({Toolset.CONTEXT}))
 
 
-def test_they_are_offered_to_who_asks_for_them_alone(newcomer: Caller, writer: Caller) -> None:
+def test_they_are_offered_to_who_asks_for_them_alone(newcomer, writer):
     assert set(listed(newcomer)) == NAMES
     assert set(listed(writer)) == CONTEXT_NAMES | {"status"}
     reading = set(listed(replace(writer, is_read_only=True)))
@@ -35,7 +35,7 @@ def test_they_are_offered_to_who_asks_for_them_alone(newcomer: Caller, writer: C
     assert sum(map(len, tools)) <= 14_000
 
 
-def test_an_atom_is_written_listed_and_counted(writer: Caller, root: Path) -> None:
+def test_an_atom_is_written_listed_and_counted(writer, root):
     made = given(writer, "write_atom", kind="experiment", summary="Pools of 8 to 64", tags=["pool"])
     assert (made["id"], made["project"]) == ("EXP-001", "mill")
     assert "Pools of 8 to 64" in Path(made["path"]).read_text()
@@ -49,7 +49,7 @@ def test_an_atom_is_written_listed_and_counted(writer: Caller, root: Path) -> No
     assert given(writer, "regenerate_context")["written"] == []
 
 
-def test_what_is_wrong_is_found_with_its_line(writer: Caller, root: Path) -> None:
+def test_what_is_wrong_is_found_with_its_line(writer, root):
     tried = given(writer, "write_atom", kind="experiment", summary="Pools of 8 to 64")
     given(writer, "write_atom", kind="knowledge", summary="A pool of 32", evidence=["EXP-001"])
     Path(tried["path"]).unlink()
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_found_with_its_line(writer: Caller, root: Path) -> Non
     assert [each["text"] for each in given(writer, "list_tasks")["tasks"]] == ["Grind"]
 
 
-def test_nothing_outside_of_the_root_is_counted(writer: Caller, tmp_path: Path) -> None:
+def test_nothing_outside_of_the_root_is_counted(writer, tmp_path):
     other = init(tmp_path / "other", project="mill")
     atom = tmp_path / "other/projects/mill/experiments/EXP-001.md"
     atom.write_text("---\nid: EXP-001\n---\n")
@@ -70,14 +70,14 @@ def test_nothing_outside_of_the_root_is_counted(writer: Caller, tmp_path: Path) 
     assert not (tmp_path / "other/projects/mill/access.jsonl").exists()
 
 
-def test_where_there_is_no_root_a_person_is_to_make_one(newcomer: Caller) -> None:
+def test_where_there_is_no_root_a_person_is_to_make_one(newcomer):
     lost = replace(newcomer, toolsets=frozenset({Toolset.CONTEXT}))
     said = refused(lost, "list_atoms")
     assert said.startswith("not_found: no dense-context root at")
     assert "tell the user" in said
 
 
-def test_a_secret_is_not_written(writer: Caller) -> None:
+def test_a_secret_is_not_written(writer):
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     assert "secret_refused" in refused(writer, "write_atom", kind="pattern", summary=f"Use {key}")
     assert call(writer, "list_atoms").structured_content["total"] == 0

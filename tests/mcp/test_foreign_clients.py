@@ -116,7 +116,7 @@ def _install(npm: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])  # with a handshake and without
-def test_official_python_client_uses_every_tool(home: Home, project: Path, mode: Any) -> None:
+def test_official_python_client_uses_every_tool(home, project, mode):
     agent = f"python-{mode}"
     server = StdioServerParameters(
         command=str(PROGRAM),
@@ -138,7 +138,7 @@ def test_official_python_client_uses_every_tool(home: Home, project: Path, mode:
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
 @pytest.mark.network
-def test_typescript_client_uses_every_tool(home: Home, project: Path, npm_clients: Path) -> None:
+def test_typescript_client_uses_every_tool(home, project, npm_clients):
     server = {
         "command": str(PROGRAM),
         "args": ["mcp", "--output-schemas", "--agent", "ts"],
@@ -162,7 +162,7 @@ def test_typescript_client_uses_every_tool(home: Home, project: Path, npm_client
 
 @pytest.mark.timeout(INSTALL_TIMEOUT_S + 120)
 @pytest.mark.network
-def test_inspector_uses_every_tool(home: Home, project: Path, npm_clients: Path) -> None:
+def test_inspector_uses_every_tool(home, project, npm_clients):
     def inspect(*options: str) -> dict[str, Any]:
         program = npm_clients / "node_modules" / ".bin" / "mcp-inspector"
         server = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from memory_sidecar.core import errors
-from memory_sidecar.mcp.caller import Caller, Toolset
+from memory_sidecar.mcp.caller import Toolset
 from memory_sidecar.mcp.tools import for_agent
 from tests.mcp.talk import given, refused
 from tests.test_layers import PACKAGE
@@ -34,7 +34,7 @@ from tests.test_layers import PACKAGE
         ("", None),
     ],
 )
-def test_a_command_becomes_its_tool(newcomer: Caller, hint: str, told: str | None) -> None:
+def test_a_command_becomes_its_tool(newcomer, hint, told):
     everything = replace(newcomer, toolsets=frozenset(Toolset))
     assert for_agent(hint, everything) == (hint if told is None else told)
 
@@ -74,7 +74,7 @@ def _text(node: ast.AST) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def test_nothing_that_any_tool_may_say_is_of_the_command_line_alone(newcomer: Caller) -> None:
+def test_nothing_that_any_tool_may_say_is_of_the_command_line_alone(newcomer):
     everything = replace(newcomer, toolsets=frozenset(Toolset))
     told = told_anywhere()
     assert len(told) > 200
@@ -85,13 +85,13 @@ def test_nothing_that_any_tool_may_say_is_of_the_command_line_alone(newcomer: Ca
         assert "tell the user: tell" not in shown, place
 
 
-def test_a_tool_that_is_not_offered_is_not_named(newcomer: Caller) -> None:
+def test_a_tool_that_is_not_offered_is_not_named(newcomer):
     code_alone = replace(newcomer, toolsets=frozenset({Toolset.CODE}))
     hint = "`memory-sidecar list` shows the paths"
     assert for_agent(hint, code_alone) == f"tell the user: {hint}"
 
 
-def test_errors_name_tools(newcomer: Caller) -> None:
+def test_errors_name_tools(newcomer):
     given(newcomer, "store_memory", content="Carts are emptied at night", category="pitfall")
     for tool in ("get_memory", "remove_memory"):
         assert refused(newcomer, tool, path="nothing").endswith(" — list_memories shows the paths")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.e2e.home import Home
 from tests.mcp.host import Host
 
 AGENTS = [f"agent-{letter}" for letter in "abcdefgh"]
@@ -40,9 +38,7 @@ def work(host: Host, agent: str) -> list[dict[str, Any]]:
     return results
 
 
-def test_eight_agents_at_once_hear_of_themselves_alone(
-    home: Home, start: Callable[..., Host]
-) -> None:
+def test_eight_agents_at_once_hear_of_themselves_alone(home, start):
     hosts = [start("--agent", agent) for agent in AGENTS]
     with ThreadPoolExecutor(len(AGENTS)) as pool:
         by_agent = dict(zip(AGENTS, pool.map(work, hosts, AGENTS), strict=True))

@@ -23,20 +23,20 @@ def reader(caller: Caller, project: Path) -> Caller:
     return replace(caller, toolsets=frozenset({Toolset.NAMES}))
 
 
-def test_they_are_offered_to_who_asks_for_them_alone(newcomer: Caller, reader: Caller) -> None:
+def test_they_are_offered_to_who_asks_for_them_alone(newcomer, reader):
     assert set(listed(newcomer)) == NAMES
     offered = {"def", "refs", "callers", "callees", "outline", "map", "status"}
     assert set(listed(reader)) == offered
     assert set(listed(replace(reader, is_read_only=True))) == offered
 
 
-def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are(reader: Caller) -> None:
+def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are(reader):
     told = asked(reader, lambda client: client.call_tool("find", {}))
     assert "no tool 'find'" in told
     assert told.endswith("there is def, refs, callers, callees, outline, map, status")
 
 
-def test_a_name_is_followed_to_its_places(reader: Caller) -> None:
+def test_a_name_is_followed_to_its_places(reader):
     (found,) = given(reader, "def", name="charge_card")["definitions"]
     assert (found["filename"], found["confidence"]) == ("shop/payment.py", "exact")
     places = given(reader, "refs", name="shop/payment.py:2")["references"]
@@ -53,13 +53,13 @@ def test_a_name_is_followed_to_its_places(reader: Caller) -> None:
         ]
 
 
-def test_where_more_was_found_than_is_given_it_is_told(reader: Caller) -> None:
+def test_where_more_was_found_than_is_given_it_is_told(reader):
     some = given(reader, "refs", name="charge_card", top_k=1)
     assert (len(some["references"]), some["more"]) == (1, 1)
     assert given(reader, "refs", name="charge_card")["more"] == 0
 
 
-def test_no_tool_is_named_that_is_not_offered(reader: Caller, tmp_path: Path) -> None:
+def test_no_tool_is_named_that_is_not_offered(reader, tmp_path):
     for told in (
         refused(reader, "outline", path="nothing.py"),
         refused(reader, "outline", path="shop"),
@@ -68,15 +68,13 @@ def test_no_tool_is_named_that_is_not_offered(reader: Caller, tmp_path: Path) ->
         assert not [name for name in NAMES if name in told and "_" in name]
 
 
-def test_what_is_not_there_is_told(reader: Caller) -> None:
+def test_what_is_not_there_is_told(reader):
     assert "defines nothing_like_it" in refused(reader, "def", name="nothing_like_it")
     assert "no definition is known" in refused(reader, "outline", path="../outside.py")
     assert "no definition is known" in refused(reader, "refs", name="/etc/passwd:1")
 
 
-def test_a_path_without_definitions_is_answered_as_on_the_command_line(
-    reader: Caller, project: Path
-) -> None:
+def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, project):
     everything = replace(reader, toolsets=frozenset(Toolset))
     (project / "NOTES.md").write_text("# Tills\n\nOne for each desk.\n")
     everything.codebase.index([project], reporter=Silent())
@@ -93,14 +91,14 @@ def test_a_path_without_definitions_is_answered_as_on_the_command_line(
             assert said.endswith(told)
 
 
-def test_a_map_is_for_a_file_or_a_question(reader: Caller) -> None:
+def test_a_map_is_for_a_file_or_a_question(reader):
     for around in ("till.py", "how is a card charged"):
         shown = given(reader, "map", around=around)["definitions"]
         assert "charge_card" in [each["name"] for each in shown]
     assert "there is shop/till.py" in refused(reader, "map", around="desk/till.py")
 
 
-def test_an_outline_names_its_file_once(reader: Caller) -> None:
+def test_an_outline_names_its_file_once(reader):
     told = text_of(call(reader, "outline", path="shop/cart.py"))
     assert told.count("shop/cart.py") == 1
     assert "\n    2-9  class Cart\n    5-6    def add_item" in told
@@ -109,9 +107,7 @@ def test_an_outline_names_its_file_once(reader: Caller) -> None:
 @pytest.mark.parametrize(
     "path", ["./shop/till.py", "shop\\till.py", "{project}/shop/till.py", "project/shop/till.py"]
 )
-def test_a_file_is_meant_however_its_path_is_written(
-    reader: Caller, project: Path, path: str
-) -> None:
+def test_a_file_is_meant_however_its_path_is_written(reader, project, path):
     named = path.format(project=project)
     for each in (named, f"{named}:2", f"{named}:2-9"):
         outlined = given(reader, "outline", path=each)["definitions"]

@@ -38,13 +38,13 @@ def kill_before_it_answers(home: Home, ask: Callable[[], int]) -> int:
     return asked
 
 
-def test_handshake_starts_the_daemon_and_loads_no_model(home: Home, start: Start) -> None:
+def test_handshake_starts_the_daemon_and_loads_no_model(home, start):
     host = start(env={**home.environ, "MEMORY_SIDECAR_MODEL_DIR": "/nowhere"})
     assert host.open()["capabilities"]["tools"] is not None
     assert home.is_served
 
 
-def test_killed_daemon_is_not_noticed_between_two_calls(home: Home, host: Host) -> None:
+def test_killed_daemon_is_not_noticed_between_two_calls(home, host):
     before = home.pid
     home.signal(signal.SIGKILL)
     found = host.call("search_code", query="add_item", mode="keyword")
@@ -52,7 +52,7 @@ def test_killed_daemon_is_not_noticed_between_two_calls(home: Home, host: Host) 
     assert home.pid != before
 
 
-def test_stopped_daemon_stays_stopped_until_something_is_asked(home: Home, host: Host) -> None:
+def test_stopped_daemon_stays_stopped_until_something_is_asked(home, host):
     assert home.call("stop").returncode == 0
     host.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
     assert host.ask("ping")["result"] == {}
@@ -61,7 +61,7 @@ def test_stopped_daemon_stays_stopped_until_something_is_asked(home: Home, host:
     assert "tools" in host.ask("tools/list")["result"]
 
 
-def test_stop_does_not_wait_for_a_host_that_asks_nothing(home: Home, host: Host) -> None:
+def test_stop_does_not_wait_for_a_host_that_asks_nothing(home, host):
     stopped = home.call("stop", "--json")
     assert json.loads(stopped.stdout)["stopped"]
     assert not home.is_served
@@ -69,7 +69,7 @@ def test_stop_does_not_wait_for_a_host_that_asks_nothing(home: Home, host: Host)
 
 
 @pytest.mark.parametrize("tool", ["search_code", "remove_memory"])
-def test_call_that_is_lost_is_left_to_the_agent(home: Home, host: Host, tool: str) -> None:
+def test_call_that_is_lost_is_left_to_the_agent(home, host, tool):
     stored = host.call("store_memory", content="once was", category="codebase")
     path = stored["structuredContent"]["path"]
     arguments = {"path": path} if tool == "remove_memory" else {"query": "add_item"}
@@ -78,7 +78,7 @@ def test_call_that_is_lost_is_left_to_the_agent(home: Home, host: Host, tool: st
     assert not host.call("get_memory", path=path)["isError"]
 
 
-def test_call_into_a_daemon_that_has_gone_is_made_to_the_next(home: Home, host: Host) -> None:
+def test_call_into_a_daemon_that_has_gone_is_made_to_the_next(home, host):
     """However soon after its end: what nobody heard may be said again."""
     for _ in range(2):
         os.kill(home.pid, signal.SIGKILL)
@@ -87,7 +87,7 @@ def test_call_into_a_daemon_that_has_gone_is_made_to_the_next(home: Home, host: 
         assert "tools" in host.ask("tools/list")["result"]
 
 
-def test_handshake_that_is_lost_can_be_made_again(home: Home, start: Start) -> None:
+def test_handshake_that_is_lost_can_be_made_again(home, start):
     host = start()
     host.ask("ping")  # so that its conversation has begun
     asked = kill_before_it_answers(home, lambda: host.begin(**INITIALIZE))
@@ -96,7 +96,7 @@ def test_handshake_that_is_lost_can_be_made_again(home: Home, start: Start) -> N
     assert "tools" in host.ask("tools/list")["result"]
 
 
-def test_newer_daemon_takes_over(home: Home, host: Host) -> None:
+def test_newer_daemon_takes_over(home, host):
     assert home.call("stop").returncode == 0
     newer = home.run_python(OTHER_BUILD, str(home.data_dir), "99.0.0")
     while not home.is_served:
@@ -109,7 +109,7 @@ def test_newer_daemon_takes_over(home: Home, host: Host) -> None:
     assert "tools" in host.ask("tools/list")["result"]
 
 
-def test_without_a_daemon_it_serves_in_its_own_process(home: Home, start: Start) -> None:
+def test_without_a_daemon_it_serves_in_its_own_process(home, start):
     host = start("--no-daemon")
     assert "project" in host.open()["instructions"]
     host.say_raw("hello?")
@@ -123,7 +123,7 @@ def test_without_a_daemon_it_serves_in_its_own_process(home: Home, start: Start)
 
 
 @pytest.mark.parametrize("options", [(), ("--no-daemon",)], ids=["daemon", "here"])
-def test_nothing_that_a_host_says_ends_the_server(start: Start, options: tuple[str, ...]) -> None:
+def test_nothing_that_a_host_says_ends_the_server(start, options):
     host = start(*options)
     host.open()
     for line in NONSENSE:
@@ -138,7 +138,7 @@ def test_nothing_that_a_host_says_ends_the_server(start: Start, options: tuple[s
     assert len(answers) >= len(NO_JSON) + 1
 
 
-def test_bytes_that_are_no_text_are_answered(start: Start) -> None:
+def test_bytes_that_are_no_text_are_answered(start):
     host = start()
     host.open()
     host.say_bytes(b'{"jsonrpc": "2.0", "id": 5, "method": "\xff\xfe"}\n')
@@ -146,20 +146,20 @@ def test_bytes_that_are_no_text_are_answered(start: Start) -> None:
     assert host.ask("ping")["result"] == {}
 
 
-def test_interrupt_ends_the_server_in_its_own_process(start: Start) -> None:
+def test_interrupt_ends_the_server_in_its_own_process(start):
     host = start("--no-daemon")
     assert host.ask("ping")["result"] == {}
     host.process.send_signal(signal.SIGINT)
     assert host.process.wait(timeout=60) == 130
 
 
-def test_data_directory_that_no_daemon_can_use_is_served_here(home: Home, start: Start) -> None:
+def test_data_directory_that_no_daemon_can_use_is_served_here(home, start):
     (home.folder / "a file").touch()
     host = start("--data-dir", home.folder / "a file")
     assert "tools" in host.open()["capabilities"]
 
 
-def test_unreachable_daemon_is_said_in_one_line(home: Home, start: Start) -> None:
+def test_unreachable_daemon_is_said_in_one_line(home, start):
     host = start(env={**home.environ, "MEMORY_SIDECAR_NO_AUTOSTART": "1"})
     out, err = host.end()
     assert (host.process.returncode, out) == (5, "")

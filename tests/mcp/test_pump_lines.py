@@ -18,7 +18,7 @@ def home(shared_home: Home) -> Home:
     return shared_home
 
 
-def test_handshake_names_the_tools_and_what_is_indexed(start: Start) -> None:
+def test_handshake_names_the_tools_and_what_is_indexed(start):
     host = start()
     told = host.open()
     assert told["serverInfo"]["name"] == "memory-sidecar"
@@ -27,7 +27,7 @@ def test_handshake_names_the_tools_and_what_is_indexed(start: Start) -> None:
     assert {"search_code", "read_file", "status"} <= set(names)
 
 
-def test_answer_arrives_before_the_server_goes(start: Start) -> None:
+def test_answer_arrives_before_the_server_goes(start):
     host = start()
     host.begin(**INITIALIZE)
     host.say(INITIALIZED)
@@ -39,7 +39,7 @@ def test_answer_arrives_before_the_server_goes(start: Start) -> None:
     assert (host.process.returncode, err) == (0, "")
 
 
-def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host: Host) -> None:
+def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host):
     for line, code in (("hello?", -32700), ("[]", -32600), ('"ping"', -32600)):
         host.say_raw(line)
         answer = host.hear()
@@ -55,9 +55,7 @@ def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host: Host) -> Non
 
 
 @pytest.mark.parametrize("options", [{}, {"MEMORY_SIDECAR_NO_DAEMON": "1"}])
-def test_each_request_of_a_batch_is_answered_by_its_id(
-    home: Home, start: Start, options: dict[str, str]
-) -> None:
+def test_each_request_of_a_batch_is_answered_by_its_id(home, start, options):
     host = start(env={**home.environ, **options})
     host.open()
     asked = [{"jsonrpc": "2.0", "id": name, "method": "ping"} for name in ("a", "b")]
@@ -71,9 +69,7 @@ HUGE = {"name": "search_code", "arguments": {"query": "x" * (9 << 20), "id": 5}}
 
 
 @pytest.mark.parametrize("options", [{}, {"MEMORY_SIDECAR_NO_DAEMON": "1"}])
-def test_a_line_too_long_is_answered_by_its_id(
-    home: Home, start: Start, options: dict[str, str]
-) -> None:
+def test_a_line_too_long_is_answered_by_its_id(home, start, options):
     host = start(env={**home.environ, **options})
     host.open()
     whole = {"method": "tools/call", "params": HUGE, "jsonrpc": "2.0", "id": "big"}
@@ -86,27 +82,27 @@ def test_a_line_too_long_is_answered_by_its_id(
         assert host.ask("ping")["result"] == {}
 
 
-def test_an_answer_too_long_is_no_request(host: Host) -> None:
+def test_an_answer_too_long_is_no_request(host):
     host.say({"jsonrpc": "2.0", "id": "ours", "result": "x" * (9 << 20)})
     assert host.hear()["id"] is None
     assert host.ask("ping")["result"] == {}
 
 
 @pytest.mark.parametrize("value", ["1" + "0" * 5000, "[" * 9000 + "]" * 9000, "{", "\x01"])
-def test_a_line_that_cannot_be_read_is_answered_by_its_id(host: Host, value: str) -> None:
+def test_a_line_that_cannot_be_read_is_answered_by_its_id(host, value):
     host.say_raw(f'{{"jsonrpc":"2.0","method":"ping","id":"odd","params":{{"a":{value}}}}}')
     answer = host.hear()
     assert (answer["id"], answer["error"]["code"]) == ("odd", -32700)
     assert host.ask("ping")["result"] == {}
 
 
-def test_half_a_character_does_not_cost_the_call(host: Host) -> None:
+def test_half_a_character_does_not_cost_the_call(host):
     result = host.call("search_code", query="the total of a cart \ud83d")
     assert result["structuredContent"]["hits"]
 
 
 @pytest.mark.parametrize("arguments", [("--agent", "../other"), ("--tools", "code,shell")])
-def test_wrong_options_end_it_with_one_line(start: Start, arguments: tuple[str, ...]) -> None:
+def test_wrong_options_end_it_with_one_line(start, arguments):
     host = start(*arguments)
     out, err = host.end()
     assert (host.process.returncode, out) == (2, "")
@@ -114,7 +110,7 @@ def test_wrong_options_end_it_with_one_line(start: Start, arguments: tuple[str, 
     assert err.count("\n") == 1
 
 
-def test_option_means_the_command(home: Home) -> None:
+def test_option_means_the_command(home):
     done = home.call("--mcp", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == home.call("mcp", "--help").stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,7 @@ def result_of(host: Host, asked: int) -> dict[str, Any]:
     return result
 
 
-def test_roots_decide_the_project_until_they_change(
-    indexed: Path, start: Callable[..., Host], tmp_path: Path
-) -> None:
+def test_roots_decide_the_project_until_they_change(indexed, start, tmp_path):
     other = write_other_project(tmp_path / "my #1? other")
     host = start()
     shake_hands(host)
@@ -68,9 +65,7 @@ ODD = [
 ]
 
 
-def test_roots_that_are_no_folder_here_cost_the_others_nothing(
-    start: Callable[..., Host], indexed: Path, tmp_path: Path
-) -> None:
+def test_roots_that_are_no_folder_here_cost_the_others_nothing(start, indexed, tmp_path):
     host = start(cwd=tmp_path)
     shake_hands(host)
     asked = host.begin_call("search_code", query="add_item", mode="keyword")
@@ -79,9 +74,7 @@ def test_roots_that_are_no_folder_here_cost_the_others_nothing(
 
 
 @pytest.mark.parametrize("listed", [ODD, {"uri": "file:///"}, None])
-def test_a_client_without_a_folder_works_where_it_was_started(
-    start: Callable[..., Host], listed: object
-) -> None:
+def test_a_client_without_a_folder_works_where_it_was_started(start, listed):
     host = start()
     shake_hands(host)
     asked = host.begin_call("search_code", query="add_item", mode="keyword")
@@ -89,9 +82,7 @@ def test_a_client_without_a_folder_works_where_it_was_started(
     assert result_of(host, asked)["structuredContent"]["hits"]
 
 
-def test_a_client_that_tells_no_roots_works_where_it_was_started(
-    start: Callable[..., Host],
-) -> None:
+def test_a_client_that_tells_no_roots_works_where_it_was_started(start):
     host = start()
     shake_hands(host)
     asked = host.begin_call("search_code", query="add_item", mode="keyword")

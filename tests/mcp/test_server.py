@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 
 import mcp_types as types
 import pytest
@@ -74,7 +73,7 @@ def asked(caller: Caller, ask: Callable[[ClientSession], Awaitable[object]]) -> 
 # Tools
 
 
-def test_every_tool_of_the_contract_is_there_and_described(newcomer: Caller) -> None:
+def test_every_tool_of_the_contract_is_there_and_described(newcomer):
     tools = listed(newcomer)
     assert set(tools) == NAMES
     for tool in tools.values():
@@ -84,7 +83,7 @@ def test_every_tool_of_the_contract_is_there_and_described(newcomer: Caller) -> 
         assert "null" not in str(tool.input_schema)  # some clients cannot read alternatives
 
 
-def test_annotations_are_honest(newcomer: Caller) -> None:
+def test_annotations_are_honest(newcomer):
     reading = {
         n for n, t in listed(newcomer).items() if t.annotations and t.annotations.read_only_hint
     }
@@ -111,7 +110,7 @@ def test_annotations_are_honest(newcomer: Caller) -> None:
         assert tool.annotations.destructive_hint is (False if gentle and not reads else None)
 
 
-def test_descriptions_cost_an_agent_little(newcomer: Caller) -> None:
+def test_descriptions_cost_an_agent_little(newcomer):
     plain = replace(newcomer, is_structured=False)
     characters = sum(
         len(tool.model_dump_json(by_alias=True, exclude_none=True))
@@ -120,7 +119,7 @@ def test_descriptions_cost_an_agent_little(newcomer: Caller) -> None:
     assert characters <= 9_000
 
 
-def test_parts_of_an_argument_are_told_in_words(newcomer: Caller) -> None:
+def test_parts_of_an_argument_are_told_in_words(newcomer):
     saving = listed(newcomer)["save_session"].input_schema["properties"]
     assert saving["messages"] == {
         "type": "array",
@@ -131,7 +130,7 @@ def test_parts_of_an_argument_are_told_in_words(newcomer: Caller) -> None:
     assert "allow_secrets" not in saving  # the refusal names it
 
 
-def test_results_have_schemas_and_structure_only_where_asked_for(newcomer: Caller) -> None:
+def test_results_have_schemas_and_structure_only_where_asked_for(newcomer):
     plain = replace(newcomer, is_structured=False)
     assert all(tool.output_schema is None for tool in listed(plain).values())
     result = call(plain, "status")
@@ -139,7 +138,7 @@ def test_results_have_schemas_and_structure_only_where_asked_for(newcomer: Calle
     assert "agent alice" in text_of(result)
 
 
-def test_host_chooses_what_is_offered(newcomer: Caller) -> None:
+def test_host_chooses_what_is_offered(newcomer):
     code = replace(newcomer, toolsets=frozenset({Toolset.CODE}))
     assert set(listed(code)) == {
         "search_code",
@@ -156,9 +155,7 @@ def test_host_chooses_what_is_offered(newcomer: Caller) -> None:
     assert "no tool 'shell'" in asked(newcomer, lambda client: client.call_tool("shell", {}))
 
 
-def test_instructions_tell_what_is_indexed_and_whose_memories(
-    caller: Caller, newcomer: Caller
-) -> None:
+def test_instructions_tell_what_is_indexed_and_whose_memories(caller, newcomer):
     async def say(client: ClientSession) -> str:
         assert client.instructions is not None
         return client.instructions
@@ -170,7 +167,7 @@ def test_instructions_tell_what_is_indexed_and_whose_memories(
     assert "alice" not in talk(only_code, say)
 
 
-def test_instructions_without_an_index_name_the_tool(newcomer: Caller) -> None:
+def test_instructions_without_an_index_name_the_tool(newcomer):
     async def say(client: ClientSession) -> str:
         return client.instructions or ""
 
@@ -179,9 +176,7 @@ def test_instructions_without_an_index_name_the_tool(newcomer: Caller) -> None:
     )
 
 
-def test_failure_of_ours_is_an_answer_and_ends_nothing(
-    newcomer: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_of_ours_is_an_answer_and_ends_nothing(newcomer, monkeypatch):
     def break_down(_caller: Caller, _asked: Nothing, _report: Reporter) -> Done:
         raise ZeroDivisionError("by seven")
 
@@ -199,9 +194,7 @@ def test_failure_of_ours_is_an_answer_and_ends_nothing(
 # While it works
 
 
-def test_progress_is_told_and_never_falls(
-    newcomer: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_is_told_and_never_falls(newcomer, monkeypatch):
     def work(_caller: Caller, _asked: Nothing, report: Reporter) -> Done:
         for stage in ("files", "vectors"):
             for done in range(1, 4):
@@ -223,7 +216,7 @@ def test_progress_is_told_and_never_falls(
     assert (told[0], told[-1]) == ((1, 3, "files 1/3"), (6, 6, "vectors 3/3"))
 
 
-def test_first_index_tells_its_progress(newcomer: Caller, project: Path) -> None:
+def test_first_index_tells_its_progress(newcomer, project):
     newcomer.codebase.registry.add(project)
     told: list[str | None] = []
 
@@ -239,7 +232,7 @@ def test_first_index_tells_its_progress(newcomer: Caller, project: Path) -> None
     assert told
 
 
-def test_cancelled_call_stops_working(newcomer: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_call_stops_working(newcomer, monkeypatch):
     began, stopped = threading.Event(), threading.Event()
 
     def work(_caller: Caller, _asked: Nothing, report: Reporter) -> Done:
@@ -265,9 +258,7 @@ def test_cancelled_call_stops_working(newcomer: Caller, monkeypatch: pytest.Monk
     talk(newcomer, say)
 
 
-def test_client_that_goes_takes_its_calls_along(
-    newcomer: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_that_goes_takes_its_calls_along(newcomer, monkeypatch):
     stopped = threading.Event()
 
     def work(_caller: Caller, _asked: Nothing, report: Reporter) -> Done:
@@ -291,9 +282,7 @@ def test_client_that_goes_takes_its_calls_along(
     assert stopped.wait(60)
 
 
-def test_slow_call_does_not_hold_up_the_others(
-    newcomer: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_call_does_not_hold_up_the_others(newcomer, monkeypatch):
     go_on = threading.Event()
 
     def work(_caller: Caller, _asked: Nothing, _report: Reporter) -> Done:
@@ -314,7 +303,7 @@ def test_slow_call_does_not_hold_up_the_others(
 # Resources
 
 
-def test_memories_are_resources_by_pages(newcomer: Caller) -> None:
+def test_memories_are_resources_by_pages(newcomer):
     for number in range(3):
         given(newcomer, "store_memory", content=f"Fact {number} about ships", category="codebase")
     given(newcomer, "store_memory", content="All know of ships", category="codebase", shared=True)
@@ -334,7 +323,7 @@ def test_memories_are_resources_by_pages(newcomer: Caller) -> None:
     assert resources[0].mime_type == "text/markdown"
 
 
-def test_files_are_resources(caller: Caller) -> None:
+def test_files_are_resources(caller):
     hit = given(caller, "search_code", query="add_item")["hits"][0]
 
     async def say(client: ClientSession) -> str:
@@ -365,7 +354,7 @@ def test_files_are_resources(caller: Caller) -> None:
         "memory://alice/" + "a" * 300,
     ],
 )
-def test_no_resource_leads_anywhere_else(caller: Caller, project: Path, uri: str) -> None:
+def test_no_resource_leads_anywhere_else(caller, project, uri):
     (project.parent / "outside.py").write_text("SECRET = 1\n")
     bob = replace(caller, agent="bob")
     given(bob, "store_memory", content="x of bob", category="pitfall")
@@ -374,7 +363,7 @@ def test_no_resource_leads_anywhere_else(caller: Caller, project: Path, uri: str
     assert "x of bob" not in told
 
 
-def test_toolsets_hold_for_resources_too(caller: Caller) -> None:
+def test_toolsets_hold_for_resources_too(caller):
     only_code = replace(caller, toolsets=frozenset({Toolset.CODE}))
     given(caller, "store_memory", content="x", category="pitfall")
 
@@ -386,8 +375,8 @@ def test_toolsets_hold_for_resources_too(caller: Caller) -> None:
     assert "not offered here" in told
 
 
-def test_calls_say_nothing_but_their_answer_when_the_model_is_missing(newcomer: Caller) -> None:
-    newcomer.services.models.version = ""  # type: ignore[attr-defined]
+def test_calls_say_nothing_but_their_answer_when_the_model_is_missing(newcomer):
+    newcomer.services.models.version = ""
     stored = call(newcomer, "store_memory", content="kept without vectors", category="codebase")
     assert not stored.is_error
     found = call(newcomer, "search_memories", query="vectors")
