@@ -56,7 +56,8 @@ def episodic_put(
         text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
     )
     done = _journal_at(call, path).put(path, entry, call.child_environ, allow_secrets=allow_secrets)
-    return call.show(done, _print_put)
+    verb = "put" if done.created else "known as"
+    return call.show(done, lambda call, put: call.print(f"{verb} {put.session_id}"))
 
 
 @click.command(name="episodic-search", cls=TextCommand)
@@ -106,10 +107,6 @@ def _in_journal(hit: SessionHit) -> JournalHit:
     uri = EVIDENCE_PREFIX + hit.session_id
     uri = uri if hit.sequence is None else f"{uri}#{hit.sequence}"
     return told_as(JournalHit, hit, uri=uri, timestamp=hit.created_at)
-
-
-def _print_put(call: Call, put: Put) -> None:
-    call.print(f"{'put' if put.created else 'known as'} {put.session_id}")
 
 
 def _print_hits(call: Call, found: JournalHits) -> None:

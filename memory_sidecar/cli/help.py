@@ -188,11 +188,9 @@ class Version:
 @with_call
 def version(call: Call) -> Version:
     """Show the version."""
-    return call.show(Version(__version__), _print_version)
-
-
-def _print_version(call: Call, shown: Version) -> None:
-    call.print(f"memory-sidecar, version {shown.version}")
+    return call.show(
+        Version(__version__), lambda call, shown: call.print(f"{PROGRAM}, version {shown.version}")
+    )
 
 
 def add_examples(command: click.Command, words: str) -> None:

@@ -210,7 +210,7 @@ def add(
     else:
         its = call.services.agent(agent, call.db)
         added = its.register(call.path(path), name=name, force=force)
-    return call.show(added, _print_source)
+    return call.show(added, lambda call, each: call.print(f"{each.name}: {each.root}"))
 
 
 @source.command(name="list")
@@ -303,10 +303,6 @@ def _print_published(call: Call, published: Published) -> None:
 
 def _print_moved(call: Call, moved: SourceMoved) -> None:
     call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {moved.chunks:,} chunks")
-
-
-def _print_source(call: Call, shown: Source) -> None:
-    call.print(f"{shown.name}: {shown.root}")
 
 
 def _print_sources(call: Call, shown: list[Source]) -> None:

@@ -94,8 +94,4 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
     The read is counted: what is used fades more slowly.
     """
     memory = memories_of(call, agent).get(path, with_shared=not no_shared)
-    return call.show(call.masked(memory), _print_memory)
-
-
-def _print_memory(call: Call, memory: Memory) -> None:
-    call.print(memory.content)
+    return call.show(call.masked(memory), lambda call, shown: call.print(shown.content))

@@ -22,11 +22,8 @@ from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> Removed:
     """Take the memory at PATH away, into the archive."""
     removed = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
-    return call.show(removed, _print_removed)
-
-
-def _print_removed(call: Call, removed: Removed) -> None:
-    call.print(f"removed {removed.path}" + ("; `restore` brings it back" if removed.batch else ""))
+    how = "; `restore` brings it back" if removed.batch else ""
+    return call.show(removed, lambda call, gone: call.print(f"removed {gone.path}{how}"))
 
 
 @click.command()
