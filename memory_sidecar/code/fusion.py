@@ -1,9 +1,10 @@
 """How much a chunk answers a question: one number from both arms and what its path tells.
 
-    relevance = cosine + w · s / (s + 20) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
+    relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
                 - 0.2 for each kind of aside + 0.2 or 0.3 for a guide
                 + 0.2 · static cosine + what commits lend to the file: see `history`
-    s   BM25 of the chunk                          w   0.2, or 0.4 if the question quotes code
+    k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question; above that
+        of the 60th candidate that is no aside     w   0.2, or 0.4 if the question quotes code
     p   share of the question's words, by idf, that stand in the path
     n   share of its words that the name of the file or of its folder begins with, or that begin it
     d   the same share of its words, by the names that the candidates of its file define
@@ -11,9 +12,9 @@
 
 A question of how to install, run or contribute asks for a guide: prose gains, READMEs most.
 
-The keyword share saturates instead of being divided by the best of the list: so it means the same
-in every question, and a weak best match stays weak. Each term was kept because leaving it out
-cost ranking on named sets; `benchmarks/retrieval.py` and `benchmarks/repositories.py` measure it.
+The keyword share saturates instead of being divided by the best of the list: so a weak best match
+stays weak. Each term was kept because leaving it out cost ranking on named sets;
+`benchmarks/retrieval.py` and `benchmarks/repositories.py` measure it.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ _ASKS = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
     r"|\bhow to (?:install|run|build|compile|configure|set ?up|contribute|upgrade|migrate|deploy"
-    r"|release|start|launch|get|use)\b"
+    r"|release|start|launch|get|use|test(?! (?:if|for|that|whether)\b))\b"
     r"|\b(?:get(?:ting)? started|quick ?start|hello world|install(?:ation|ing)|contribut(?:e|ing)"
     r"|(?:what|system) (?:are the )?requirements|supported versions?|simple example"
     r"|versions? (?:is|are) (?:supported|required|needed)"

@@ -27,10 +27,11 @@ from memory_sidecar.index.codes import Ids, Mask
 FILE_SHARE = 0.3  # of what a file's next best chunks have above the common level
 FILE_CHUNKS = 4
 NAMED_FROM = 0.9  # the scores that only named chunks have
+COMMON_WORDS_RANK = 60  # the candidate, no aside, whose keyword share is the common level
 COMMON_RANK = 30  # the candidate whose relevance is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that each further chunk of a file keeps
 FURTHER_CHUNKS = 3  # after which it is the same for all
-WEAK_BELOW = 0.58  # 0.4 % of the best hits of questions with an answer, half of those without
+WEAK_BELOW = 0.57  # 0.4 % of the best hits of questions with an answer, two thirds of those without
 
 STATIC_BESIDE = 0.2  # of the static cosine, beside the model's
 STATIC_ALONE = 0.5  # in its place, until that is there
@@ -126,11 +127,12 @@ def rank_hybrid(
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _boosts_of_files(candidates, question, coverage, symbols, lent)
+    is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
         "static": np.where(known, STATIC_BESIDE, STATIC_ALONE) * static,
-        "keyword": question.keyword_weight * np.nan_to_num(candidates.keyword),
+        "keyword": question.keyword_weight * _above_common(candidates.keyword, is_aside),
         **boosts,
     }
     relevance: Scores = sum(summands.values(), np.zeros(len(candidates.ids)))
@@ -182,6 +184,14 @@ def _boosts_of_files(
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
+
+
+def _above_common(keyword: Scores, is_aside: Mask) -> Scores:
+    """What of the keyword share tells a candidate from the others: what many have tells nothing."""
+    shares = np.nan_to_num(keyword)
+    falling = -np.sort(-shares[~is_aside])
+    level = falling[COMMON_WORDS_RANK - 1] if len(falling) >= COMMON_WORDS_RANK else 0.0
+    return np.maximum(shares - level, 0.0)
 
 
 def _lent_within_files(relevance: Scores, file_numbers: FileNumbers) -> Scores:

@@ -25,7 +25,7 @@ from memory_sidecar.code.copies import Fold, folded
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, Lent
-from memory_sidecar.code.meant import chunks_making, names_in
+from memory_sidecar.code.meant import Names, chunks_making, names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.searched import Judging, Nearest, Searched
@@ -40,10 +40,16 @@ from memory_sidecar.index.keyword import Keywords, stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
-DEPTH, GUIDE_DEPTH = 90, 200  # candidates from each arm; what a README answers ranks lower there
+DEPTH = 90  # candidates from each arm
 # Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
 # rarest words of 1,000 rank as well as all of them.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
+# Candidates wherever a guide is asked for: of "how do I run the tests" the arms find tests.
+FIRST_READ = tuple(
+    f"{name}{ending}"
+    for name in ("README", "Readme", "readme", "CONTRIBUTING")
+    for ending in (".md", ".rst", "")
+)
 COPIES_READ = 10  # beyond the hits asked for, so that their copies are known
 MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
 PATHS_KEPT = 1 << 14
@@ -69,7 +75,7 @@ def search_code(
     text = query.text[:MAX_QUERY_CHARACTERS]
     question, names = Question.of(text), names_in(text)
     is_hybrid = query.mode is SearchMode.HYBRID
-    depth = max(GUIDE_DEPTH if question.asks_for_guide else DEPTH, query.top_k)
+    depth = max(DEPTH, query.top_k)
     scanning: Future[Judging] | None = None
     scanning_static: Future[Judging] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
@@ -94,6 +100,8 @@ def search_code(
             likely = keyword_arm.best(MESSAGE_DEPTH).tolist()
             said = rows.saying(text) or chunks_making(text, likely, rows.read)
         named = [*rows.named(names), *said]
+        if question.asks_for_guide:
+            named += rows.named(Names((), (), is_alone=False, paths=FIRST_READ))
         lent = rows.lent(question.subject)
     static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()
     found = [keyword_arm.best(depth), static_arm.best(depth), np.array(named, np.int64)]

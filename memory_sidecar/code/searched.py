@@ -149,7 +149,7 @@ class LocalRows:
     def by_words(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None
         ids, bm25 = keyword_scores(self.connection, CHUNKS, keywords, limit=limit)
-        return Arm.of(ids, keyword_share(bm25), self.allowed)
+        return Arm.of(ids, keyword_share(bm25, keywords.whole), self.allowed)
 
     def by_vectors(self) -> Nearest:
         return self._nearest(self._store.vectors[CHUNKS])

@@ -30,7 +30,7 @@ from memory_sidecar.index.words import (
     words_and_phrases,
 )
 
-BM25_HALF = 20.0  # the BM25 that gives half of the keyword share
+BM25_HALF = 20.0  # the BM25 that gives half of the keyword share, unless a question tells it
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 
 
@@ -45,6 +45,11 @@ class Keywords:
     @classmethod
     def none(cls) -> Keywords:
         return cls((), {}, {})
+
+    @property
+    def whole(self) -> float:
+        """The BM25 of a row of common length that holds each of its words once."""
+        return sum(self.idf.values()) or BM25_HALF  # a script without spaces has phrases alone
 
     def coverage(self, stems: Collection[str]) -> float:
         """Share of the words' weight that occurs among `stems`, 0…1."""
@@ -148,9 +153,9 @@ def keyword_scores(
     return np.fromstring(ids, np.int64, sep=","), np.fromstring(scores, np.float32, sep=",")
 
 
-def keyword_share(bm25: Floats) -> Floats:
-    """BM25 (n,) ≥ 0 as a share in 0…1 that saturates."""
-    return (bm25 / (bm25 + BM25_HALF)).astype(np.float32)
+def keyword_share(bm25: Floats, half: float = BM25_HALF) -> Floats:
+    """BM25 (n,) ≥ 0 as a share in 0…1 that saturates; `half` gives half of it."""
+    return (bm25 / (bm25 + half)).astype(np.float32)
 
 
 def _tokens(connection: Connection, name: str, arguments: list[str], text: str) -> list[str]:

@@ -94,7 +94,7 @@ class SharedRows:
             best = np.sort(np.argpartition(scores, -KEYWORD_DEPTH)[-KEYWORD_DEPTH:])
             ids, scores, files = ids[best], scores[best], files[best]
         self._file_of.update(zip(ids.tolist(), files.tolist(), strict=True))
-        return Arm(ids, keyword_share(scores))
+        return Arm(ids, keyword_share(scores, keywords.whole))
 
     def by_vectors(self) -> Nearest:
         return self._nearest("chunk_vectors", self._beside)
@@ -132,6 +132,8 @@ class SharedRows:
                 for file_id in self._reach.called.get(path.rpartition("/")[2], ())
                 if f"/{self._reach.path_of(file_id)}".endswith(f"/{path}")
             ]
+            if not files:  # as of most names that a guide may have
+                continue
             rows = self._asking.ask(
                 "SELECT id, file FROM chunks WHERE file = ANY(%s) ORDER BY id LIMIT %s",
                 (integers(files), MAX_CHUNKS_PER_NAME),

@@ -84,7 +84,8 @@ class Overlaid:
         ).fetchall()
         ids = np.array([row for row, _ in rows], np.int64)
         scores = np.array([score for _, score in rows], np.float32)
-        return _Both(theirs, Arm.of(ids, keyword_share(scores), self._local.allowed))
+        shares = keyword_share(scores, keywords.whole)
+        return _Both(theirs, Arm.of(ids, shares, self._local.allowed))
 
     def by_vectors(self) -> Nearest:
         theirs = self._shared.by_vectors() if self._has_vectors else _silent

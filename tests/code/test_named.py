@@ -74,3 +74,16 @@ def test_a_name_finds_the_long_chunk_that_defines_it_behind_all_that_use_it(
     for name in names:
         (hit, *_) = codebase.search(CodeQuery(name), reporter=Silent())
         assert (hit.filename, name in hit.symbols) == ("cart.py", True)
+
+
+def test_a_guide_is_looked_at_however_many_files_have_the_words_of_the_question(
+    make_codebase, project
+):
+    (project / "README.md").write_text("# Development\n\n    ./task check\n")
+    for number in range(300):
+        test = f"def test_{number}():\n    run_the_tests_of(the_tests, {number})\n"
+        (project / f"test_{number}.py").write_text(test)
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    hits = codebase.search(CodeQuery("how do I run the tests"), reporter=Silent())
+    assert "README.md" in {hit.filename for hit in hits[:2]}

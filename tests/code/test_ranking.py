@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.code.fusion import Question
+from memory_sidecar.code.fusion import KEYWORD_WEIGHT, Question
 from memory_sidecar.code.history import Lent
 from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
 
 
-def candidates(paths, cosine):
+def candidates(paths, cosine, keyword=None):
     files = sorted(set(paths))
     return Candidates.of(
         np.arange(1, len(paths) + 1),
         cosine=np.array(cosine),
         static=np.full(len(paths), np.nan),
-        keyword=np.full(len(paths), np.nan),
+        keyword=np.full(len(paths), np.nan) if keyword is None else np.array(keyword),
         files=[ChunkFile("a", path, "python") for path in files],
         file_numbers=np.array([files.index(path) for path in paths], np.int32),
     )
 
 
-def ranked(paths, cosine, text="what happens", symbols=None, lent=None):
-    found = candidates(paths, cosine)
+def ranked(paths, cosine, text="what happens", symbols=None, lent=None, keyword=None):
+    found = candidates(paths, cosine, keyword)
     return found, rank_hybrid(
         found,
         Question.of(text),
@@ -54,6 +54,18 @@ def test_what_is_explained_adds_up_for_every_chunk():
     for row in range(3):
         explanation = result.explain(row, found)
         assert sum(explanation.terms.values()) == pytest.approx(result.scores[row], abs=1e-5)
+
+
+def test_words_that_sixty_candidates_hold_as_well_tell_nothing_but_of_tests():
+    paths = ["a.py"] * 60 + ["tests/a.py"] * 60 + ["b.py"]
+    _, result = ranked(paths, [0.7] * 121, keyword=[0.3] * 60 + [0.6] * 60 + [0.5])
+    summed = result.summands["keyword"] / KEYWORD_WEIGHT
+    assert summed.tolist() == pytest.approx([0.0] * 60 + [0.3] * 60 + [0.2])
+    _, result = ranked(paths[1:], [0.7] * 120, keyword=[0.3] * 59 + [0.6] * 60 + [0.3])
+    assert not result.summands["keyword"][:59].any()
+    few = paths[2:]
+    _, result = ranked(few, [0.7] * 119, keyword=[0.3] * 58 + [0.6] * 60 + [0.5])
+    assert result.summands["keyword"][0] == pytest.approx(0.3 * KEYWORD_WEIGHT)
 
 
 def test_a_file_that_commits_of_the_like_changed_comes_first():

@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.sqlite import connect
-from memory_sidecar.index.keyword import keyword_scores, keywords_of, stems_of
+from memory_sidecar.index.keyword import BM25_HALF, keyword_scores, keywords_of, stems_of
 from memory_sidecar.index.schema import open_current
 from memory_sidecar.index.words import index_words
 
@@ -110,6 +110,12 @@ def test_coverage_is_the_share_of_weight_that_is_there(connection):
     )
     assert keywords.coverage(stems_of(connection, "cart_responses.py")) == pytest.approx(1)
     assert keywords.coverage([]) == 0
+
+
+def test_the_whole_of_a_question_is_the_weight_of_all_its_words(connection):
+    keywords = keywords_of(connection, CHUNKS, "cart response")
+    assert keywords.whole == sum(keywords.idf.values()) > 0
+    assert keywords_of(connection, CHUNKS, "買い物").whole == BM25_HALF
 
 
 def test_a_megabyte_of_query_is_cut(connection):
