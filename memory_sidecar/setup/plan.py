@@ -213,11 +213,17 @@ class Plan:
         file = self._open(agent.name, edits[0].what, path)
         if file is None:
             return
-        noted = {piece.what: piece for piece in self._pieces if _is_of(piece, agent, path)}
+        ours = (agent.name, path)
+        noted = {each.what: each for each in self._pieces if (each.agent, each.path) == ours}
         is_there = all(_is_there(edit, file.after, agent) for edit in edits)
         taken = set()
         for piece in [] if is_there else [*noted.values()][::-1]:
-            if file.take(piece):
+            try:
+                is_taken = file.take(piece)
+            except TooDeep as error:
+                self._note_unreadable(agent.name, piece.what, path, str(error))
+                return
+            if is_taken:
                 self._pieces.remove(piece)
                 taken.add(piece.what)
         for edit in edits:
@@ -257,7 +263,10 @@ class Plan:
     def _open(self, agent: str, what: str, path: str) -> _PlannedFile | None:
         """The file at `path`; None, and one step that says why, where it cannot be read."""
         try:
-            return self._file(path)
+            if path not in self._files:
+                text = read_text(path)
+                self._files[path] = _PlannedFile(text, text)
+            return self._files[path]
         except PathRefused as error:
             self._note_unreadable(agent, what, path, error.message.removeprefix(f"{path} "))
             return None
@@ -276,16 +285,6 @@ class Plan:
         named = (piece.agent, piece.what, piece.path)
         others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
         self._pieces = [*others, piece]
-
-    def _file(self, path: str) -> _PlannedFile:
-        if path not in self._files:
-            text = read_text(path)
-            self._files[path] = _PlannedFile(text, text)
-        return self._files[path]
-
-
-def _is_of(piece: Piece, agent: CodingAgent, path: str) -> bool:
-    return piece.agent == agent.name and piece.path == path
 
 
 def _is_there(edit: _Edit, text: str | None, agent: CodingAgent) -> bool:

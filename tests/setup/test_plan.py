@@ -25,6 +25,11 @@ WISH = Wish(
     hooks={"PostToolUse": {"matcher": "Read", "hooks": []}, "SessionEnd": {"hooks": []}},
     skills={"project-search": "---\nname: project-search\n---\n"},
 )
+OTHER_WISH = Wish(
+    entry={"command": "/bin/sidecar", "args": ["mcp", "--agent", "a"]},
+    hooks={"PostToolUse": WISH.hooks["PostToolUse"], "SessionEnd": {"hooks": ["a"]}},
+    skills={"project-search": "---\nname: project-search\n---\nmore\n"},
+)
 
 
 @pytest.fixture(name="home")
@@ -114,8 +119,9 @@ def test_what_was_changed_since_is_left_and_named(home):
     assert skill.read_text() == "mine now"
 
 
+@pytest.mark.parametrize("work", [take_back, partial(set_up, wish=OTHER_WISH)])
 @pytest.mark.parametrize("name", [".claude/settings.json", ".codex/config.toml"])
-def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(home, name):
+def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(home, name, work):
     before = settings(home)
     set_up(home)
     file = home / name
@@ -123,7 +129,7 @@ def test_settings_that_are_nested_too_deeply_are_named_and_taken_back_later(home
     is_toml = name.endswith("toml")
     odd = f"deep = {deep}\n{mended}" if is_toml else mended.replace("{", f'{{"deep": {deep},', 1)
     file.write_text(odd)
-    plan = take_back(home)
+    plan = work(home)
     failed = [(step.path, step.reason) for step in plan.steps if step.outcome is StepOutcome.FAILED]
     assert failed == [(str(file), "it is nested too deeply")]
     assert file.read_text() == odd
@@ -354,10 +360,7 @@ def test_what_ended_half_way_is_set_up_by_the_next_call(home, monkeypatch, files
 def test_setting_up_otherwise_replaces_what_was_set_up_before(home):
     before = settings(home)
     set_up(home, list(CODING_AGENTS))
-    entry = {"command": "/bin/sidecar", "args": ["mcp", "--agent", "a"]}
-    hooks = {"PostToolUse": WISH.hooks["PostToolUse"], "SessionEnd": {"hooks": ["a"]}}
-    skills = {"project-search": "---\nname: project-search\n---\nmore\n"}
-    plan = set_up(home, list(CODING_AGENTS), Wish(entry, hooks, skills))
+    plan = set_up(home, list(CODING_AGENTS), OTHER_WISH)
     assert outcomes(plan) == {StepOutcome.REPLACED, StepOutcome.SAME}
     assert [step.what for step in plan.steps if step.outcome is StepOutcome.SAME] == [
         "hook PostToolUse"
@@ -365,7 +368,7 @@ def test_setting_up_otherwise_replaces_what_was_set_up_before(home):
     servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
     assert servers["memory-sidecar"]["args"] == ["mcp", "--agent", "a"]
     written = json.loads((home / ".claude/settings.json").read_text())["hooks"]
-    assert written == {event: [hook] for event, hook in hooks.items()}
+    assert written == {event: [hook] for event, hook in OTHER_WISH.hooks.items()}
     assert (home / ".claude/skills/project-search/SKILL.md").read_text().endswith("more\n")
     assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
     assert settings(home) == before
