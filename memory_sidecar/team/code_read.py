@@ -24,7 +24,7 @@ from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
-from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of, weighed_keywords
+from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.connection import HalfVector, integers
 from memory_sidecar.team.link import Asking, AskingBeside, TeamLink, Values
@@ -36,7 +36,7 @@ FEW_CHUNKS = 20_000  # of so few that a filter leaves, every vector is compared
 
 
 class SharedRows:
-    """The chunks of some sources that satisfy a filter and are not masked: a `Searched`."""
+    """The chunks of some sources that satisfy a filter and are not masked: see `Searched`."""
 
     def __init__(
         self,
@@ -77,9 +77,6 @@ class SharedRows:
             (self._sources, integers(self._reach.masked)),
         )
         return VectorCounts(self._reach.chunks, rows[0][0])
-
-    def keywords(self, text: str) -> Keywords:
-        return weighed_keywords(self.tokens, text, self.words.holding)
 
     def by_words(self, keywords: Keywords) -> Arm:
         terms = self.words.weighed(keywords)
@@ -166,9 +163,11 @@ class SharedRows:
 
     def describe(self, ids: Sequence[int]) -> None:
         """Read what is not known of these chunks, and what each arm says of them, at once."""
-        arms, wanted = tuple(self._arms), set(ids)  # an arm may begin meanwhile
+        wanted = set(ids)
         new = wanted - self._described.keys()
-        new.update(*(wanted - arm.known.keys() for arm in arms))
+        lacking = [(arm, wanted - arm.known.keys()) for arm in tuple(self._arms)]
+        arms = [arm for arm, unjudged in lacking if unjudged]
+        new.update(*(unjudged for _, unjudged in lacking))
         if not new:
             return
         values: dict[str, Any] = {"ids": integers(new), **{arm.table: arm.query for arm in arms}}

@@ -27,6 +27,7 @@ from memory_sidecar.index.keyword import (
     keyword_share,
     match_expression,
     rows_holding,
+    stems_of,
     weighed_keywords,
 )
 from memory_sidecar.index.report import VectorCounts
@@ -63,7 +64,9 @@ class Overlaid:
         return VectorCounts(theirs.rows + own.rows, pending + own.pending)
 
     def keywords(self, text: str) -> Keywords:
-        return weighed_keywords(self._local.connection, text, self._holding)
+        connection = self._local.connection
+        self._shared.words.holding(stems_of(connection, text))  # those of its phrases, too, at once
+        return weighed_keywords(connection, text, self._holding)
 
     def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
         rows, theirs = self._shared.words.holding(stems)

@@ -57,7 +57,7 @@ class WordsRead:
 
     def holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
         """How many chunks there are, and how many hold each of `stems`: of these, at most all."""
-        missing = [stem for stem in stems if stem not in self._holding]
+        missing = [stem for stem in dict.fromkeys(stems) if stem not in self._holding]
         if missing:
             self._holding.update(dict.fromkeys(missing, 0))
             self._lists.update(dict.fromkeys(missing, np.empty(0, ENTRY)))
