@@ -146,6 +146,7 @@ class UsePlace:
     place: Place
     meaning: Meaning
     depth: int = 1
+    is_near: bool = True  # its file names the class of what is asked about
 
     @property
     def confidence(self) -> Confidence:
@@ -155,10 +156,10 @@ class UsePlace:
     def is_call(self) -> bool:
         return self.place.how == "call"
 
-    def order(self) -> tuple[int, int, bool, ChunkFile, int]:
+    def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
         path = self.at.file.path
         rank = CONFIDENCES.index(self.confidence)
-        return self.depth, rank, is_test(path), self.at.file, self.place.line
+        return self.depth, rank, not self.is_near, is_test(path), self.at.file, self.place.line
 
 
 def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
@@ -265,15 +266,18 @@ def _at_line(graph: Graph, line: Line) -> Defined:
 
 def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
     """The places that may mean one of `targets`, each once."""
-    by_name: dict[str, set[tuple[int, int]]] = {}
+    by_name: dict[str, list[Defined]] = {}
     for each in targets:
-        by_name.setdefault(each.row.name, set()).add(_key(each))
-    for name, wanted in by_name.items():
+        by_name.setdefault(each.row.name, []).append(each)
+    for name, same_name in by_name.items():
+        wanted = set(map(_key, same_name))
+        owners = {each.owner for each in same_name}
         for used in graph.uses(name):
+            is_near = any(graph.mentions(used.at, owner) for owner in owners)
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)
                 if any(_key(each) in wanted for each in meaning.definitions):
-                    yield UsePlace(used.at, name, place, meaning)
+                    yield UsePlace(used.at, name, place, meaning, is_near=is_near)
 
 
 def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:

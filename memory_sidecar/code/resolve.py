@@ -20,7 +20,7 @@ from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 
-MAX_CANDIDATES = 50  # of more, it says how many there are, and guesses nothing
+MAX_CANDIDATES = 300  # of more, it says how many there are, and guesses nothing
 MIN_ALIKE = 3  # letters of a variable that is called like a class
 
 _SELVES = frozenset({"self", "this", "cls", "super", "Self"})
@@ -214,8 +214,7 @@ class _Resolving:
             return found
         if modules and not named and (found := _one(modules, "likely")):
             return found
-        alike = [d for d in self._members if _is_alike(receiver, d.owner)]
-        if found := _one(alike, "likely"):
+        if found := _one(self._called_like(receiver), "likely"):
             return found
         if len(self._candidates) == 1 and not is_imported and not self._tops:
             class_name = self._candidates[0].owner
@@ -238,6 +237,22 @@ class _Resolving:
             if is_by_path or d.row.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
+
+    def _called_like(self, variable: str) -> list[Defined]:
+        """The members of the class that `variable` is called as.
+
+        `cart` and `_cart` are of Cart, or of HttpCart; `lastCart` and `last_cart` of Cart, where
+        the file names it and no LastCart.
+        """
+        bare = variable.replace("_", "").lower()
+        if len(bare) < MIN_ALIKE:
+            return []
+        if alike := [d for d in self._members if d.owner.lower().endswith(bare)]:
+            return alike
+        known = [d for d in self._members if self._graph.mentions(self._at, d.owner)]
+        called = {d.owner for d in known if _ends_with_class(variable, d.owner)}
+        longest = max(called, key=len, default="")
+        return [d for d in known if longest and d.owner.endswith(longest)]
 
     def _any(self, candidates: Sequence[Defined]) -> Meaning:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
@@ -264,10 +279,12 @@ def _is_self(receiver: str, at: NamedFile) -> bool:
     return receiver in _SELVES or receiver in _SELVES_OF.get(at.family, ())
 
 
-def _is_alike(variable: str, class_name: str) -> bool:
-    """Whether a variable is called as its class would be: `cart` or `_cart` of Cart, HttpCart."""
-    bare = variable.strip("_").replace("_", "").lower()
-    return len(bare) >= MIN_ALIKE and class_name.lower().endswith(bare)
+def _ends_with_class(variable: str, class_name: str) -> bool:
+    """Whether its last words are a class's name."""
+    if len(class_name) < MIN_ALIKE or not variable.lower().endswith(class_name.lower()):
+        return False
+    begin = len(variable) - len(class_name)
+    return variable[begin].isupper() or variable[begin - 1 : begin] in ("", "_")
 
 
 def _one(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:

@@ -43,7 +43,26 @@ FILES = {
         "pub fn unwrap() {}\n"
     ),
     "rs/main.rs": "fn main() { get(1); let n = read().await.unwrap(); }\n",
+    "net/Gossip.cs": "class Gossip { public void Merge(Gossip that) {} }\n",
+    "net/Clocks.cs": (
+        "class Clock { public void Merge(Clock that) {} }\n"
+        "class LocalGossip { public void Merge(LocalGossip that) {} }\n"
+    ),
+    "net/Daemon.cs": (
+        "class Daemon {\n"
+        "  Gossip oldGossip; Clock last_clock;\n"
+        "  void Both(Gossip a, Clock b) {\n"
+        "    oldGossip.Merge(a);\n"
+        "    last_clock.Merge(b);\n"
+        "    a.Merge(a);\n"
+        "  }\n}\n"
+    ),
+    "net/Ask.cs": "class Ask { void Go(object any) { any.Merge(1); } }\n",
+    "net/Elsewhere.cs": (
+        "class Elsewhere { LocalGossip x; Gossip y;\n  void Go() { newGossip.Merge(x); }\n}\n"
+    ),
 }
+CLASSES = 60  # that have a method of one name
 
 
 @pytest.fixture
@@ -93,3 +112,31 @@ def test_what_is_called_of_a_foreign_module_or_object_is_no_function_of_the_file
     assert callers("stringify") == ["web/view.js:6 exact"]
     assert callers("app.map") == ["web/app.js:3 exact", "web/view.js:6 by name"]
     assert callers("unwrap") == ["rs/main.rs:1 by name"]
+
+
+def test_a_variable_is_of_the_class_whose_name_its_last_words_are(callers):
+    found = callers("Gossip.Merge")
+    assert found[0] == "net/Daemon.cs:4 likely"
+    assert "net/Daemon.cs:5 likely" not in found
+    assert callers("Clock.Merge")[0] == "net/Daemon.cs:5 likely"
+    assert "net/Elsewhere.cs:2 by name" in found  # a LocalGossip's, or that of a Gossip
+
+
+def test_what_may_be_meant_stands_first_in_files_that_name_the_class(callers):
+    guessed = [each for each in callers("Gossip.Merge") if each.endswith("by name")]
+    assert guessed == [
+        "net/Daemon.cs:6 by name",
+        "net/Elsewhere.cs:2 by name",
+        "net/Ask.cs:1 by name",
+    ]
+
+
+def test_a_class_is_told_apart_among_very_many(callers, run, tmp_path):
+    for number in range(CLASSES):
+        (tmp_path / f"net/Part{number}.cs").write_text(
+            f"class Part{number} {{ public static void Get() {{}} }}\n"
+        )
+    (tmp_path / "net/Use.cs").write_text("class Use { void Go() {\n  Part7.Get();\n} }\n")
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    assert callers("Part7.Get") == ["net/Use.cs:2 exact"]
+    assert callers("Part8.Get") == []
