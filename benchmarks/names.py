@@ -232,7 +232,7 @@ def compare_references(
 
 def by_jedi(tree: Path) -> Iterator[Asked]:
     """A sample of the names that are used in Python, with the functions and classes they mean."""
-    import jedi  # type: ignore[import-not-found, unused-ignore]
+    import jedi  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     roots = [str(tree), str(tree / "src")]  # and nothing that is installed here
     project = jedi.Project(tree, sys_path=roots, smart_sys_path=False)
