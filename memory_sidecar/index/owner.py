@@ -23,6 +23,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -193,6 +194,9 @@ class Owner(Generic[S]):
             self.loop.serve()
             if until():
                 return done
+            if done < total:
+                with suppress(Stopped):  # what was saved waits for no more than a slice
+                    self._look_at_due()
         if self.loop.is_closing.is_set():
             raise Stopped("the database is being closed")
         return done
@@ -212,22 +216,20 @@ class Owner(Generic[S]):
     # What is due
 
     def _due_s(self) -> float:
-        due_s = self._next_look_s()
+        due_s = min((each.due_s for each in self.followed()), default=math.inf)
         return 0.0 if self._has_pending and due_s < math.inf else due_s
 
-    def _next_look_s(self) -> float:
-        return min((each.due_s for each in self.followed()), default=math.inf)
-
     def _do_due(self) -> None:
-        self._catch_up()
+        """Look at the source that is due first, or else embed."""
+        if not self._look_at_due():
+            self._embed_all()
         self.activity.went_well(DATABASE)
 
-    def _catch_up(self) -> None:
-        """Look at the source that is due first, or else embed."""
-        followed = min(self.followed(), key=lambda each: each.due_s)
-        if followed.due_s > self._now_s():
-            self._embed_some()
-            return
+    def _look_at_due(self) -> bool:
+        """Look at the source that is due first; whether there is one."""
+        followed = min(self.followed(), key=lambda each: each.due_s, default=None)
+        if followed is None or followed.due_s > self._now_s():
+            return False
         is_first = followed.refreshed_at is None
         settled = followed.begin(self._known_folders(followed.source), everything=is_first)
         look = Look(under=None if settled.everything else settled.paths)
@@ -237,20 +239,14 @@ class Owner(Generic[S]):
             raise
         except Exception as error:  # it has its own deadline for the next try
             self.note(error, followed.source.name)
+        return True
 
-    def _embed_some(self) -> None:
-        """Until a source is due, or nothing waits for a vector."""
-
-        def is_due() -> bool:
-            return self._next_look_s() <= self._now_s()
-
+    def _embed_all(self) -> None:
         try:
-            self.embed(Silent(), until=is_due)
+            self.embed(Silent())
         except ModelError as error:
             self._say(VECTORS, error.message)
         else:
-            if is_due():
-                return
             self.activity.went_well(VECTORS)
         self._has_pending = False
 

@@ -143,6 +143,26 @@ def test_closing_ends_what_embeds_with_what_is_committed(owner, source):
     assert ask(owner, lambda said: owner.refresh(source, said)).files_processed == 0
 
 
+def test_what_is_saved_while_a_caller_waits_for_vectors_is_found_before_the_last(
+    owner, file, source, clock, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
+    owner.tend(lambda: None)
+    owner.follow(source)
+    ask(owner, lambda said: owner.refresh(source, said))
+
+    class Saving(Silent):
+        def progress(self, stage: str, done: int, total: int) -> None:
+            if done == 1:
+                (source.root / "saved.py").write_text("def saved(): pass\n")
+                clock.now_s += RESCAN_S
+            elif done == 2:
+                assert "saved.py" in file.open().paths(source.name)
+
+    assert ask(owner, lambda _: owner.embed(Saving())) > 2
+    assert next_pending(file.open(), 100) == []
+
+
 def test_without_a_watch_nothing_is_followed(owner, source):
     owner.follow(source)
     assert owner.states() == {}
