@@ -186,21 +186,21 @@ class Database(Readings[S]):
 
         `all_of_it` forgets what is of no source any more, and sets a damaged database aside.
         """
-        for source in sources:
-            if not self._builder(source).believes_empty:
-                require_files(source)
 
         def work(said: Reporter) -> IndexReport:
-            self.open()
+            store = self.open()
             if all_of_it and (damage := damage_of(self.paths.db)):
                 raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
+            for source in sources:
+                if store.paths(source.name) and not self._builder(source).believes_empty:
+                    require_files(source)
             for source in sources:  # the next pass derives every row again
                 remove_state(self.paths.flow_state(source.name))
             if all_of_it:
-                with self.open().reading() as connection:
+                with store.reading() as connection:
                     gone = set(source_names(connection)) - {source.name for source in sources}
                 for name in gone:
-                    self.open().forget_source(name)
+                    store.forget_source(name)
             return self._update(self._with_lost(sources, said), said, embed=True)
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)

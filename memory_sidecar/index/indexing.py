@@ -110,7 +110,7 @@ def require_files(source: Source) -> None:
     with named_errors(source.root):
         if not source.root.is_dir() or not any(source.root.iterdir()):
             raise NotFound(
-                f"{source.root} is not there or empty, so nothing was rebuilt",
+                f"{source.root} is not there or empty, so its database stays as it was",
                 hint="mount its disk again, rebuild the others by --source, or `memory-sidecar "
                 f"source remove {source.name}`",
             )

@@ -33,6 +33,16 @@ def test_an_agent_is_rebuilt_alone_or_with_all(serve, knowledge):
     assert serve("reindex", "--agent", "architect", "--all", "--json").error["code"] == "usage"
 
 
+def test_a_knowledge_directory_without_files_keeps_none_from_being_rebuilt(
+    serve, knowledge, tmp_path
+):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert serve("source", "add", empty, "--agent", "architect").status == 0
+    assert serve("list", "--agent", "architect").status == 0
+    assert serve("reindex", "--all").status == 0
+
+
 def test_a_broken_agent_does_not_keep_the_others_from_being_rebuilt(serve, knowledge):
     (knowledge / "architect.sqlite").write_bytes(b"something else")
     done = serve("reindex", "--all", "--json")
