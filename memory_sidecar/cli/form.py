@@ -243,6 +243,7 @@ class Progress:
         self._complete = complete
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
+        self._told: set[str] = set()
         self._bar: Bar | None = None
         self._stages: dict[str, TaskID] = {}
         self._uncounted: list[str] = []  # of these, those without an end
@@ -251,6 +252,9 @@ class Progress:
         self._stop_if_cancelled()
         text = visible_line(self._complete(text))
         with self._lock:
+            if text in self._told:  # of two steps that met the same
+                return
+            self._told.add(text)
             if self._bar is not None:
                 self._bar.console.print(f"note: {text}", highlight=False, markup=False)
             else:

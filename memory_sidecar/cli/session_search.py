@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import explanation_line, note_quality, title
+from memory_sidecar.cli.form import counted, explanation_line, note_quality, title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -156,6 +156,11 @@ def _print_hits(call: Call, hits: list[SessionHit]) -> None:
 
 def _print_heads(call: Call, heads: list[Head]) -> None:
     for head in heads:
-        told = [head.title, f"{head.message_count} messages", head.outcome or "", *head.topics]
+        told = [
+            head.title,
+            counted(head.message_count, "message"),
+            head.outcome or "",
+            *head.topics,
+        ]
         label = title(head.session_id), f"  {' · '.join(part for part in told if part)}"
         call.print(f"{head.created_at[:16].replace('T', ' ')}  ", *label)

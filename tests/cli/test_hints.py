@@ -129,3 +129,9 @@ def test_a_project_that_is_not_there_is_made_by_the_hint(call, here):
         assert call(*command).status == 0
     made = (here / "the root" / "projects").iterdir()
     assert {folder.name for folder in made} == {"shop", "web"}
+
+
+def test_what_two_steps_meet_is_told_once(call, here):
+    call("store", "x", "--data-dir", here / "data")
+    done = call("move", "a/b", "c/", "--agent", "nobody", "--data-dir", here / "data")
+    assert (done.status, done.err.count("nobody has no memories yet")) == (3, 1)

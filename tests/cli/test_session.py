@@ -68,6 +68,11 @@ def test_a_session_is_shown_as_it_was_saved(run, saved):
     assert "Claude, 2026-03-01 09:12\n" in text
 
 
+def test_a_session_of_one_message_is_listed_as_such(run):
+    run("session", "save", stdin=b'{"messages": [{"role": "user", "content": "Why?"}]}')
+    assert "Why? · 1 message\n" in run("session", "list").out
+
+
 def test_a_search_says_where_to_look_on(run, saved):
     text = run("session", "search", '"token refresh"', "--mode", "keyword").out
     assert text.startswith("2026-03-01-payment#0  ")
