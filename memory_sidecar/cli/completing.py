@@ -59,6 +59,7 @@ def _fitting(
     if equals and name in entry["options"]:
         pending, begun = name, value
     if pending:
+        begun = "" if begun == "=" else begun
         yield from _values(entry["options"][pending]["value"], begun)
     elif begun.startswith("-") and "--" not in words:
         named = {option: told["help"] for option, told in entry["options"].items()}
@@ -76,7 +77,7 @@ def _place(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, str]:
     for word in words:
         inner = f"{command} {word}".strip()
         if pending:
-            pending = ""
+            pending = pending if word == "=" else ""  # bash makes a word of it: --mode = hybrid
         elif word.startswith("-"):
             takes_value = table[command]["options"].get(word, {}).get("value") is not None
             pending = word if takes_value else ""
