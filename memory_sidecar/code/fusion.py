@@ -155,8 +155,11 @@ class Question:
     def path_boost(self, path: str, coverage: float, *, project: str = "") -> float:
         """What a chunk of the file at `path` gains, whose words have `coverage` of the question.
 
-        To install `project` is asked of all of it, not of the files that are called like it.
+        To install `project` is asked of all of it, not of the files that are called like it, nor is
+        how to test of the tests.
         """
+        if self.asks_for_guide and self.penalties(path):
+            return 0.0
         left_out = project if self.asks_for_guide else ""
         return max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path, left_out))
 

@@ -95,6 +95,13 @@ def test_a_question_for_a_guide_puts_the_readme_before_tests_and_code():
     assert result.boosts["tests"][0] < 0
 
 
+def test_files_that_are_called_tests_are_no_guide_to_testing():
+    paths = ["tests/test_tests.py", "README.md"]
+    found, result = ranked(paths, [0.75, 0.6], "how to test")
+    assert paths[found.ordered(result.scores)[0]] == "README.md"
+    assert result.boosts["path"].tolist() == [0, 0]
+
+
 def test_code_keeps_its_place_where_no_guide_is_asked_for():
     paths = ["run.py", "README.md"]
     found, result = ranked(paths, [0.7, 0.75], "what runs the tests")
