@@ -136,10 +136,13 @@ def _stop_on_signals(server: Server) -> None:
         _log.info("stopping: %s", signal.Signals(number).name)
         loop.call_soon_threadsafe(server.stop)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if sys.platform == "win32":
+    if sys.platform == "win32":
+        for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
-        else:
+        return
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # A terminal that closes ends what it started, unless `nohup` says that it is to stay.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             loop.add_signal_handler(number, stop, number)
 
 

@@ -91,7 +91,7 @@ def test_stop_ends_it_and_says_when_there_is_none(home):
     assert (again.returncode, again.stdout) == (0, f"no daemon runs for {home.data_dir}\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_stops_it_in_order(home, number):
     home.add_source()
     with home.connect():  # a client that says nothing, and that nothing is said to
