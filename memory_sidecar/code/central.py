@@ -4,20 +4,23 @@
     a definition's share of what its users hand on  is its rank
 
 A name that is defined in many files says little of any one of them, and counts less. So does one of
-a test, and one that other files are hardly meant to use.
+a test or of what is vendored, and one that other files are hardly meant to use. A method is used by
+files that name its class, a function where it stands bare or behind its file's name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.code.fusion import is_test
+from memory_sidecar.code.fusion import is_aside
 from memory_sidecar.code.graph import TYPES, Graph
 from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
@@ -30,16 +33,24 @@ _DAMPING = 0.85
 _STEPS = 40
 _DOUBT = 1.0  # what a file may use besides: one that uses a single name does not hand on all
 _PRIVATE = 0.2  # of the weight of a public name
-_TEST = 0.2  # of that of one outside of tests
+_ASIDE = 0.05  # of that of one that is no test, example, vendored …
 _METHOD = 0.1  # of that of a class or a function: `append` is a list's more often than ours
 _SHOWN = TYPES | {"function", "method", "macro"}
 _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
 _HIDDEN = re.compile(r"(?:\w+ )*?private ")  # as its signature begins
 
-_Defined = tuple[int, int, float]
-"""File, number in it, how telling its name is; 0 for what a map does not show."""
 _Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
+
+
+class _Defined(NamedTuple):
+    """What a name may mean to other files."""
+
+    file: int
+    number: int  # in it
+    telling: float  # how likely they mean it; 0 for what a map does not show
+    class_name: str  # of a member
+    is_top: bool  # nothing encloses it
 
 
 def draw_map(
@@ -95,29 +106,35 @@ class UseGraph:
             tuple(sources),
         )
         shared: dict[tuple[str, str], dict[str, list[_Defined]]] = {}  # by source and language
-        names, likely, languages = {}, {}, {}
+        names, likely, languages, modules = {}, {}, {}, {}
         for file, source, language, path in files:
             names[file] = shared.setdefault((source, language), {})
-            likely[file] = _TEST if is_test(path) else 1.0
+            likely[file] = _ASIDE if is_aside(path) else 1.0
             languages[file] = language
+            modules[file] = {part.partition(".")[0] for part in path.split("/")[-2:]}
         definitions: Any = connection.execute(
             "SELECT file, number, name, path, kind, signature FROM code_definitions"
             " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
-        )
+        ).fetchall()
+        types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
         for file, number, name, path, kind, signature in definitions:
             if file in names:
                 telling = likely[file] * _telling(languages[file], name, path, kind, signature)
-                names[file].setdefault(name, []).append((file, number, telling))
-        references: Any = connection.execute(
-            "SELECT file, name, length(places) FROM code_references"
-        )
+                around = ("", *path.split("."))[-2]
+                class_name = around if around in types else ""
+                each = _Defined(file, number, telling, class_name, is_top=not around)
+                names[file].setdefault(name, []).append(each)
         uses = [
-            (user, owner, number, length, telling / len(meant) ** 2)
-            for user, name, length in references
-            if user in names and (meant := names[user].get(name)) and len(meant) <= MAX_DEFINED
-            if all(owner != user for owner, _, _ in meant)  # else it means its own
-            for owner, number, telling in meant
-            if telling
+            (user, each.file, each.number, len(places), each.telling / len(meant) ** 2)
+            for user, used in _used_by_file(connection)
+            if user in names
+            for name, places in used.items()
+            if (meant := names[user].get(name)) and len(meant) <= MAX_DEFINED
+            if all(each.file != user for each in meant)  # else it means its own
+            for each in meant
+            if each.telling
+            if not each.class_name or each.class_name in used
+            if not each.is_top or _is_plain(places, modules[each.file])
         ]
         columns = zip(*uses, strict=True) if uses else [()] * 5
         users, owners, numbers, lengths, weights = map(np.array, columns)
@@ -169,6 +186,22 @@ def read_entries(
         for entries in chosen.values()
         for entry in sorted(entries, key=lambda each: each.start_line)
     ]
+
+
+def _used_by_file(connection: Connection) -> Iterator[tuple[int, dict[str, str]]]:
+    """The names that each file uses, with the places."""
+    rows: Any = connection.execute("SELECT file, name, places FROM code_references ORDER BY file")
+    for file, of_file in groupby(rows, key=itemgetter(0)):
+        yield file, {name: places for _, name, places in of_file}
+
+
+def _is_plain(places: str, modules: Collection[str]) -> bool:
+    """Whether a name stands bare at one of `places`, or behind one of `modules`.
+
+    Behind anything else it is a member: `text.lower()` is no function `lower`.
+    """
+    receivers = (place.partition(".")[2] for place in places.split(" "))
+    return any(not receiver or receiver in modules for receiver in receivers)
 
 
 def _telling(language: str, name: str, path: str, kind: str, signature: str) -> float:

@@ -225,9 +225,9 @@ def _asides_of(path: str) -> frozenset[str]:
     return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
-def is_test(path: str) -> bool:
-    """Whether that file is a test, or of use to tests alone."""
-    return "tests" in _asides_of(path)
+def is_aside(path: str) -> bool:
+    """Whether that file is a test, an example, documentation, data, generated or vendored."""
+    return bool(_asides_of(path))
 
 
 def is_data(path: str) -> bool:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import called_alike
-from memory_sidecar.code.fusion import is_test
+from memory_sidecar.code.fusion import is_aside
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.meant import BETWEEN_NAMES, MAX_NEAREST, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
@@ -125,7 +125,7 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     hint = f"`memory-sidecar why {path}` says whether it is indexed"
     if inside := graph.files_below(source, path):
         hint = (
-            f"it is a folder: name a file such as {min(inside, key=is_test)};"
+            f"it is a folder: name a file such as {min(inside, key=is_aside)};"
             " `memory-sidecar map` shows what is central in all"
         )
     else:
@@ -159,7 +159,7 @@ class UsePlace:
     def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
         path = self.at.file.path
         rank = CONFIDENCES.index(self.confidence)
-        return self.depth, rank, not self.is_near, is_test(path), self.at.file, self.place.line
+        return self.depth, rank, not self.is_near, is_aside(path), self.at.file, self.place.line
 
 
 def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
@@ -312,7 +312,7 @@ def _key(defined: Defined) -> tuple[int, int]:
 
 def _order(defined: Defined) -> tuple[bool, int, ChunkFile]:
     row = defined.row
-    return is_test(defined.at.file.path), row.start_line - row.end_line, defined.at.file
+    return is_aside(defined.at.file.path), row.start_line - row.end_line, defined.at.file
 
 
 def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:

@@ -379,6 +379,31 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     assert scores["price"] > scores["fake_price"]
 
 
+def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
+    files = {
+        "text.py": "def lower(text):\n    pass\n\ndef upper(text):\n    pass\n",
+        "cart.py": (
+            "class Cart:\n    def total(self):\n        pass\n    def paid(self):\n        pass\n"
+        ),
+        "vendor/pad.py": "def pad(text):\n    pass\n",
+        "use.py": (
+            "import text\nfrom cart import Cart\n"
+            "def run(row):\n    row.name.lower()\n    text.upper(row)\n    pad(row)\n"
+            "    Cart().total()\n"
+        ),
+        "other.py": "def all(rows):\n    rows.paid()\n    rows.lower()\n",
+        "app.js": "const app = {};\napp.listen = function () {};\n",
+        "main.js": "const it = require('./app');\nit.listen();\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    run("index", tmp_path, "--wait", "keyword")
+    scores = {each["name"]: each["score"] for each in run("map", "--json", cwd=tmp_path).json}
+    assert scores.keys() == {"upper", "Cart", "total", "pad", "listen"}
+    assert scores["upper"] > scores["pad"]  # which is vendored
+
+
 def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
     for source in ("first", "second"):
         (tmp_path / source).mkdir()
