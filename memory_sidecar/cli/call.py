@@ -33,7 +33,7 @@ from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document, masks_in
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.results import plain
+from memory_sidecar.core.results import Judged, plain, tell_weak
 from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 20  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
 R = TypeVar("R")
+Hits = TypeVar("Hits", bound=Sequence[Judged])
 
 IMPORTING = threading.RLock()
 """To be held around the import of something large at run time.
@@ -310,6 +311,14 @@ class Call:
         else:
             print_result(self, result)
         return result
+
+    def show_hits(self, hits: Hits, print_hits: Callable[[Call, Hits], None]) -> Hits:
+        """As `show`, and tell where there are none (JSON says that itself), or only weak ones."""
+        self.show(hits, print_hits)
+        if not (hits or self.wants_json):
+            self.reporter.notice("no hits")
+        tell_weak(hits, self.reporter)
+        return hits
 
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""

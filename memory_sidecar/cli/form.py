@@ -25,7 +25,6 @@ from msgspec import UNSET
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import Judged, Reporter, tell_weak
 from memory_sidecar.core.visible import visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -120,13 +119,6 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {left} s" if minutes else f"{left} s"
-
-
-def note_quality(hits: Sequence[Judged], reporter: Reporter) -> None:
-    """Tell who reads `hits` that there are none, or none worth the name."""
-    if not hits:
-        reporter.notice("no hits")
-    tell_weak(hits, reporter)
 
 
 def explanation_line(why: Explanation) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import explanation_line, note_quality
+from memory_sidecar.cli.form import explanation_line
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
@@ -86,7 +86,7 @@ def show_memories(
     )
     if asked.explain:
         note_team(call)
-    return call.show(call.masked(hits), _print_hits)
+    return call.show_hits(call.masked(hits), _print_hits)
 
 
 def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
@@ -101,4 +101,3 @@ def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
         if len(lines) > SHOWN_LINES:
             call.print(f"  … {len(lines) - SHOWN_LINES} more lines")
         call.print()
-    note_quality(hits, call.reporter)

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import DIM, Places, Styled, explanation_line, note_quality
+from memory_sidecar.cli.form import DIM, Places, Styled, explanation_line
 from memory_sidecar.cli.memory_form import note_team, project_around
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
@@ -136,9 +136,8 @@ def search(
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
             call.reporter.notice(f"{name}: {_told(freshness)}")
-        note_quality(hits, call.reporter)
 
-    return call.show(hits, print_hits)
+    return call.show_hits(hits, print_hits)
 
 
 def _told(freshness: Freshness) -> str:

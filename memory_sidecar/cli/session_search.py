@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, explanation_line, note_quality, title
+from memory_sidecar.cli.form import counted, explanation_line, title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -122,7 +122,7 @@ def search(
     hits = call.services.questions.asking(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
     )
-    return call.show(call.masked(hits), _print_hits)
+    return call.show_hits(call.masked(hits), _print_hits)
 
 
 @click.command(name="list")
@@ -151,7 +151,6 @@ def _print_hits(call: Call, hits: list[SessionHit]) -> None:
         for line in shown.split("\n"):
             call.print(f"  {line}".rstrip())
         call.print()
-    note_quality(hits, call.reporter)
 
 
 def _print_heads(call: Call, heads: list[Head]) -> None:
