@@ -282,9 +282,9 @@ def move(call: Call, old: str, new: str, force: bool) -> SourceMoved:
     What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
     """
     codebase = call.codebase
-    names = {each.name for each in codebase.registry.all()}
-    old = old if old in names else str(call.path(old))
-    moved = codebase.move(old, call.path(new), reporter=call.reporter, force=force)
+    names = {str(each.root): each.name for each in codebase.registry.all()}
+    name = old if old in names.values() else names.get(str(call.path(old)), old)
+    moved = codebase.move(name, call.path(new), reporter=call.reporter, force=force)
     return call.show(moved, _print_moved)
 
 

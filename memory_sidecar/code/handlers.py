@@ -142,12 +142,14 @@ class Codebase:
         self.clones.remove(source)
         return source
 
-    def move(self, old: str, root: Path, *, reporter: Reporter, force: bool = False) -> SourceMoved:
-        """Have the source called `old`, or whose folder that is or was, mean the folder `root`.
+    def move(
+        self, name: str, root: Path, *, reporter: Reporter, force: bool = False
+    ) -> SourceMoved:
+        """Have the source called `name` mean the folder `root`.
 
         Its rows and vectors are kept; what differs in `root` is indexed. Raises NotFound.
         """
-        source = self._named_or_at(old)
+        source = self.registry.get(name)
         moved = self.registry.move(source.name, root, force=force)
         self.data.move(moved, reporter=reporter)
         self.clones.remove(source)
@@ -159,13 +161,6 @@ class Codebase:
     def gone(self) -> list[Source]:
         """The sources whose folder is not there; its disk may only be away."""
         return [source for source in self.registry.all() if not os.path.lexists(source.root)]
-
-    def _named_or_at(self, text: str) -> Source:
-        sources = self.registry.all()
-        for source in sources:
-            if text in (source.name, os.fspath(source.root)):
-                return source
-        return self.registry.get(text)  # which says what there is
 
     def _registered(
         self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool

@@ -44,6 +44,12 @@ def test_a_source_may_be_moved_by_its_old_folder_and_not_onto_another(served, pr
     assert served("search", "total_price", "--source", "project", "--json").json
 
 
+def test_what_is_no_source_cannot_be_moved_and_is_named_as_it_was(served, tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    assert "no source is named 'shop' " in served("source", "move", "shop", there).err
+
+
 def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
     kept = served("source", "prune", "--json")
     assert (kept.status, kept.json) == (0, [])
