@@ -9,6 +9,10 @@ import re
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 
 
+_FIRST_CHARACTERS, _LAST_CHARACTERS = 200, 400  # the last say what is wrong with what was passed
+_MOST_CHARACTERS = 1000  # none of our own sentences is as long, few paths are
+
+
 def visible(text: str) -> str:
     """`text` with every character that steers a terminal written out: `\\x1b`, `\\u202e`."""
     return _STEERING.sub(_written_out, text)
@@ -22,6 +26,13 @@ def visible_json(document: str) -> str:
 def visible_line(text: str) -> str:
     """`text` in one line."""
     return visible(text).replace("\r\n", "\\r\\n").replace("\n", "\\n")
+
+
+def abridged(text: str) -> str:
+    """`text`, which repeats what a caller passed, without most of that where it is very long."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    return f"{text[:_FIRST_CHARACTERS]} … {text[-_LAST_CHARACTERS:]}"
 
 
 def _written_out(match: re.Match[str]) -> str:

@@ -26,6 +26,7 @@ from memory_sidecar import __version__
 from memory_sidecar.core.credentials import mask_credentials, mask_document, masks_in
 from memory_sidecar.core.errors import Conflict, SidecarError, one_line, unforeseen
 from memory_sidecar.core.results import plain
+from memory_sidecar.core.visible import abridged
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import within
@@ -227,7 +228,8 @@ def _words(error: SidecarError, caller: Caller) -> str:
     hint = _HINTS.get(error.code) or _HINTS.get(kind) or for_agent(error.hint, caller)
     if isinstance(error, Conflict) and error.current:
         hint = "get_memory reads what it says now, and its hash"
-    return f"{error.code}: {in_tools(error.message, caller)}" + (f" — {hint}" if hint else "")
+    message, _ = mask_credentials(in_tools(error.message, caller))
+    return f"{error.code}: {abridged(message)}" + (f" — {hint}" if hint else "")
 
 
 def _with_notices(text: str, notices: Sequence[str]) -> str:

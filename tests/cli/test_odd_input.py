@@ -18,7 +18,8 @@ NUL = "a\0b"
 BYTES = os.fsdecode(b"caf\xe9-\xff")
 HALF = "\ud83d"
 LONG = "x/" * 3000 + "y" * 300
-ODD = (HUGE, DIGITS, "-1", NUL, BYTES, HALF, LONG, "[" * 2000, "\x1b[31m\n\r", "")
+LONGEST = "word " * 14_000
+ODD = (HUGE, DIGITS, "-1", NUL, BYTES, HALF, LONG, "[" * 2000, "\x1b[31m\n\r", "", LONGEST)
 
 # They start, stop or install something whatever they are given, or read the whole model.
 LEFT_OUT = {"serve", "web", "stop", "mcp", "doctor", "embed", "model verify", "model fetch"} | {
@@ -48,7 +49,7 @@ def calls(command: click.Command) -> Iterator[list[str]]:
         yield [odd] * len(arguments)
         for option in command.params:
             is_plain = isinstance(option, click.Option) and not option.is_flag
-            if is_plain and odd in (HUGE, BYTES, LONG):
+            if is_plain and odd in (HUGE, BYTES, LONG, LONGEST):
                 yield [f"{option.opts[0]}={odd}", *usual]
 
 
@@ -59,6 +60,7 @@ def test_odd_input_is_an_error_of_one_line(run, name):
         said = (str(given)[:100], done.err[:300])
         assert done.status in (0, 1, 2, 3, 5), said
         assert len(done.err.splitlines()) <= 3, said  # a notice or two may come before
+        assert all(len(line) < 2000 for line in done.err.splitlines()), said
 
 
 @pytest.mark.parametrize("name", ["list --limit", "recent --limit", "search x --max-tokens"])

@@ -64,6 +64,12 @@ def test_same_text_is_stored_once(newcomer):
     assert (again["created"], again["changed"]) == (False, False)
 
 
+def test_a_path_without_an_end_is_not_told_whole(newcomer):
+    told = refused(newcomer, "get_memory", path="x/" * 35_000)
+    assert len(told) < 2000
+    assert "list_memories shows the paths" in told
+
+
 def test_the_hash_that_get_memory_tells_lets_an_update_through_once(newcomer):
     path = remember(newcomer)
     told = text_of(call(newcomer, "get_memory", path=path))
