@@ -48,6 +48,8 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     A document without a session_id gets one; one with a known session_id replaces that session.
     """
     document = _read_document(call, file)
+    if "id" in document and "session_id" not in document:
+        call.reporter.notice("its `id` is kept, but names no session: `session_id` does")
     saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)
     return call.show(call.masked(saved), _print_saved)
 

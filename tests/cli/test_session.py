@@ -38,6 +38,15 @@ def test_saving_again_says_so(run, saved):
     assert run("session", "save", stdin=changed).out.startswith("updated 2026-03-01-payment")
 
 
+def test_an_id_that_names_no_session_is_told(run):
+    document = {"id": "mine", "messages": [{"role": "user", "content": "Why?"}]}
+    done = run("session", "save", "--json", stdin=json.dumps(document).encode())
+    assert "`session_id` does" in done.err
+    assert run("session", "show", done.json["session_id"], "--json").json["id"] == "mine"
+    named = json.dumps(document | {"session_id": "mine"}).encode()
+    assert run("session", "save", "--json", stdin=named).err == ""
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
