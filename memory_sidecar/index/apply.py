@@ -240,7 +240,7 @@ class Applier:
 
     def _beat(self) -> None:
         if self._is_stopped.is_set():
-            raise Stopped("the pass was ended early")
+            raise Stopped("its source was removed or moved, or its database is being closed")
         self._pass.report()
 
     def _make_way(self) -> None:

@@ -321,8 +321,7 @@ class Database(Readings[S]):
             done = self.owner.loop.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
         except Stopped as error:
             raise NotFound(
-                f"ended early: {error}; what is committed stays",
-                hint="run it again, or see `memory-sidecar source list`",
+                f"ended early: {error}", hint="run it again, or see `memory-sidecar source list`"
             ) from error
         return cast("T", done)  # not needless, as it cannot be
 

@@ -11,7 +11,7 @@ import pytest
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import Source
+from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
@@ -141,6 +141,18 @@ def test_closing_ends_what_embeds_with_what_is_committed(owner, source):
         ask(owner, lambda _: owner.embed(Interrupting()))
     assert owner.close()
     assert ask(owner, lambda said: owner.refresh(source, said)).files_processed == 0
+
+
+def test_a_source_that_is_taken_away_ends_its_pass_and_is_why(owner, source, monkeypatch):
+    build = CodeBuilder.build
+
+    def build_removed(builder: CodeBuilder, file: SourceFile) -> Document:
+        owner.unfollow(source.name)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", build_removed)
+    with pytest.raises(Stopped, match="its source was removed or moved"):
+        ask(owner, lambda said: owner.refresh(source, said))
 
 
 def test_what_is_saved_while_a_caller_waits_for_vectors_is_found_before_the_last(
