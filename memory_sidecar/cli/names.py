@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,7 +113,7 @@ def callers(
     def ask(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
         return navigation.callers(graph, asked, depth=depth)
 
-    return call.show(_answer(call, asked, ask), print_references)
+    return call.show(_answer(call, asked, ask), partial(print_references, verb="calls"))
 
 
 @click.command()
@@ -213,7 +213,7 @@ def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
         call.reporter.notice("nothing found")
 
 
-def print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
+def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses") -> None:
     for hit in hits:
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {hit.others} others" if hit.others else "")
@@ -223,7 +223,7 @@ def print_references(call: Call, hits: Sequence[ReferenceHit]) -> None:
         call.print(where, inside, Styled(f"  {hit.how}, {sure}{steps}", DIM))
         call.print(f"  {hit.code}")
     if not hits:
-        call.reporter.notice("nothing that is indexed uses it")
+        call.reporter.notice(f"nothing that is indexed {verb} it")
 
 
 def _print_related(call: Call, hits: Sequence[CodeHit]) -> None:

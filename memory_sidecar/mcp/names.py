@@ -84,7 +84,7 @@ class References(Answer):
     def text(self) -> str:
         hits = self.references
         lines = [_reference_line(each, _named(each, hits)) for each in hits]
-        return "\n".join([*lines, *_told(self.more)]) or "nothing indexed uses it"
+        return "\n".join([*lines, *_told(self.more)]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
