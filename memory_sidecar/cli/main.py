@@ -257,7 +257,9 @@ def _goes_on(call: Call) -> str:
     if call.host is None:
         return "what was committed stays, and the next call goes on from there"
     follow = call.hint("`memory-sidecar status --watch` shows it")
-    return f"what was committed stays, and the daemon goes on with what waits: {follow}"
+    return (
+        f"what was committed stays, and this daemon or the next goes on with what waits: {follow}"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
