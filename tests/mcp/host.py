@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
+import sys
+import termios
 import threading
 from typing import Any
 
+import psutil
+
 from tests.e2e.home import TIMEOUT_S, Home
+from tests.waiting import eventually
 
 INITIALIZE: dict[str, Any] = {
     "method": "initialize",
@@ -55,6 +61,15 @@ class Host:
         self._next_id += 1
         self.say({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params or {}})
         return self._next_id
+
+    def wait_until_handed_on(self) -> None:
+        """Until the server has read all that was said, and waits for more."""
+        server = psutil.Process(self.process.pid)
+        eventually(lambda: not self._unread() and server.status() == psutil.STATUS_SLEEPING)
+
+    def _unread(self) -> int:
+        size = fcntl.ioctl(self._say.fileno(), termios.FIONREAD, bytes(4))
+        return int.from_bytes(size, sys.byteorder)
 
     def begin_call(self, tool: str, **arguments: object) -> int:
         return self.begin("tools/call", {"name": tool, "arguments": arguments})

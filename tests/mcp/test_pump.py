@@ -29,11 +29,12 @@ NONSENSE = [
 ]
 
 
-def kill_before_it_answers(home: Home, ask: Callable[[], int]) -> int:
+def kill_before_it_answers(home: Home, host: Host, ask: Callable[[], int]) -> int:
     """Have the daemon die between a question and its answer."""
     pid = home.pid
     os.kill(pid, signal.SIGSTOP)
     asked = ask()
+    host.wait_until_handed_on()
     os.kill(pid, signal.SIGKILL)
     return asked
 
@@ -73,7 +74,7 @@ def test_call_that_is_lost_is_left_to_the_agent(home, host, tool):
     stored = host.call("store_memory", content="once was", category="codebase")
     path = stored["structuredContent"]["path"]
     arguments = {"path": path} if tool == "remove_memory" else {"query": "add_item"}
-    asked = kill_before_it_answers(home, lambda: host.begin_call(tool, **arguments))
+    asked = kill_before_it_answers(home, host, lambda: host.begin_call(tool, **arguments))
     assert "look before you call it again" in host.answer(asked)["error"]["message"]
     assert not host.call("get_memory", path=path)["isError"]
 
@@ -90,7 +91,7 @@ def test_call_into_a_daemon_that_has_gone_is_made_to_the_next(home, host):
 def test_handshake_that_is_lost_can_be_made_again(home, start):
     host = start()
     host.ask("ping")  # so that its conversation has begun
-    asked = kill_before_it_answers(home, lambda: host.begin(**INITIALIZE))
+    asked = kill_before_it_answers(home, host, lambda: host.begin(**INITIALIZE))
     assert "error" in host.answer(asked)
     host.open()
     assert "tools" in host.ask("tools/list")["result"]
