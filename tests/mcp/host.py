@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import subprocess
 import sys
-import termios
 import threading
 from typing import Any
 
@@ -68,6 +66,9 @@ class Host:
         eventually(lambda: not self._unread() and server.status() == psutil.STATUS_SLEEPING)
 
     def _unread(self) -> int:
+        import fcntl  # not on Windows, where this is imported all the same
+        import termios
+
         size = fcntl.ioctl(self._say.fileno(), termios.FIONREAD, bytes(4))
         return int.from_bytes(size, sys.byteorder)
 
