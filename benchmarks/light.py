@@ -24,6 +24,7 @@ from figures import Results, figure_options
 from machine import RESULTS, describe_machine
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
+from memory_sidecar.code.search import DEPTH
 from memory_sidecar.core.process import resident_bytes, return_free
 from memory_sidecar.index.codes import CodedQuery, Codes
 from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
@@ -32,7 +33,6 @@ NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
 NO_CHANGE_RUNS = 5
 QUESTIONS = 20
 NEAREST = 10
-DEPTH = 130  # as a search in code asks for
 CLUSTERS = 20_000
 BLOCK_ROWS = 10_000
 NOISE = 0.5
