@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.code.navigation import MAX_FOLLOWED
+from tests.code.trees import write_tree
 from tests.finished import Finished
 
 SHOP = {
@@ -137,9 +138,7 @@ Ask = Callable[..., Any]
 @pytest.fixture
 def shop(tmp_path: Path, known_vectors: None) -> Path:
     root = tmp_path / "shop"
-    for path, text in SHOP.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text.lstrip("\n"))
+    write_tree(root, SHOP)
     return root
 
 
@@ -298,8 +297,7 @@ def test_other_languages_are_resolved_by_their_own_rules(ask, name, expected):
 
 
 def test_in_cpp_a_method_is_one_wherever_it_stands_and_a_static_function_of_its_file(run, tmp_path):
-    for path, text in POWER.items():
-        (tmp_path / path).write_text(text.lstrip("\n"))
+    write_tree(tmp_path, POWER)
     assert run("index", tmp_path, "--wait", "keyword").status == 0
 
     def ask(*words: str) -> list[Any]:
@@ -371,9 +369,7 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
         "tests/fakes.py": "def fake_price():\n    pass\n",
         "till.py": "price()\nfake_price()\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, files)
     run("index", tmp_path, "--wait", "keyword")
     entries = run("map", "--json", cwd=tmp_path).json
     scores = {each["name"]: each["score"] for each in entries}
@@ -400,9 +396,7 @@ def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
         "app.js": "const app = {};\napp.listen = function () {};\n",
         "main.js": "const it = require('./app');\nit.listen();\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, files)
     run("index", tmp_path, "--wait", "keyword")
     scores = {each["name"]: each["score"] for each in run("map", "--json", cwd=tmp_path).json}
     assert scores.keys() == {"upper", "Cart", "total", "pad", "listen"}
@@ -485,9 +479,7 @@ ALIASES = {
     ],
 )
 def test_what_an_import_calls_by_another_name_is_followed(run, tmp_path, asked, found):
-    for name, text in ALIASES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, ALIASES)
     run("index", tmp_path, "--wait", "keyword")
     assert places(run(*asked, "--json", cwd=tmp_path).json) == found
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.code.trees import write_tree
+
 FILES = {
     "kit/base.py": (
         "class Base:\n    def close(self): pass\n    def reset(self): pass\n\n"
@@ -68,9 +70,7 @@ CLASSES = 60  # that have a method of one name
 @pytest.fixture
 def callers(run, tmp_path: Path):
     """What calls a name, as path:line and how sure that is."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, FILES)
     assert run("index", tmp_path, "--wait", "keyword").status == 0
 
     def ask(name: str) -> list[str]:
