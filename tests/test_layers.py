@@ -12,6 +12,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,21 @@ def test_what_is_imported_is_declared():
 
 def test_importing_the_package_imports_nothing_else():
     assert list(imports_of(PACKAGE / "__init__.py")) == []
+
+
+def test_no_modules_import_each_other():
+    """Not in a ring of several either, and not where it is used: types may be named both ways."""
+    ring: TopologicalSorter[str] = TopologicalSorter()
+    for file in FILES:
+        module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                ring.add(module, node.module, *(f"{node.module}.{n.name}" for n in node.names))
+    ring.prepare()  # raises CycleError
 
 
 def test_no_two_classes_share_a_name():

@@ -1,7 +1,7 @@
 """The system's own notice of changes, behind one small interface, and polling in its place.
 
 Linux watches folder by folder, so that an ignored one costs nothing; elsewhere the system watches
-a whole tree at once. Each is imported where it is used: watchdog takes longer than all the rest.
+a whole tree at once (`inotify`, `tree_observer`).
 """
 
 from __future__ import annotations
@@ -47,17 +47,6 @@ class Observer(Protocol):
 
     def close(self) -> None:
         """Report nothing more, and wait until all threads have ended."""
-
-
-def open_observer(root: Path, report: Report) -> Observer:
-    """The best observer for this system. Raises OSError where the system's limit is reached."""
-    if sys.platform == "linux":
-        from memory_sidecar.disk.inotify import InotifyObserver
-
-        return InotifyObserver(root, report)
-    from memory_sidecar.disk.tree_observer import TreeObserver
-
-    return TreeObserver(root, report)
 
 
 MAX_SHARE = 0.05  # of one processor

@@ -16,6 +16,7 @@ import errno
 import logging
 import math
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.opening import is_utf8
-from memory_sidecar.disk.observe import Observer, Poll, Report, mounted_in, open_observer
+from memory_sidecar.disk.observe import Observer, Poll, Report, mounted_in
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
 # A change of one of these changes what is ignored in the folder that it lies in, and below.
@@ -39,6 +40,18 @@ MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking 
 LONE_PATHS = 8  # of one save: editors write, rename and remove files beside it
 
 _log = logging.getLogger(__name__)
+
+
+def open_observer(root: Path, report: Report) -> Observer:
+    """The best observer for this system. Raises OSError where the system's limit is reached."""
+    # Each is imported where it is used: watchdog takes longer than all the rest.
+    if sys.platform == "linux":
+        from memory_sidecar.disk.inotify import InotifyObserver
+
+        return InotifyObserver(root, report)
+    from memory_sidecar.disk.tree_observer import TreeObserver
+
+    return TreeObserver(root, report)
 
 
 class Watch:

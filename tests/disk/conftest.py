@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.disk.observe import Observer, Report, open_observer
+from memory_sidecar.disk.observe import Observer, Report
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.disk.watch import Gathering, Settled, Watch
+from memory_sidecar.disk.watch import Gathering, Settled, Watch, open_observer
 
 DEADLINE_S = 60.0
 

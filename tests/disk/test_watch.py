@@ -14,9 +14,10 @@ import psutil
 import pytest
 from watchdog.observers.polling import PollingObserver
 
-from memory_sidecar.disk.observe import Observer, Report, open_observer
+from memory_sidecar.disk.observe import Observer, Report
 from memory_sidecar.disk.tree_observer import TreeObserver
 from memory_sidecar.disk.walk import walk
+from memory_sidecar.disk.watch import open_observer
 from tests.disk.conftest import Watching
 
 LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
