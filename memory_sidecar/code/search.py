@@ -18,25 +18,24 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from memory_sidecar.code import copies, fusion
-from memory_sidecar.code.copies import Fold, folded
+from memory_sidecar.code import fusion, hits
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, Lent
+from memory_sidecar.code.hits import best_folds, hit_of, within_budget
 from memory_sidecar.code.meant import Names, chunks_making, names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
-from memory_sidecar.code.results import CodeHit, Copy
+from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.searched import Judging, Nearest, Searched
-from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.core.credentials import mask_part, may_be_cut
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, CodeQuery, Explanation, SearchMode
+from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import BESIDE, Arm
-from memory_sidecar.index.keyword import Keywords, stems_of
+from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
@@ -50,10 +49,9 @@ FIRST_READ = tuple(
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
     for ending in (".md", ".rst", "")
 )
-COPIES_READ = 10  # beyond the hits asked for, so that their copies are known
 MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
 PATHS_KEPT = 1 << 14
-KEY_LINES = 120  # of a private key, the longest that is cut
+SILENT = Arm.silent()
 
 _path_stems: dict[str, frozenset[str]] = {}
 
@@ -73,70 +71,112 @@ def search_code(
     Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
     """
     text = query.text[:MAX_QUERY_CHARACTERS]
-    question, names = Question.of(text), names_in(text)
-    is_hybrid = query.mode is SearchMode.HYBRID
     depth = max(DEPTH, query.top_k)
-    scanning: Future[Judging] | None = None
-    scanning_static: Future[Judging] | None = None
-    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        # First of all: it takes longer than everything else together.
-        wordings = question.wordings if is_hybrid else (text,)
-        embeddings = [BESIDE.submit(embed_query, wording) for wording in wordings]
-        scanning = BESIDE.submit(_scan, rows.by_vectors(), embeddings, depth)
-    if is_hybrid and embed_static is not None:
-        embeddings = [BESIDE.submit(embed_static, question.subject)]
-        scanning_static = BESIDE.submit(_scan, rows.by_static(), embeddings, depth)
-    named: list[int] = []
-    said: Sequence[int] = ()
-    keywords = Keywords.none()
-    keyword_arm: Judging = Arm.silent()
     lent: Mapping[File, Lent] = {}
-    if query.mode is not SearchMode.VECTOR:
-        keywords = rows.keywords(question.subject if is_hybrid else text)
-        keyword_arm = rows.by_words(keywords.rarest(KEYWORD_ROWS[query.mode]))
-    if is_hybrid:
-        names, said = rows.meant(names)
-        if question.may_stand_so and not names.is_alone:
-            likely = keyword_arm.best(MESSAGE_DEPTH).tolist()
-            said = rows.saying(text) or chunks_making(text, likely, rows.read)
-        named = [*rows.named(names), *said]
-        if question.asks_for_guide:
-            named += rows.named(Names((), (), is_alone=False, paths=FIRST_READ))
-        lent = rows.lent(question.subject)
-    static_arm = scanning_static.result() if scanning_static is not None else Arm.silent()
-    found = [keyword_arm.best(depth), static_arm.best(depth), np.array(named, np.int64)]
-    known: dict[int, tuple[list[str], str]] = {}
-    if is_hybrid:  # while the model and its vectors are waited for
-        known.update(rows.symbols(np.unique(np.concatenate(found)).tolist()))
-    vector_arm = scanning.result() if scanning is not None else Arm.silent()
-    wanted = np.unique(np.concatenate([*found, vector_arm.best(depth)]))
-    files, file_numbers = rows.placed(wanted)
-    candidates = Candidates.of(
-        wanted,
-        cosine=vector_arm.scores_of(wanted),
-        static=static_arm.scores_of(wanted),
-        keyword=keyword_arm.scores_of(wanted),
+    if query.mode is SearchMode.KEYWORD:
+        keywords = rows.keywords(text).rarest(KEYWORD_ROWS[query.mode])
+        candidates = _judged(rows, keyword=rows.by_words(keywords), depth=depth)
+        ranked = rank_by("keyword", candidates.keyword)
+    elif query.mode is SearchMode.VECTOR:
+        meaning = _begin(rows.by_vectors, embed_query, (text,), depth)
+        candidates = _judged(rows, meaning=meaning(), depth=depth)
+        ranked = rank_by("cosine", candidates.cosine)
+    else:
+        candidates, ranked, lent = _hybrid(
+            Question.of(text),
+            rows,
+            connection,
+            embed_query=embed_query,
+            embed_static=embed_static,
+            depth=depth,
+        )
+    return within_budget(_read_hits(rows, candidates, ranked, query, lent), query.max_tokens)
+
+
+def _hybrid(
+    question: Question,
+    rows: Searched,
+    connection: Connection,
+    *,
+    embed_query: EmbedQuery | None,
+    embed_static: EmbedQuery | None,
+    depth: int,
+) -> tuple[Candidates, Ranked, Mapping[File, Lent]]:
+    """What all arms find, ranked, and what commits lend to files. As `search_code`."""
+    # First of all: it takes longer than everything else together.
+    meaning_of = _begin(rows.by_vectors, embed_query, question.wordings, depth)
+    static_of = _begin(rows.by_static, embed_static, (question.subject,), depth)
+    keywords = rows.keywords(question.subject)
+    words = rows.by_words(keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID]))
+    names, said = rows.meant(names_in(question.text))
+    if question.may_stand_so and not names.is_alone:
+        likely = words.best(MESSAGE_DEPTH).tolist()
+        said = rows.saying(question.text) or chunks_making(question.text, likely, rows.read)
+    named = [*rows.named(names), *said]
+    if question.asks_for_guide:
+        named += rows.named(Names((), (), is_alone=False, paths=FIRST_READ))
+    lent = rows.lent(question.subject)
+    static = static_of()
+    found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
+    # While the model and its vectors are waited for.
+    known = {**rows.symbols(np.unique(found).tolist())}
+    meaning = meaning_of()
+    candidates = _judged(
+        rows, meaning=meaning, static=static, keyword=words, depth=depth, found=found
+    )
+    ids: list[int] = candidates.ids.tolist()
+    known.update(rows.symbols([each for each in ids if each not in known]))
+    described = [known.get(each, ([], "")) for each in ids]
+    ranked = rank_hybrid(
+        candidates,
+        question,
+        coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
+        symbols=[" ".join(symbols) for symbols, _ in described],
+        defines=np.array([names.defined_by(*each) for each in described], np.bool_),
+        locates=names.locate,
+        says=np.isin(candidates.ids, said),
+        lent=lent,
+    )
+    return candidates, ranked, lent
+
+
+def _begin(
+    nearest: Callable[[], Nearest], embed: EmbedQuery | None, wordings: Sequence[str], depth: int
+) -> Callable[[], Judging]:
+    """Have a vector arm asked beside; what is returned waits for it. Silent without `embed`."""
+    if embed is None:
+        return lambda: SILENT
+    embeddings = [BESIDE.submit(embed, wording) for wording in wordings]
+    return BESIDE.submit(_scan, nearest(), embeddings, depth).result
+
+
+def _scan(nearest: Nearest, embeddings: Sequence[Future[Vector]], depth: int) -> Judging:
+    """A vector arm, by the mean of `embeddings`, which were submitted before this."""
+    question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
+    return nearest(question, depth)
+
+
+def _judged(
+    rows: Searched,
+    *,
+    depth: int,
+    meaning: Judging = SILENT,
+    static: Judging = SILENT,
+    keyword: Judging = SILENT,
+    found: Ids = SILENT.ids,
+) -> Candidates:
+    """The best of each arm, and what was `found` besides, judged by all arms."""
+    best = [arm.best(depth) for arm in (meaning, static, keyword)]
+    ids = np.unique(np.concatenate([*best, found]))
+    files, file_numbers = rows.placed(ids)
+    return Candidates.of(
+        ids,
+        cosine=meaning.scores_of(ids),
+        static=static.scores_of(ids),
+        keyword=keyword.scores_of(ids),
         files=files,
         file_numbers=file_numbers,
     )
-    if is_hybrid:
-        known.update(rows.symbols([row for row in wanted.tolist() if row not in known]))
-        described = [known.get(chunk_id, ([], "")) for chunk_id in wanted.tolist()]
-        ranked = rank_hybrid(
-            candidates,
-            question,
-            coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
-            symbols=[" ".join(symbols) for symbols, _ in described],
-            defines=np.array([names.defined_by(*each) for each in described], np.bool_),
-            locates=names.locate,
-            says=np.isin(wanted, said),
-            lent=lent,
-        )
-    else:
-        has_vectors = scanning is not None
-        arm = ("cosine", candidates.cosine) if has_vectors else ("keyword", candidates.keyword)
-        ranked = rank_by(*arm)
-    return _within_budget(_read_hits(rows, candidates, ranked, query, lent), query.max_tokens)
 
 
 def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
@@ -161,20 +201,14 @@ def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
     scores.pop(chunk, None)
     best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]
     stored = {each.chunk_id: each for each in rows.read(best)}
-    return [hit_of(rows.around, stored[each], scores[each]) for each in best]
+    return [hit_of(rows, stored[each], scores[each]) for each in best]
 
 
 def forget() -> None:
     """Give back what is kept of the paths and names that questions have met."""
     _path_stems.clear()
-    copies.forget()
+    hits.forget()
     fusion.forget()
-
-
-def _scan(nearest: Nearest, embeddings: Sequence[Future[Vector]], depth: int) -> Judging:
-    """A vector arm, by the mean of `embeddings`, which were submitted before this."""
-    question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
-    return nearest(question, depth)
 
 
 def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
@@ -197,14 +231,14 @@ def _read_hits(
     rows = candidates.ordered(ranked.scores)
     if query.min_score > 0:  # by the score as it is told: what was shown with it is found with it
         rows = [row for row in rows if rounded(float(ranked.scores[row])) >= query.min_score]
-    folds = _best_folds(searched, candidates.ids[rows].tolist(), query.top_k)
+    folds = best_folds(searched, candidates.ids[rows].tolist(), query.top_k)
     # What has no vector of the model yet is on another scale.
     is_told = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)
     is_weak = is_told & (ranked.scores < WEAK_BELOW)
     rows_by_id = dict(zip(candidates.ids[rows].tolist(), rows, strict=True))
     return [
         hit_of(
-            searched.around,
+            searched,
             fold.best,
             float(ranked.scores[row]),
             is_weak=bool(is_weak[row]),
@@ -216,18 +250,6 @@ def _read_hits(
     ]
 
 
-def _best_folds(rows: Searched, ids: Sequence[int], count: int) -> list[Fold]:
-    """The first `count` of `ids` that are no copies; reads more of them until there are so many."""
-    chunks: list[StoredChunk] = []
-    folds: list[Fold] = []
-    while len(folds) < count and len(chunks) < len(ids):
-        part = ids[len(chunks) : len(chunks) + count + COPIES_READ]
-        stored = {chunk.chunk_id: chunk for chunk in rows.read(part)}
-        chunks += [stored[chunk_id] for chunk_id in part]
-        folds = folded(chunks)
-    return folds[:count]
-
-
 def _explained(
     candidates: Candidates, ranked: Ranked, row: int, lent: Mapping[File, Lent]
 ) -> Explanation:
@@ -235,75 +257,3 @@ def _explained(
     from_commits = lent.get((file.source, file.path))
     subjects = from_commits.subjects if from_commits else ()
     return replace(ranked.explain(row, candidates), commits=subjects)
-
-
-Around = Callable[[StoredChunk, int], tuple[str, str]]
-"""The text of its file before and behind a chunk, so many lines of it."""
-
-
-def _without_cut_keys(around: Around, stored: StoredChunk) -> StoredChunk:
-    """Mask the part of a private key that begins or ends in another chunk, which shows it cut.
-
-    A key that lies in the chunk is left to those who show it.
-    """
-    chunk = stored.chunk
-    if not may_be_cut(chunk.code):
-        return stored
-    before, after = around(stored, KEY_LINES)
-    return replace(stored, chunk=replace(chunk, code=mask_part(before, chunk.code, after)))
-
-
-def hit_of(
-    around: Around,
-    stored: StoredChunk,
-    score: float,
-    *,
-    is_weak: bool = False,
-    copies: Sequence[StoredChunk] = (),
-    why: Explanation | UnsetType = UNSET,
-) -> CodeHit:
-    """A chunk as it is told, without parts of keys."""
-    stored = _without_cut_keys(around, stored)
-    chunk = stored.chunk
-    return CodeHit(
-        filename=stored.filename,
-        location=chunk.location,
-        language=stored.language,
-        code=chunk.code,
-        score=rounded(score),
-        source=stored.source,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        symbols=chunk.symbols,
-        scope=chunk.scope,
-        signature=chunk.signature,
-        is_weak=is_weak,
-        copies=tuple(Copy(each.filename, each.chunk.location, each.source) for each in copies),
-        explain=why,
-    )
-
-
-def _within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:
-    """As many hits as fit into the budget; the first that does not is cut at a line."""
-    if max_tokens is None:
-        return list(hits)
-    left = max_tokens * CHARACTERS_PER_TOKEN
-    kept = []
-    for hit in hits:
-        cut = _cut(hit, left)
-        if cut is None:
-            break
-        kept.append(cut)
-        left -= len(cut.code)
-    return kept
-
-
-def _cut(hit: CodeHit, characters: int) -> CodeHit | None:
-    if len(hit.code) <= characters:
-        return hit
-    end = hit.code.rfind("\n", 0, characters + 1)
-    if end <= 0:
-        return None
-    code = hit.code[:end]
-    end_line = hit.start_line + code.count("\n")
-    return replace(hit, code=code, end_line=end_line, location=f"{hit.start_line}-{end_line}")
