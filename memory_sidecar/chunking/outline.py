@@ -50,10 +50,13 @@ _KINDS = {
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 _NAMED_VALUES = frozenset({"function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
+_FUNCTIONS = frozenset({"function", "method"})
+_RECORDS = frozenset({"struct", "union", "enum"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
 _SEPARATOR = re.compile(r"::|[.:]")
 _IMPORT = re.compile(rb"(?:await\s+)?(?:require|import)\s*\(")
+_WORD = re.compile(r"[\w$]+")
 _MODIFIERS = re.compile(rb"[\w \t]*")
 
 
@@ -81,6 +84,8 @@ class Definition:
         text = (
             text.replace("( ", "(").replace(" )", ")").rstrip(" {:;,=").removesuffix("=>").rstrip()
         )
+        if self.kind in _RECORDS and self.symbol not in _WORD.findall(text):
+            text += f" {{…}} {self.symbol}"
         return text if len(text) <= _MAX_SIGNATURE else text[: _MAX_SIGNATURE - 1] + "…"
 
 
@@ -119,13 +124,13 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
     _drop_inner_names(found)
-    definitions = _nest(data, found.values(), leads, tree.root_node.end_point.row + 1)
+    kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
     is_sound = not _is_mostly_errors(tree.root_node)
     references: list[Reference] = []
     if with_references and is_sound and has_references(language):
-        spans = {each.bare_byte(data): (each.start_byte, each.end_byte) for each in found.values()}
+        spans = {each.bare_byte(data): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
-    return Outline(tuple(definitions), tuple(references), is_sound)
+    return Outline(tuple(kept.values()), tuple(references), is_sound)
 
 
 def _drop_inner_names(found: dict[int, _Found]) -> None:
@@ -174,6 +179,11 @@ class _Found:
         start, stop = self.name.byte_range
         return max(start, data.rfind(b"::", start, stop) + 2)
 
+    @property
+    def is_named_last(self) -> bool:
+        """Whether its name stands behind its body: `typedef struct {…} cart;`."""
+        return self.body is not None and self.body[0].start_byte < self.name.start_byte
+
     def order(self) -> tuple[int, int, int]:
         return self.start_byte, -self.end_byte, self.name.start_byte
 
@@ -213,9 +223,9 @@ class _Leads:
 
 def _nest(
     data: bytes, found: Iterable[_Found], leads: _Leads, row_count: int
-) -> Iterable[Definition]:
-    """`found` as definitions in order, each with the path of those around it."""
-    around: list[tuple[_Found, str, int]] = []  # with path and first row
+) -> Iterable[tuple[_Found, Definition]]:
+    """Those of `found` that are definitions, in order, each with the path of those around it."""
+    around: list[tuple[_Found, str, int, str]] = []  # with path, first row and kind
     last_first = -1  # of several definitions that begin in a row, a comment above is the first's
     for match in sorted(found, key=_Found.order):
         while around and around[-1][0].end_byte <= match.start_byte:
@@ -224,9 +234,14 @@ def _nest(
             around.pop()
         if len(around) >= _MAX_DEPTH:
             continue
-        _, outer, floor = around[-1] if around else (None, "", 0)
+        owner, outer, floor, owner_kind = around[-1] if around else (None, "", 0, "")
         symbol, local = _names(data, match)
         is_owned = bool(match.owner) or match.is_qualified(data)
+        kind = _kind(match, owner, is_owned=is_owned)
+        if kind == "variable" and match.node.type == "declaration" and owner_kind in _FUNCTIONS:
+            continue  # of C, whose query finds what stands anywhere
+        if owner and owner.node.type == "type_definition" and outer.rpartition(".")[2] == local:
+            continue  # `typedef struct cart {…} cart;`
         path = f"{outer}.{local}" if outer else local
         first = match.node.start_point.row
         start = max(leads.first_row(first), floor) if first != last_first else first
@@ -236,16 +251,19 @@ def _nest(
         else:
             row, column = match.node.end_point
             stop = row + 1 if column else row
-        yield Definition(
-            symbol if match.symbol else "",
-            path,
-            start,
-            match.name.start_point.row,
-            stop,
-            _kind(match, around[-1][0] if around else None, is_owned=is_owned),
-            _head(data, match, leads),
+        yield (
+            match,
+            Definition(
+                symbol if match.symbol else "",
+                path,
+                start,
+                first if match.is_named_last else match.name.start_point.row,
+                stop,
+                kind,
+                _head(data, match, leads),
+            ),
         )
-        around.append((match, path, start))
+        around.append((match, path, start, kind))
 
 
 def _kind(match: _Found, outer: _Found | None, *, is_owned: bool = False) -> str:
@@ -263,11 +281,12 @@ def _kind_of(node_type: str) -> str:
 
 
 def _is_prototype(node: tree_sitter.Node) -> bool:
-    """Whether it declares a function of C: `int *add(int);`."""
-    inner: tree_sitter.Node | None = node
+    """Whether it declares a function of C: `int *add(int);`, not a pointer to one, nor its type."""
+    inner: tree_sitter.Node | None = None if node.type == "type_definition" else node
     while inner is not None and inner.type != "function_declarator":
         inner = inner.child_by_field_name("declarator")
-    return inner is not None
+    named = inner and inner.child_by_field_name("declarator")
+    return named is not None and named.type != "parenthesized_declarator"
 
 
 def _names(data: bytes, match: _Found) -> tuple[str, str]:

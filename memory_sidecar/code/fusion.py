@@ -72,7 +72,8 @@ _ASIDES = (
         "data",
         re.compile(
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|vendor|third_party)/",
+            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|_?vendor(s|ed)?|(third|3rd)[_-]?party)/"
+            r"|^(deps|extern(als?)?|subprojects)/",
             re.IGNORECASE,
         ),
         re.compile(

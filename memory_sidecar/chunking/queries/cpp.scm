@@ -13,7 +13,17 @@
   (reference_declarator (function_declarator declarator: (identifier) @name))] value: (number_literal))) @definition
 (concept_definition name: (identifier) @name) @definition
 (alias_declaration name: (type_identifier) @name) @definition
-(type_definition declarator: (type_identifier) @name) @definition
+(type_definition type: [(struct_specifier body: (_) @body) (union_specifier body: (_) @body) (enum_specifier body: (_) @body)] @kind
+  declarator: (type_identifier) @name) @definition
+(type_definition declarator: [(type_identifier) @name
+  (_ declarator: (type_identifier) @name)
+  (function_declarator declarator: (parenthesized_declarator (_ declarator: (type_identifier) @name)))]) @definition
+(declaration declarator: [(identifier) @name
+  (_ declarator: (identifier) @name)
+  (_ declarator: (_ declarator: (identifier) @name))
+  (_ declarator: (_ declarator: (_ declarator: (identifier) @name)))
+  (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name)))
+  (_ declarator: (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name))))]) @definition
 (function_definition declarator: (function_declarator declarator: (_) @name) body: (_)? @body) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
 (function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name)) body: (_)? @body) @definition

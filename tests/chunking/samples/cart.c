@@ -12,7 +12,21 @@ typedef struct {
     long amount;
 } money;
 
+typedef struct line {
+    money price;
+} line;
+
+typedef struct _shop {
+    int lines;
+} shop, *shop_ref;
+
+typedef int (*compare)(const void *left, const void *right);
+
 enum state { OPEN, PAID };
+
+extern shop *shops[MAX_ITEMS];
+static compare by_price = 0;
+int (*by_name)(const line *left, const line *right);
 
 int cart_total(const struct cart *cart);
 
@@ -28,5 +42,9 @@ static int cart_add(struct cart *cart,
 // Makes one.
 struct cart *cart_new(void)
 {
-    return 0;
+    struct cart *made = 0;
+#ifdef SHOP
+    int kept;
+#endif
+    return made;
 }
