@@ -13,6 +13,7 @@ from memory_sidecar.code.fusion import (
     NAME_WEIGHT,
     PATH_WEIGHT,
     Question,
+    is_data,
 )
 from memory_sidecar.index.keyword import BM25_HALF, keyword_share
 
@@ -106,6 +107,20 @@ def test_the_better_of_path_and_name_counts():
 )
 def test_a_question_for_a_guide_lifts_what_is_read_first(question, path, gain):
     assert Question.of(question).guide_boost(path) == gain
+
+
+@pytest.mark.parametrize(
+    ("path", "is_foreign"),
+    [
+        ("deps/lua/src/lua.h", True),
+        ("src/3rdparty/zlib/zlib.c", True),
+        ("pip/_vendor/rich/text.py", True),
+        ("src/deps/graph.py", False),
+        ("src/plugins/external.ts", False),
+    ],
+)
+def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_foreign):
+    assert is_data(path) is is_foreign
 
 
 def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
