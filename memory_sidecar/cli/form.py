@@ -113,15 +113,6 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def duration(seconds: float) -> str:
-    """Its two largest units: `3 h 12 min`."""
-    minutes, left = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {left} s" if minutes else f"{left} s"
-
-
 def explanation_line(why: Explanation) -> str:
     """The terms as a sum, with what the arms said themselves."""
     arms = {"cosine": why.cosine, "keyword": why.keyword}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, duration, path_from, title
+from memory_sidecar.cli.form import counted, path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
@@ -15,6 +15,7 @@ from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import AgentReports, IndexReport
+from memory_sidecar.core.times import how_long
 
 PACE_WAIT_S = 2.0  # until a person is told how long the rest takes: of a first index none is known
 
@@ -130,7 +131,7 @@ def _goes_on(call: Call, report: IndexReport) -> str:
     left_s = call.codebase.data.owner.activity.vectors.seconds_for(
         report.vectors_pending, wait_s=PACE_WAIT_S, cancelled=call.cancelled
     )
-    about = f", about {duration(left_s)}" if left_s else ""
+    about = f", about {how_long(left_s)}" if left_s else ""
     return (
         f"it can be searched now; the daemon makes vectors of {waiting} behind it{about}: "
         "`memory-sidecar status` shows it"

@@ -12,12 +12,12 @@ from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, duration, path_from, title
+from memory_sidecar.cli.form import counted, path_from, title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.times import system_clock
+from memory_sidecar.core.times import how_long, system_clock
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 
 REDRAW_S = 1.0
@@ -109,7 +109,7 @@ def _lines(found: Status) -> Iterator[str]:
     if daemon := found.daemon:
         resident = daemon.resident_bytes
         memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""
-        up = duration(daemon.uptime_seconds)
+        up = how_long(daemon.uptime_seconds)
         yield f"daemon: process {daemon.pid}, up {up}{memory}, log {daemon.log}"
     if last := found.last_error:
         yield f"last error: {last.at} {last.message}"
@@ -147,7 +147,7 @@ def _freshness(source: SourceStatus) -> str:
 
 
 def _pace(per_second: float, left_s: float | None) -> str:
-    return f" ({per_second:.0f}/s, {duration(left_s)} left)" if left_s else ""
+    return f" ({per_second:.0f}/s, {how_long(left_s)} left)" if left_s else ""
 
 
 @click.command()

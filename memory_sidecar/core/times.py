@@ -117,6 +117,15 @@ def duration(text: str) -> int:
     return lasting
 
 
+def how_long(seconds: float) -> str:
+    """A length of time in its two largest units: `3 h 12 min`."""
+    minutes, left = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
 def parse_duration(text: str) -> int | None:
     """Milliseconds of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`."""
     found = _DURATION.fullmatch(text.strip())

@@ -6,6 +6,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.times import (
     coming_moment,
     duration,
+    how_long,
     last_weeks,
     parse_duration,
     parse_time,
@@ -94,6 +95,14 @@ def test_what_is_no_length_of_time(text):
     assert parse_duration(text) is None
     with pytest.raises(UsageError, match="is no length of time"):
         duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.4, "0 s"), (59.6, "1 min 0 s"), (628, "10 min 28 s"), (11_520, "3 h 12 min")],
+)
+def test_how_long_is_told_in_two_units(seconds, told):
+    assert how_long(seconds) == told
 
 
 def test_a_past_moment_is_said_or_counted_back():
