@@ -8,7 +8,6 @@ from typing import Any
 
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.shared import WITHOUT_TEAM
-from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.memories.model import MemoryQuery
@@ -116,16 +115,13 @@ def _in_sessions(visit: Visit, question: str, mode: SearchMode, limit: int) -> l
 
 def sessions_of(visit: Visit) -> list[Sessions]:
     """Of the agents that may be seen and have some, or of the one that the address names."""
-    found = []
-    for name in visit.readable:
-        if visit.text("agent") in ("", name):
-            try:
-                sessions = visit.services.sessions(name, reporter=visit)
-                if sessions.are_there and is_there(visit.services.agent(name), visit):
-                    found.append(sessions)
-            except SidecarError as error:
-                visit.notice(f"without {name}: {error.with_hint}")
-    return found
+
+    def look(name: str) -> Sessions | None:
+        sessions = visit.services.sessions(name, reporter=visit)
+        is_shown = sessions.are_there and is_there(visit.services.agent(name), visit)
+        return sessions if is_shown else None
+
+    return visit.of_each(look)
 
 
 def session_filter(visit: Visit) -> SessionFilter:

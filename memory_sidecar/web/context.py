@@ -13,7 +13,7 @@ from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
 from memory_sidecar.context.layout import Project, Root, is_root, page_bytes
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
-from memory_sidecar.core.errors import NotFound, SidecarError
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import about
 from memory_sidecar.core.times import system_clock
@@ -106,11 +106,8 @@ def _roots(visit: Visit) -> list[Path]:
     """The root that the settings name, and what is registered with agents that may be seen."""
     named = visit.environ.get(ROOT_VARIABLE) or visit.services.settings.context_root
     found = [Path(named).expanduser()] if named else []
-    for name in visit.readable:
-        try:
-            found += [source.root for source in visit.services.agent(name).registry.all()]
-        except SidecarError as error:
-            visit.notice(f"without {name}: {error.with_hint}")
+    for sources in visit.of_each(lambda name: visit.services.agent(name).registry.all()):
+        found += [source.root for source in sources]
     return [root for root in dict.fromkeys(found) if is_root(root)]
 
 

@@ -6,7 +6,6 @@ import json
 from datetime import datetime
 
 from memory_sidecar.agents.growth import Growth, growth_of
-from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.paths import ASKED, QUESTIONS
 from memory_sidecar.core.times import last_weeks, system_clock
 from memory_sidecar.web import memories
@@ -28,8 +27,8 @@ _CHARTS = {
 def show(visit: Visit) -> View:
     """The same as the command `growth`, of one agent or of all that may be seen."""
     agent = visit.text("agent") or visit.seen_as
-    if agent and agent not in visit.readable:
-        raise NotFound(f"there is nothing of {agent[:64]!r} to see", hint="see as everyone")
+    if agent:
+        visit.seen(agent)
     weeks = min(max(visit.number("weeks", USUAL_WEEKS), 1), max(WEEKS))
     found = growth_of(visit.services, agent, weeks=weeks, now=system_clock(), reporter=visit)
     return View(

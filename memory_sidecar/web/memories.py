@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.agents.agent import Agent
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, told_as
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
@@ -100,17 +101,12 @@ def version(visit: Visit) -> object:
 
 def overview_of(visit: Visit) -> Overview:
     """The memories that may be shown, of the agent that is asked for, if one is."""
-    chosen = visit.text("agent")
-    names = [name for name in visit.readable if chosen in ("", name)]
-    agents = []
-    for name in names:
-        try:
-            agent = visit.services.agent(name)
-            if agent.exists and is_there(agent, visit):
-                agents.append(agent)
-        except SidecarError as error:
-            visit.notice(f"without {name}: {error.with_hint}")
-    return Overview(agents, visit)
+
+    def look(name: str) -> Agent | None:
+        agent = visit.services.agent(name)
+        return agent if agent.exists and is_there(agent, visit) else None
+
+    return Overview(visit.of_each(look), visit)
 
 
 def filter_of(visit: Visit) -> MemoryFilter:

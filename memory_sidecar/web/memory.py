@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from memory_sidecar.core.errors import Conflict, NotFound, UsageError
+from memory_sidecar.core.errors import Conflict, UsageError
 from memory_sidecar.core.results import told_as
 from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
@@ -176,9 +176,7 @@ def came_from(visit: Visit) -> str:
 
 def memories_of(visit: Visit, agent: str) -> Memories:
     """The memories of that agent. Raises NotFound for one that may not be seen."""
-    if agent not in visit.readable:
-        raise NotFound(f"there are no memories of {agent[:64]!r} to see", hint="see as everyone")
-    return Memories(visit.services.agent(agent), visit)
+    return Memories(visit.services.agent(visit.seen(agent)), visit)
 
 
 def _memories(visit: Visit) -> Memories:

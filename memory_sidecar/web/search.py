@@ -87,14 +87,12 @@ def wrong(visit: Visit) -> Done:
 
 
 def _judged(visit: Visit) -> tuple[Asked, str, str]:
-    """Of which kind and of what a place is. Raises UsageError, and NotFound as `readable` says."""
+    """Of which kind and of what a place is. Raises UsageError, and NotFound as `Visit.seen`."""
     try:
         asked = Asked(visit.text("kind"))
     except ValueError:
         raise UsageError("a hit is of code, memories or sessions", hint="load the page") from None
-    of = visit.text("of")
-    if asked is not Asked.CODE and of not in visit.readable:
-        raise NotFound(f"there is nothing of {of[:64]!r} to see", hint="see as everyone")
+    of = visit.text("of") if asked is Asked.CODE else visit.seen(visit.text("of"))
     return asked, of, visit.text("place")
 
 

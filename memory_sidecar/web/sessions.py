@@ -12,7 +12,6 @@ from memory_sidecar.agents.around import AroundSession, around
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import about
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.model import Snippet, spoken_date
@@ -78,7 +77,7 @@ def _by_day(listed: Sequence[ListedSession]) -> list[tuple[date, list[ListedSess
 
 
 def show_one(visit: Visit) -> View:
-    agent = _agent(visit)
+    agent = visit.seen(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
     session, _ = mask_document(read_session(document))
     promotion = None
@@ -141,15 +140,7 @@ def one(visit: Visit) -> str:
     return visit.to("/sessions/one", agent=visit.text("agent"), id=visit.text("id"))
 
 
-def _agent(visit: Visit) -> str:
-    """The one that is named. Raises NotFound for one whose sessions may not be seen."""
-    agent = visit.text("agent")
-    if agent not in visit.readable:
-        raise NotFound(f"there are no sessions of {agent[:64]!r} to see", hint="see as everyone")
-    return agent
-
-
 def _promoter(visit: Visit) -> Promoter:
-    settings = visit.services.settings
+    agent, settings = visit.seen(visit.text("agent")), visit.services.settings
     environ = child_environment(visit.environ, settings.child_environment)
-    return visit.services.promoter(_agent(visit), environ=environ, reporter=visit)
+    return visit.services.promoter(agent, environ=environ, reporter=visit)

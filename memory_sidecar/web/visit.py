@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.web.guard import Told
+
+T = TypeVar("T")
 
 PAGE_ROWS = 50
 MAX_PAGE = 1_000_000
@@ -105,6 +107,26 @@ class Visit:
         if not self.seen_as:
             return names
         return [name for name in names if name in (self.seen_as, SHARED)]
+
+    def seen(self, agent: str) -> str:
+        """`agent`. Raises NotFound for one of which nothing may be shown."""
+        if agent not in self.readable:
+            raise NotFound(f"there is nothing of {agent[:64]!r} to see", hint="see as everyone")
+        return agent
+
+    def of_each(self, look: Callable[[str], T | None]) -> list[T]:
+        """What `look` finds of each agent that may be shown, or of the one that the address names.
+
+        One that cannot be read is told of, and left out.
+        """
+        found = []
+        for name in self.readable:
+            if self.text("agent") in ("", name):
+                try:
+                    found.append(look(name))
+                except SidecarError as error:
+                    self.notice(f"without {name}: {error.with_hint}")
+        return [each for each in found if each is not None]
 
     @property
     def page(self) -> int:
