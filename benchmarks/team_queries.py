@@ -140,11 +140,10 @@ class Asked:
         return self._embedded[text]
 
     def search(self, question: str, wanted: CodeFilter) -> list[CodeHit]:
-        with self.rows(wanted) as (rows, local):
+        with self.rows(wanted) as (rows, _):
             return search_code(
                 CodeQuery(question, filter=wanted),
                 rows,
-                local.connection,
                 embed_query=self.model,
                 embed_static=self.static,
             )

@@ -209,9 +209,7 @@ class Codebase:
                         required=query.mode is SearchMode.VECTOR,
                         static=embed_static,
                     )
-                return search_code(
-                    query, rows, here.connection, embed_query=embed_query, embed_static=embed_static
-                )
+                return search_code(query, rows, embed_query=embed_query, embed_static=embed_static)
 
             local = LocalRows(here.connection, here.store, query.filter)
             hits = self.sharing.ask(ask, local, query.filter, reporter)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from msgspec import UNSET
@@ -32,7 +33,6 @@ from memory_sidecar.code.searched import Judging, Nearest, Searched
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import BESIDE, Arm
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import stems_of
@@ -53,18 +53,15 @@ MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that mak
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
 
-_path_stems: dict[str, frozenset[str]] = {}
-
 
 def search_code(
     query: CodeQuery,
     rows: Searched,
-    connection: Connection,
     *,
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
-    """The best of `rows` for `query`, best first. Of `connection` only the tokenizer is used.
+    """The best of `rows` for `query`, best first.
 
     Without `embed_query` there is no vector arm, without `embed_static`, (256,), no static one.
 
@@ -85,7 +82,6 @@ def search_code(
         candidates, ranked, lent = _hybrid(
             Question.of(text),
             rows,
-            connection,
             embed_query=embed_query,
             embed_static=embed_static,
             depth=depth,
@@ -96,7 +92,6 @@ def search_code(
 def _hybrid(
     question: Question,
     rows: Searched,
-    connection: Connection,
     *,
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None,
@@ -130,7 +125,7 @@ def _hybrid(
     ranked = rank_hybrid(
         candidates,
         question,
-        coverage=lambda path: keywords.coverage(_stems_of_path(connection, path)),
+        coverage=lambda path: keywords.coverage(_stems_of_path(path)),
         symbols=[" ".join(symbols) for symbols, _ in described],
         defines=np.array([names.defined_by(*each) for each in described], np.bool_),
         locates=names.locate,
@@ -206,18 +201,14 @@ def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
 
 def forget() -> None:
     """Give back what is kept of the paths and names that questions have met."""
-    _path_stems.clear()
+    _stems_of_path.cache_clear()
     hits.forget()
     fusion.forget()
 
 
-def _stems_of_path(connection: Connection, path: str) -> frozenset[str]:
-    stems = _path_stems.get(path)
-    if stems is None:
-        if len(_path_stems) >= PATHS_KEPT:
-            _path_stems.clear()
-        stems = _path_stems[path] = frozenset(stems_of(connection, path))
-    return stems
+@lru_cache(maxsize=PATHS_KEPT)
+def _stems_of_path(path: str) -> frozenset[str]:
+    return frozenset(stems_of(path))
 
 
 def _read_hits(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,17 +81,17 @@ Holding = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 
 def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
     """The keywords of a query to `corpus`."""
-    return weighed_keywords(connection, text, partial(rows_holding, connection, corpus))
+    return weighed_keywords(text, partial(rows_holding, connection, corpus))
 
 
-def weighed_keywords(connection: Connection, text: str, holding_of: Holding) -> Keywords:
+def weighed_keywords(text: str, holding_of: Holding) -> Keywords:
     """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
 
     Stopwords and words that half of all rows hold are left out unless nothing else is there.
     """
     words, phrases = words_and_phrases(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
-    stems = {word: stem for word in meaningful for stem in stems_of(connection, word)[:1]}
+    stems = {word: stem for word in meaningful for stem in stems_of(word)[:1]}
     rows, holding = holding_of(set(stems.values()))
     rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
     # A word that no row holds is no reason to do without the others.
@@ -108,24 +109,19 @@ def weighed_keywords(connection: Connection, text: str, holding_of: Holding) -> 
     )
 
 
-def stems_of(connection: Connection, text: str) -> list[str]:
+def stems_of(text: str) -> list[str]:
     """The tokens that FTS5 makes of `text`, in order."""
-    return indexed_tokens(connection, index_words(text))
+    return indexed_tokens(index_words(text))
 
 
-def indexed_tokens(connection: Connection, words: str) -> list[str]:
+def indexed_tokens(words: str) -> list[str]:
     """The tokens that FTS5 makes of what `index_words` returned, in order."""
-    return _tokens(connection, "porter", ["unicode61"], words)
+    return _tokens("porter", ["unicode61"], words)
 
 
-def tokenizing() -> Connection:
-    """A connection to no file, for those who have none."""
-    return apsw.Connection(":memory:")
-
-
-def unstemmed(connection: Connection, text: str) -> list[str]:
+def unstemmed(text: str) -> list[str]:
     """The words of `text` as FTS5 has them before it stems them: folded, without accents."""
-    return _tokens(connection, "unicode61", [], text)
+    return _tokens("unicode61", [], text)
 
 
 def match_expression(terms: Iterable[str]) -> str:
@@ -158,8 +154,18 @@ def keyword_share(bm25: Floats, half: float = BM25_HALF) -> Floats:
     return (bm25 / (bm25 + half)).astype(np.float32)
 
 
-def _tokens(connection: Connection, name: str, arguments: list[str], text: str) -> list[str]:
-    tokenizer = connection.fts5_tokenizer(name, arguments)
+class _Tokenizing(threading.local):
+    """A connection to no file for each thread, for the tokenizers that SQLite has."""
+
+    def __init__(self) -> None:
+        self.connection = apsw.Connection(":memory:")
+
+
+_tokenizing = _Tokenizing()
+
+
+def _tokens(name: str, arguments: list[str], text: str) -> list[str]:
+    tokenizer = _tokenizing.connection.fts5_tokenizer(name, arguments)
     data = text.encode("utf-8", "replace")
     tokens: Iterable[Any] = tokenizer(
         data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
@@ -196,7 +202,7 @@ def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) ->
     unread: list[str] = []
     read = 0
     weights = dict(keywords.idf)
-    words = sorted(_words(connection, keywords), key=lambda word: keywords.rows.get(word[0], 0))
+    words = sorted(_words(keywords), key=lambda word: keywords.rows.get(word[0], 0))
     for term, stem in words:
         if lists and read + keywords.rows.get(term, 0) > MAX_ROWS_READ:
             unread.append(stem)
@@ -222,18 +228,18 @@ def held_words(
         (json.dumps(list(ids)),),
     )
     for row_id, text in texts:
-        for stem in held.keys() & stems_of(connection, text):
+        for stem in held.keys() & stems_of(text):
             held[stem].append(row_id)
     return {stem: np.array(rows, np.int64) for stem, rows in held.items()}
 
 
-def _words(connection: Connection, keywords: Keywords) -> Iterator[tuple[str, str]]:
+def _words(keywords: Keywords) -> Iterator[tuple[str, str]]:
     """The words of a query with their stems, as they are asked for and as they are counted.
 
     An identifier counts by its parts; what has no spaces counts by its pairs of characters.
     """
     for term in keywords.terms:
-        stems = stems_of(connection, term)
+        stems = stems_of(term)
         if len(stems) == 1 and stems[0] in keywords.idf:
             yield term, stems[0]
         elif keywords.idf.keys().isdisjoint(stems):

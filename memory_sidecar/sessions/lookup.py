@@ -193,7 +193,7 @@ def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set
 
 def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
     found = _rows_matching(connection, kind, f'"{prefix}"*')
-    tokens = unstemmed(connection, prefix)
+    tokens = unstemmed(prefix)
     if len(tokens) == 1:
         found |= _rows_with_term_from(connection, kind, tokens[0])
     return found

@@ -21,7 +21,6 @@ from memory_sidecar.code.meant import (
 )
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of
@@ -42,13 +41,11 @@ class SharedRows:
         self,
         asking: Asking,
         link: TeamLink,
-        tokens: Connection,
         sources: Mapping[str, SourceRow],
         reach: Reach,
     ) -> None:
-        """`asking` is of a transaction of `link`; `tokens` takes words apart."""
+        """`asking` is of a transaction of `link`."""
         rows = sources.values()
-        self.tokens = tokens
         self._asking = asking
         self._sources = integers(row.id for row in rows)
         state = "SELECT id, generation FROM sources WHERE id = ANY(%s) ORDER BY id"
@@ -58,7 +55,6 @@ class SharedRows:
         self._reach = reach
         self.words = WordsRead(
             asking.ask,
-            tokens,
             [row.id for row in rows],
             reach,
             Statistics(
@@ -117,7 +113,7 @@ class SharedRows:
     def named(self, names: Names) -> Sequence[int]:
         found: list[int] = []
         for name in names.symbols:
-            stems = stems_of(self.tokens, indexed_name(name[-1]))
+            stems = stems_of(indexed_name(name[-1]))
             if not stems:
                 continue
             defining = self.words.living(self.words.list_of(stems))
@@ -145,7 +141,7 @@ class SharedRows:
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
         """Those whose text holds `words` in a row, `limit` at most."""
-        stems = stems_of(self.tokens, words)
+        stems = stems_of(words)
         if not stems:
             return []
         found = self.words.living(self.words.list_of(stems))

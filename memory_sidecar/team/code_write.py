@@ -17,7 +17,6 @@ from psycopg import Cursor
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.words import index_words
@@ -90,12 +89,10 @@ def write_documents(
     *,
     gone: Collection[str] = (),
     at_hand: AtHand = NONE_AT_HAND,
-    tokens: Connection,
 ) -> None:
     """Replace `written` and delete what is `gone`, in the transaction that took the lease.
 
-    `tokens` takes words apart. What is there with the same fingerprint is left as it is, unless
-    its chunks were lost.
+    What is there with the same fingerprint is left as it is, unless its chunks were lost.
     """
     kept = {each.document.file.path: each for each in written if each.is_indexed}
     gone = {*gone, *(w.document.file.path for w in written)} - kept.keys()
@@ -121,7 +118,7 @@ def write_documents(
     ids = {path: list(islice(numbers, len(each.chunks))) for path, each in new.items()}
     files = _put_files(connection, source, generation, new, ids)
     for path, each in new.items():
-        rows += _chunk_rows(each, files[path], ids[path], tokens)
+        rows += _chunk_rows(each, files[path], ids[path])
     with connection.cursor() as cursor:
         _copy_all(cursor, source, rows, at_hand)
     connection.execute(
@@ -223,12 +220,10 @@ def _put_files(
     return dict(found.fetchall())
 
 
-def _chunk_rows(
-    written: Raised, file: int, ids: Sequence[int], tokens: Connection
-) -> Iterator[_ChunkRow]:
-    path = indexed_tokens(tokens, index_words(written.document.file.path))
+def _chunk_rows(written: Raised, file: int, ids: Sequence[int]) -> Iterator[_ChunkRow]:
+    path = indexed_tokens(index_words(written.document.file.path))
     for row, (chunk, (body, symbols), head) in zip(ids, written.chunks, strict=True):
-        columns = (indexed_tokens(tokens, body), indexed_tokens(tokens, symbols), path)
+        columns = (indexed_tokens(body), indexed_tokens(symbols), path)
         yield _ChunkRow(chunk, head, WordRow(row, file, columns))
 
 

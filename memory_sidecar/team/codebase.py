@@ -99,7 +99,7 @@ class TeamCode:
             known = {name: row for name, (row, _) in rows.items()}
             made = self._made_with()
             yield Overlaid(
-                SharedRows(Asking(connection), self.link, local.connection, known, reach),
+                SharedRows(Asking(connection), self.link, known, reach),
                 local,
                 has_vectors=all(row.model == made.model for row in known.values()),
                 has_static=all(row.static == made.static for row in known.values()),

@@ -64,9 +64,8 @@ class Overlaid:
         return VectorCounts(theirs.rows + own.rows, pending + own.pending)
 
     def keywords(self, text: str) -> Keywords:
-        connection = self._local.connection
-        self._shared.words.holding(stems_of(connection, text))  # those of its phrases, too, at once
-        return weighed_keywords(connection, text, self._holding)
+        self._shared.words.holding(stems_of(text))  # those of its phrases, too, at once
+        return weighed_keywords(text, self._holding)
 
     def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
         rows, theirs = self._shared.words.holding(stems)

@@ -20,7 +20,6 @@ from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.embed import SLICE_TEXTS, embedded
-from memory_sidecar.index.keyword import tokenizing
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
@@ -83,8 +82,6 @@ class SourceOfTeam:
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
-        self._tokens = tokenizing()
-        self._writing = threading.Lock()  # the connection above is for one thread at a time
 
     @property
     def has_moved_on(self) -> bool:
@@ -253,8 +250,7 @@ class SourceOfTeam:
 
     def _write(self, written: Sequence[Raised], gone: Collection[str], at_hand: AtHand) -> None:
         make_schema(self._link)
-        with self._writing:
-            self._link.retrying(lambda: self._write_once(written, gone, at_hand))
+        self._link.retrying(lambda: self._write_once(written, gone, at_hand))
         with self._lock:
             if self._fingerprints is not None:
                 for path in gone:
@@ -282,7 +278,6 @@ class SourceOfTeam:
                 written,
                 gone=gone,
                 at_hand=at_hand,
-                tokens=self._tokens,
             )
             if generation % FOLD_EVERY == 0:
                 files = self.files(connection, replace(row, generation=generation))

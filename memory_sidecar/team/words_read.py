@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.keyword import Keywords, stems_of
 from memory_sidecar.team.connection import integers
 from memory_sidecar.team.postings import (
@@ -41,14 +40,12 @@ class WordsRead:
     def __init__(
         self,
         ask: Ask,
-        tokens: Connection,
         sources: Sequence[int],
         reach: Reach,
         statistics: Statistics,
     ) -> None:
-        """`tokens` takes words apart; `statistics` are of the sources."""
+        """`statistics` are of the sources."""
         self._ask = ask
-        self._tokens = tokens
         self._sources = sources
         self._reach = reach
         self.statistics = statistics
@@ -79,7 +76,7 @@ class WordsRead:
 
     def weighed(self, keywords: Keywords) -> list[tuple[list[str], float]]:
         """The tokens of each term, and its idf as FTS5 has it."""
-        split = [stems for term in keywords.terms if (stems := stems_of(self._tokens, term))]
+        split = [stems for term in keywords.terms if (stems := stems_of(term))]
         self._read([stem for stems in split for stem in self._begun_with(stems)])
         return [(stems, self.statistics.idf(len(self.list_of(stems)))) for stems in split]
 
@@ -137,9 +134,7 @@ class WordsRead:
             code, symbols = texts.get(int(row), ("", ""))
             held = counted["body"][at], counted["names"][at], counted["names"][at]
             counts = [
-                count_phrase(stems, stems_of(self._tokens, text))
-                if may_hold and _may_hold(pairs, text)
-                else 0
+                count_phrase(stems, stems_of(text)) if may_hold and _may_hold(pairs, text) else 0
                 for text, may_hold in zip((code, symbols, path), held, strict=True)
             ]
             counted["body"][at] = min(counts[0], 255)

@@ -105,10 +105,10 @@ def test_words_of_most_chunks_are_left_out_beside_rare_ones(connection):
 
 def test_coverage_is_the_share_of_weight_that_is_there(connection):
     keywords = keywords_of(connection, CHUNKS, "cart response")
-    assert keywords.coverage(stems_of(connection, "shop/cart.py")) == pytest.approx(
+    assert keywords.coverage(stems_of("shop/cart.py")) == pytest.approx(
         keywords.idf["cart"] / sum(keywords.idf.values())
     )
-    assert keywords.coverage(stems_of(connection, "cart_responses.py")) == pytest.approx(1)
+    assert keywords.coverage(stems_of("cart_responses.py")) == pytest.approx(1)
     assert keywords.coverage([]) == 0
 
 
