@@ -25,24 +25,24 @@ SESSIONS = "sessions"
 
 SCRIPT = "sessions/sessions.sql"
 
-_SOURCE = "(SELECT source FROM sessions WHERE sessions.id = session_id)"
+_SOURCE = "(SELECT source FROM sessions WHERE sessions.id = {}.session_id)"
 SUMMARIES = Corpus(
     name="summary",
     rows="summaries",
     text="embedded",
-    source=_SOURCE,
+    source=_SOURCE.format("summaries"),
 )
 MESSAGES = Corpus(
     name="message",
     rows="messages",
     text=f"heading || ': ' || substr(content, 1, {EMBEDDED_CHARACTERS})",
-    source=_SOURCE,
+    source=_SOURCE.format("messages"),
 )
 SNIPPETS = Corpus(
     name="snippet",
     rows="code_snippets",
     text="coalesce(description || char(10), '') || coalesce(file_path || char(10), '') || code",
-    source=_SOURCE,
+    source=_SOURCE.format("code_snippets"),
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 

@@ -15,6 +15,7 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -374,6 +375,12 @@ def test_a_rebuild_from_files_gives_equal_answers(several):
     several.agent.rebuild(reporter=several.notices)
     assert [several.sessions.search(query) for query in queries] == before
     assert several.sessions.listed(SessionFilter()) == heads
+
+
+def test_a_rebuild_gives_sessions_the_vectors_of_another_model(open_episodes):
+    open_episodes().save("a", "the token refresh fails")
+    report = open_episodes(model="2").agent.rebuild(reporter=Silent())
+    assert report.vectors_embedded == report.chunks_total > 0
 
 
 def test_a_lost_database_is_made_again(open_episodes, data_dir):
