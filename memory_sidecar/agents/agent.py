@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.context.layout import is_unfilled
-from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import (
+    CannotWrite,
+    ModelError,
+    NoIndex,
+    NotFound,
+    PathRefused,
+    UsageError,
+)
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import IndexReport, Reporter
@@ -25,7 +32,10 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
+from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.reads import count_reads
@@ -214,30 +224,52 @@ class Agent:
         if self.team is not None:
             self.team.before_reading(reporter)
 
-    def up_to_date(self, reporter: Reporter) -> AgentStore:
+    def up_to_date(self, reporter: Reporter, *embedded: Corpus) -> AgentStore:
         """The database, made again if it was lost, and compared with the files."""
 
         def complete() -> AgentStore:
-            with self.snapshot(reporter) as (store, _):
+            with self.snapshot(reporter, *embedded) as (store, _):
                 return store
 
         return self.data.recovering(complete, reporter)
 
     @contextmanager
-    def snapshot(self, reporter: Reporter) -> Iterator[tuple[AgentStore, Connection]]:
-        """The database as `up_to_date` has it, and one commit of it. Call it in `recovering`."""
+    def snapshot(
+        self, reporter: Reporter, *embedded: Corpus
+    ) -> Iterator[tuple[AgentStore, Connection]]:
+        """The database as `up_to_date` has it, and one commit of it. Call it in `recovering`.
+
+        A process that does not watch gives rows of `embedded` the vectors they wait for first.
+        """
         self._require_own(reporter)
         self.take_news(reporter)
         if not self._has_looked and not self.data.is_tended:
             self.data.complete(reporter)
             sources = [*self.sources(), *self._removed()]
             self._has_looked = self.data.catch_up(sources, reporter)
+        self._embed(embedded, reporter)
         if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being compared with its files: answering from before")
         count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection
         self.on_use()
+
+    def _embed(self, corpora: Collection[Corpus], reporter: Reporter) -> None:
+        """Embed what waits of `corpora`, unless a process that watches, or another writer, does."""
+
+        def is_done() -> bool:
+            return not waiting(self.data.open(), corpora)
+
+        if not self.data.is_tended and not is_done():
+            owner = self.data.owner
+            with suppress(CannotWrite, ModelError):
+                owner.loop.ask(
+                    lambda said: owner.embed(said, until=is_done),
+                    reporter,
+                    urgency=Urgency.ASKED,
+                    patience_s=0.0,
+                )
 
     @contextmanager
     def glimpse(self) -> Iterator[Connection]:

@@ -220,7 +220,8 @@ def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
         return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
     if data.is_tended or data.owner.loop.other_writer():
         return Check(check, True, f"{text}, {vectors.percent} % done", agent=agent)
-    return Check(check, False, text, _indexing(agent), agent, "index")
+    # Of an agent the next query makes them.
+    return Check(check, bool(agent), text, _indexing(agent), agent, "index")
 
 
 def _under_way(data: Database[Any]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.lookup import memory_saying
+from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
 from memory_sidecar.sessions.journal import Journal
@@ -147,7 +148,7 @@ class Promoter:
     def _judged(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Each candidate against everything that the agent can recall, and those before it."""
         readable = [agent for agent in (self._agent, self._agent.shared) if agent and agent.exists]
-        stores = {agent.name: agent.up_to_date(self._reporter) for agent in readable}
+        stores = {agent.name: agent.up_to_date(self._reporter, MEMORY_CHUNKS) for agent in readable}
         embed = self._embed
         vectors = embed([each.text for each in suggested]) if embed else [None] * len(suggested)
         new: list[tuple[Candidate, Vector | None]] = []

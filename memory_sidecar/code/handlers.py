@@ -196,11 +196,12 @@ class Codebase:
         return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        with self._answering(query.filter.sources, reporter) as here:
+        embeds = query.mode is not SearchMode.KEYWORD
+        with self._answering(query.filter.sources, reporter, embeds=embeds) as here:
 
             def ask(rows: Searched) -> list[CodeHit]:
                 embed_query = embed_static = None
-                if query.mode is not SearchMode.KEYWORD:
+                if embeds:
                     embed_static = self.data.embed_static(here.connection)
                     embed_query = self.data.embed_query(
                         here.connection,
@@ -235,7 +236,9 @@ class Codebase:
         return self.data.recovering(answer, reporter)
 
     @contextmanager
-    def _answering(self, wanted: Sequence[str], reporter: Reporter) -> Iterator[Snapshot]:
+    def _answering(
+        self, wanted: Sequence[str], reporter: Reporter, *, embeds: bool = False
+    ) -> Iterator[Snapshot]:
         """A snapshot, and notices of what it may not have of the sources `wanted`, or of all.
 
         Raises NotFound for one that was never indexed.
@@ -246,7 +249,8 @@ class Codebase:
                 f"nothing is indexed in {self.paths.db}",
                 hint="run `memory-sidecar index PATH` first",
             )
-        with self.data.snapshot(reporter, sources=sources, wanted=wanted) as (store, connection):
+        snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
+        with snapshot as (store, connection):
             scanned = scan_times(connection)
             asked = wanted or tuple(scanned)
             for name in asked:

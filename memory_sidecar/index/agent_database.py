@@ -18,6 +18,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.schema import Corpus
 
 
 class AgentDatabase(Protocol):
@@ -55,13 +56,16 @@ class AgentDatabase(Protocol):
     def take_news(self, reporter: Reporter) -> None:
         """Have what a team's other machines stored by now, as files and rows of this one."""
 
-    def up_to_date(self, reporter: Reporter) -> DerivedStore:
+    def up_to_date(self, reporter: Reporter, *embedded: Corpus) -> DerivedStore:
         """The store, made again if it was lost, with what this process sees of the files."""
 
     def snapshot(
-        self, reporter: Reporter
+        self, reporter: Reporter, *embedded: Corpus
     ) -> AbstractContextManager[tuple[DerivedStore, Connection]]:
-        """The store as `up_to_date` has it, and one commit of it to read."""
+        """The store as `up_to_date` has it, and one commit of it to read.
+
+        A process that does not watch gives rows of `embedded` the vectors they wait for first.
+        """
 
     def nothing(self) -> NoIndex:
         """What is to be said where nothing was ever stored."""

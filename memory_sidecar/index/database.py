@@ -135,8 +135,13 @@ class Database(Readings[S]):
         def work(said: Reporter) -> bool:
             first(said)
             self.owner.refresh(source, said, Look(under=under))
-            self._embed_few(said, lambda: self.is_tended and monotonic() > began + AT_ONCE_S)
+            with suppress(ModelError):
+                if not self.is_tended or (not is_late() and waiting(self.open()) <= AT_ONCE):
+                    self.owner.embed(said, parts=[(source.name, "")], until=is_late)
             return True
+
+        def is_late() -> bool:
+            return self.is_tended and monotonic() > began + AT_ONCE_S
 
         try:
             self.owner.loop.ask(
@@ -165,7 +170,6 @@ class Database(Readings[S]):
             for source in sources:
                 with suppress(NotFound, PathRefused):  # what is indexed of it stays
                     self.owner.refresh(source, said)
-            self._embed_few(said)
 
         with suppress(CannotWrite):
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
@@ -277,6 +281,7 @@ class Database(Readings[S]):
         reporter: Reporter,
         *,
         wanted: Collection[str],
+        embeds: bool,
     ) -> None:
         for source in lost:
             self.owner.follow(source)
@@ -291,7 +296,7 @@ class Database(Readings[S]):
             with self.open().reading() as connection:  # another caller may have done it
                 _, still_lost = self._known_and_lost(connection, lost, Silent())
             if still_lost:
-                self._update(still_lost, said, embed=not self.is_tended)
+                self._update(still_lost, said, embed=embeds and not self.is_tended)
 
         wait_s = LOST_PATIENCE_S if self.is_tended else math.inf
         try:
@@ -331,12 +336,6 @@ class Database(Readings[S]):
         return index_sources(
             self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed
         )
-
-    def _embed_few(self, reporter: Reporter, until: Callable[[], bool] = bool) -> None:
-        """Embed what a caller may wait for; a process that watches embeds the rest later."""
-        with suppress(ModelError):
-            if not self.is_tended or (not until() and waiting(self.open()) <= AT_ONCE):
-                self.owner.embed(reporter, until=until)
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, with the sources that were lost, unless a watch makes those again by itself."""

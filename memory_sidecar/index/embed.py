@@ -115,10 +115,10 @@ class EmbedPending(Protocol):
     ) -> Iterator[tuple[int, int]]: ...
 
 
-def waiting(store: DerivedStore) -> int:
-    """How many rows have no vector yet."""
+def waiting(store: DerivedStore, corpora: Collection[Corpus] | None = None) -> int:
+    """How many rows of `corpora`, or of all, have no vector yet."""
     with store.reading() as connection:
-        return count_pending(connection, store.SCHEMA.corpora)
+        return count_pending(connection, store.SCHEMA.corpora if corpora is None else corpora)
 
 
 def adopt_model(store: DerivedStore, model: str) -> None:

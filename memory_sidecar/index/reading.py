@@ -161,6 +161,7 @@ class Readings(ABC, Generic[S]):
         reporter: Reporter,
         *,
         wanted: Collection[str],
+        embeds: bool,
     ) -> None:
         """Have the rows of `lost` made again, as `snapshot` says; `known` are sources with rows."""
 
@@ -198,12 +199,14 @@ class Readings(ABC, Generic[S]):
         *,
         sources: Sequence[Source] | None = None,
         wanted: Collection[str] = (),
+        embeds: bool = False,
     ) -> Iterator[tuple[S, Connection]]:
         """The store, with rows of every one of its `sources`, and one commit of it to read.
 
-        What was lost is made again. A process that watches the sources waits for that, though not
-        for long, only if none of those called `wanted` (by default none at all) has rows yet, and
-        never for vectors. Notices tell which sources answer in part, or as they were before.
+        What was lost is made again, with its vectors if the caller `embeds`. A process that watches
+        the sources waits for that, though not for long, only if none of those called `wanted` (by
+        default none at all) has rows yet, and never for vectors. Notices tell which sources answer
+        in part, or as they were before.
         """
         with ExitStack() as stack:
             store = self.open()
@@ -211,7 +214,7 @@ class Readings(ABC, Generic[S]):
             known, lost = self._known_and_lost(connection, sources, reporter)
             if lost:
                 stack.close()
-                self._make_lost(known, lost, reporter, wanted=wanted)
+                self._make_lost(known, lost, reporter, wanted=wanted, embeds=embeds)
                 store = self.open()
                 connection = stack.enter_context(store.reading())
             self._say_standings(connection, wanted, reporter)

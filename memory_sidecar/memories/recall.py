@@ -23,6 +23,7 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
+from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory
@@ -74,7 +75,8 @@ class Recall:
                 self._tell_of_nothing(query.filter.category, readable)
             return found
 
-        ranked = self._ask(ask, with_shared=with_shared)
+        embedded = () if query.mode is SearchMode.KEYWORD else (MEMORY_CHUNKS,)
+        ranked = self._ask(ask, *embedded, with_shared=with_shared)
         return [each.told(explain=query.explain) for each in ranked]
 
     def _scope(
@@ -155,7 +157,7 @@ class Recall:
             ((_, store, connection),) = readable
             return question(store, connection)
 
-        return self._ask(ask, with_shared=False)
+        return self._ask(ask, MEMORY_CHUNKS, with_shared=False)
 
     def _got(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         now = self._agent.clock()
@@ -207,7 +209,12 @@ class Recall:
             )
         return found
 
-    def _ask(self, question: Callable[[Sequence[Readable]], T], *, with_shared: bool) -> T:
+    def _ask(
+        self,
+        question: Callable[[Sequence[Readable]], T],
+        *embedded: Corpus,
+        with_shared: bool,
+    ) -> T:
         """The answer to `question`, from one commit of each database that may be read.
 
         Where one of them turns out to be damaged, it is made anew and the question asked again.
@@ -215,14 +222,16 @@ class Recall:
 
         def ask() -> T:
             with ExitStack() as stack:
-                return question(list(self._readable(stack, with_shared=with_shared)))
+                return question(list(self._readable(stack, *embedded, with_shared=with_shared)))
 
         own, shared = self._agent.data, self._agent.shared
         if shared is None:
             return own.recovering(ask, self._reporter)
         return shared.data.recovering(lambda: own.recovering(ask, self._reporter), self._reporter)
 
-    def _readable(self, stack: ExitStack, *, with_shared: bool) -> Iterator[Readable]:
+    def _readable(
+        self, stack: ExitStack, *embedded: Corpus, with_shared: bool
+    ) -> Iterator[Readable]:
         """The databases that may be read, brought up to date unless another process does that."""
         own, shared = self._agent, self._agent.shared if with_shared else None
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
@@ -230,7 +239,8 @@ class Recall:
             self._reporter.notice(own.nothing().with_hint)
         for agent in existing:
             try:
-                store, connection = stack.enter_context(agent.snapshot(self._reporter))
+                snapshot = agent.snapshot(self._reporter, *embedded)
+                store, connection = stack.enter_context(snapshot)
             except SidecarError as error:
                 if agent is own or own not in existing or isinstance(error, StoreCorrupt):
                     raise

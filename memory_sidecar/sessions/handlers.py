@@ -29,6 +29,7 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
+from memory_sidecar.index.schema import Corpus
 from memory_sidecar.sessions.documents import (
     Completed,
     completed,
@@ -37,11 +38,7 @@ from memory_sidecar.sessions.documents import (
     project_hash,
     read_session,
 )
-from memory_sidecar.sessions.files import (
-    SessionFiles,
-    StoredSession,
-    unknown_session,
-)
+from memory_sidecar.sessions.files import SessionFiles, StoredSession, unknown_session
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Memvid, entry_document
@@ -133,12 +130,14 @@ class Sessions:
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
 
+        corpora = [CORPUS_OF[kind] for kind in query.kinds if query.mode is not SearchMode.KEYWORD]
+
         def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
             embed_query = None
-            if query.mode is not SearchMode.KEYWORD:
+            if corpora:
                 embed_query = self.agent.data.embed_query(
                     connection,
-                    count_vectors(connection, [CORPUS_OF[kind] for kind in query.kinds]),
+                    count_vectors(connection, corpora),
                     self._reporter,
                     required=query.mode is SearchMode.VECTOR,
                 )
@@ -151,7 +150,7 @@ class Sessions:
                 judge=judge_with(self.agent.data.models, self._reporter) if query.rerank else None,
             )
 
-        return self._read(answer)
+        return self._read(answer, *corpora)
 
     def listed(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
@@ -294,7 +293,9 @@ class Sessions:
             return session_id
         return the_only_one(session_id, self._files.beginning(session_id)) or session_id
 
-    def _read(self, ask: Callable[[DerivedStore, Connection], list[T]]) -> list[T]:
+    def _read(
+        self, ask: Callable[[DerivedStore, Connection], list[T]], *embedded: Corpus
+    ) -> list[T]:
         """What `ask` reads of one commit; nothing where no session was ever saved."""
         if not self.are_there:
             name = self.agent.name
@@ -305,7 +306,7 @@ class Sessions:
             return []
 
         def look() -> list[T]:
-            with self.agent.snapshot(self._reporter) as snapshot:
+            with self.agent.snapshot(self._reporter, *embedded) as snapshot:
                 return ask(*snapshot)
 
         return self.agent.data.recovering(look, self._reporter)

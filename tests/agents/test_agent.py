@@ -27,10 +27,13 @@ from memory_sidecar.index.tending import Tending
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.reads import count_reads
+from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.model import SessionFilter
 from tests.conftest import HashModels, Notices, write_memory
 from tests.waiting import eventually
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
+USER = {"role": "user", "content": "the token refresh fails"}
 
 
 @pytest.fixture
@@ -175,6 +178,35 @@ def test_a_lost_database_is_made_again_with_a_notice(make_agent, folder, data_di
     agent = make_agent()
     assert found(agent, "the first", notices) == ["one.md"]
     assert notices.has("indexing it")
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_list_waits_for_no_vectors_and_a_query_for_those_of_memories(
+    make_agent, folder, data_dir, monkeypatch, is_lost
+):
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
+    Sessions(make_agent(), Silent()).save({"session_id": "a", "messages": [USER]})
+    (saved,) = data_dir.rglob("a.json")
+    if is_lost:
+        for database in data_dir.rglob("*.sqlite*"):
+            database.unlink()
+    # As a process leaves it that is killed before it embeds.
+    other = saved.read_text().replace('"a"', '"b"').replace("refresh", "renewal")
+    saved.with_name("b.json").write_text(other)
+    write_memory(folder, "retry.md", "Retry with a growing delay.")
+    agent = make_agent()
+    embedded = agent.data.models.embedder.embedded
+    assert paths(agent) == ["retry.md"]
+    assert len(Sessions(agent, Silent()).listed(SessionFilter())) == 2
+    assert Memories(agent, Silent()).get("retry").uses == 0
+    assert found(agent, "growing delay", mode="keyword") == ["retry.md"]
+    assert embedded == []
+    assert found(agent, "growing delay", mode="vector") == ["retry.md"]
+    assert embedded == ["Retry with a growing delay."]
+    agent.take_up(["retry.md"], reporter=Silent())
+    assert len(embedded) == 1
+    assert agent.rebuild(reporter=Silent()).vectors_pending == 0
+    assert len(embedded) > 1
 
 
 def test_a_damaged_database_is_made_again_with_a_notice(make_agent, folder, data_dir, notices):

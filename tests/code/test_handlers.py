@@ -230,6 +230,16 @@ def test_what_was_deleted_is_made_again_with_the_same_answers(
     assert reopened.status().vectors_pending == 0
 
 
+def test_what_needs_no_vectors_waits_for_none(make_codebase, codebase, data_dir, notices):
+    codebase.close()
+    for database in data_dir.glob("*.sqlite"):
+        database.unlink()
+    reopened = make_codebase()
+    asked = CodeQuery("total_price", mode=SearchMode.KEYWORD)
+    assert reopened.search(asked, reporter=notices)
+    assert reopened.data.models.embedder.embedded == []
+
+
 def test_a_search_says_that_it_makes_the_database_again(make_codebase, codebase, data_dir, notices):
     codebase.close()
     (data_dir / "codebase.sqlite").unlink()
