@@ -75,9 +75,9 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
         return _insertion(text, found, path, rest, _nested(rest[1:], [value]))
     if found.type != "array":
         raise Unreadable(f"{'.'.join(path)} is no array")
-    if any(_plain(element) == value for element in found.named_children):
+    if any(_plain(element) == value for element in _inside(found)):
         return None
-    if any(SERVER in _text(element) for element in found.named_children):
+    if any(SERVER in _text(element) for element in _inside(found)):
         raise Taken(f"{'.'.join(path)} has one of {SERVER} that says something else")
     return _in_front(found, text, _written(value, len(path) + 1), len(path))
 
@@ -149,7 +149,7 @@ def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
     if found is None or rest:
         return
     if found.type == "array" and not isinstance(value, list):
-        found = next((node for node in found.named_children if _plain(node) == value), None)
+        found = next((node for node in _inside(found) if _plain(node) == value), None)
     else:
         found = found.parent  # the pair
     if found is not None:
@@ -242,13 +242,21 @@ def _errors(root: Node) -> Iterator[Node]:
 
 
 def _is_comma(error: Node) -> bool:
-    """A trailing comma, which the grammar takes for an error and editors do not."""
-    return error.text == b","
+    """A trailing comma, which the grammar takes for an error or misses a value behind it."""
+    sides = (error.prev_sibling, error.next_sibling)
+    around = [side.type for side in sides if side is not None]
+    return error.text == b"," or (error.is_missing and around in ([",", "]"], [",", "}"]))
+
+
+def _inside(node: Node) -> list[Node]:
+    """What an array or object holds, without comments and trailing commas."""
+    inside = (child for child in node.named_children if not child.is_error)
+    return [child for child in inside if child.type != "comment" and not child.is_missing]
 
 
 def _members(node: Node) -> dict[str, Node]:
     members = {}
-    for pair in node.named_children:
+    for pair in _inside(node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key is not None and value is not None:
             members[str(json.loads(_text(key)))] = value
@@ -266,7 +274,7 @@ def _value(node: Node) -> Any:  # noqa: ANN401  what JSON can say
     if node.type == "object":
         return {name: _value(value) for name, value in _members(node).items()}
     if node.type == "array":
-        return [_value(child) for child in node.named_children if child.type != "comment"]
+        return list(map(_value, _inside(node)))
     try:
         return json.loads(_text(node))
     except ValueError as error:
@@ -303,9 +311,8 @@ def _written(value: object, depth: int) -> str:
 def _in_front(node: Node, text: str, entry: str, depth: int) -> Insertion:
     """`entry` as the first thing in the object or array `node`, which lies at `depth`."""
     at = len(text.encode()[: node.start_byte].decode()) + 1
-    is_empty = not [child for child in node.named_children if child.type != "comment"]
     new_line = "\n" + INDENT * (depth + 1)
-    if not is_empty:
+    if _inside(node):
         return Insertion(at, f"{new_line}{entry},")
     closes = "\n" + INDENT * depth if text[at:].lstrip()[:1] in ("}", "]") else ""
     return Insertion(at, new_line + entry + closes)

@@ -50,6 +50,19 @@ def test_comments_and_trailing_commas_of_editors_are_read_and_kept():
     assert without(after, AT, ENTRY, form="json") == before
 
 
+@pytest.mark.parametrize(
+    "held", ['{"a": 1},', '{"a": 1}, {"b": 1, "c": 2, },', '{"a": 1} // mine\n', "/**/"]
+)
+def test_an_element_joins_an_array_with_comments_and_trailing_commas(held):
+    path = ["hooks", "PostToolUse"]
+    before = f'{{"allow": ["a",], "hooks": {{"PostToolUse": [{held} ]}}}}'
+    insertion = json_element(before, path, ENTRY)
+    assert insertion is not None
+    after = insertion.into(before)
+    assert json_element(after, path, ENTRY) is None
+    assert without(after, path, ENTRY, form="json", piece=insertion.text) == before
+
+
 def test_an_element_joins_the_array_that_others_use():
     before = '{"hooks": {"PostToolUse": [{"matcher": "Edit"}]}}'
     insertion = json_element(before, ["hooks", "PostToolUse"], {"matcher": "Read"})
