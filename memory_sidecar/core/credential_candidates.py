@@ -35,9 +35,8 @@ def candidates_in(text: str) -> Iterator[Credential]:
         match = _IN_URL.match(text, at)
         if match and not _is_default(*match.groups()):
             yield Credential("password in a URL", *match.span(2))
-    lower = text.lower()
-    if len(lower) == len(text):  # else places in the one are not those in the other
-        yield from _given_values(text, lower)
+    lower = text.replace("\u0130", "i").lower()  # the only letter whose lower case is two
+    yield from _given_values(text, lower)
 
 
 @lru_cache(maxsize=1 << 10)

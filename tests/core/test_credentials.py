@@ -77,6 +77,10 @@ def test_value_of_something_called_a_secret_is_found(form, value):
     assert [text[found.start : found.end] for found in find_credentials(text)] == [value]
 
 
+def test_a_letter_that_two_are_the_lower_case_of_hides_no_value():
+    assert mask_credentials("\u0130stanbul, password: h7Gq2LxV9pRt")[1] == 1
+
+
 @pytest.mark.parametrize("text", LEFT_ALONE)
 def test_names_placeholders_and_prose_are_left_alone(text):
     assert mask_credentials(text) == (text, 0)
