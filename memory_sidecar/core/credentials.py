@@ -69,12 +69,7 @@ def mask_document(document: D) -> tuple[D, int]:
 
     It is whatever JSON has, dataclasses, or lists of them; without a credential it stays itself.
     """
-    held = _named_texts(document)
-    texts = [text for _, text in held]
-    names = [f"{name}: {text[:200]}" for name, text in held if names_a_secret(name)]
-    if not (find_credentials("\n\n".join(texts)) or find_credentials("\n\n".join(names))):
-        return document, 0  # one look at all of it is ten times as fast as one at each text
-    return _masked(document, "")
+    return _masked(document, "") if _may_hold_some(document) else (document, 0)
 
 
 def masks_in(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
@@ -84,7 +79,7 @@ def masks_in(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and data
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses
     """Raises SecretRefused, which names the field and the kind, and does not repeat the secret."""
-    for field, name, text in _texts_of(document):
+    for field, name, text in _texts_of(document) if _may_hold_some(document) else ():
         if found := find_credentials(text, name=name):
             line = text.count("\n", 0, found[0].start) + 1
             where = f"{field or 'the text'}, line {line}," if "\n" in text else field or "the text"
@@ -92,6 +87,14 @@ def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON ha
                 f"{where} seems to hold a secret ({found[0].kind}), so nothing was stored",
                 hint="leave it out, or store it on purpose with --allow-secrets",
             )
+
+
+def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
+    """False where no text in `document` has any: one look at all is ten times as fast as many."""
+    held = _named_texts(document)
+    texts = [text for _, text in held]
+    names = [f"{name}: {text[:200]}" for name, text in held if names_a_secret(name)]
+    return any(find_credentials("\n\n".join(each)) for each in (texts, names))
 
 
 def _named_texts(document: Any) -> list[tuple[str, str]]:  # noqa: ANN401
