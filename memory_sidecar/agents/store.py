@@ -28,14 +28,15 @@ class AgentStore(DerivedStore):
     )
 
     def _replace_rows(self, write: Write, document: Document) -> None:
+        if isinstance(document, sessions.SessionDocument):
+            sessions.replace_session(write, document)
+            return
         self._delete_rows(write, document.source, document.file.path)
         match document:
             case MemoryDocument():
                 insert_memory(write, document)
             case CategoryDocument():
                 insert_category(write, document)
-            case sessions.SessionDocument():
-                sessions.insert_session(write, document)
             case other:
                 raise TypeError(f"no rows are made of a {type(other).__name__}")
 

@@ -22,13 +22,12 @@ from memory_sidecar.sessions.documents import parse_document, project_hash, read
 from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.store import (
+    VERSION,
     SessionDocument,
     message_found,
     snippet_found,
     summary_found,
 )
-
-_VERSION = "sessions 1"
 
 
 class SessionBuilder(Builder):
@@ -43,7 +42,7 @@ class SessionBuilder(Builder):
 
     @property
     def version(self) -> str:
-        return _VERSION
+        return VERSION
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
@@ -57,14 +56,14 @@ class SessionBuilder(Builder):
                 data = self._files.read_bytes(file.path)
             session = _session_named(file.path, data)
         except SessionInvalid as error:
-            return skipped_document(self._source, file, error.message, version=_VERSION)
+            return skipped_document(self._source, file, error.message, version=VERSION)
         return self._document(file, session, hashlib.sha256(data).hexdigest())
 
     def _document(self, file: SourceFile, session: Session, content_hash: str) -> SessionDocument:
         return SessionDocument(
             source=self._source.name,
             file=file,
-            fingerprint=fingerprint(_VERSION, content_hash),
+            fingerprint=fingerprint(VERSION, content_hash),
             language="json",
             status=FileStatus.INDEXED,
             session=session,

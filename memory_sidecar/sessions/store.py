@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.index.schema import Corpus
@@ -45,6 +46,15 @@ SNIPPETS = Corpus(
     source=_SOURCE.format("code_snippets"),
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
+
+VERSION = "sessions 1"
+"""How rows are made of a session: those of another version are all made anew."""
+
+_HEAD = (
+    "session_id, source, path, project_path, project_hash, project, created_at, updated_at,"
+    " message_count, title, metadata"
+)
+_VALUES = ", ".join("?" * 11)
 
 OPENING = "opening"  # who made the summary of a session that has none of its own
 
@@ -90,11 +100,31 @@ def snippet_found(snippet: Snippet) -> Findable:
     return Findable(text, index_words(text))
 
 
-def insert_session(write: Write, document: SessionDocument) -> None:
-    """Insert the rows of a session, of which there are none, in the transaction of `write`."""
-    row_id = _insert_head(write, document)
+def replace_session(write: Write, document: SessionDocument) -> None:
+    """Replace the rows of a session, if there are any, in the transaction of `write`.
+
+    Where it went on since, its messages keep their rows, with the words and vectors that find them.
+    """
+    row_id, known = _gone_on(write, document) or (0, 0)
+    if known:
+        for corpus in (SUMMARIES, SNIPPETS):
+            write.delete_rows(corpus, "session_id = ?", (row_id,))
+        write.connection.execute("DELETE FROM topics WHERE session_id = ?", (row_id,))
+        _write_head(
+            write, document, f"UPDATE sessions SET ({_HEAD}) = ({_VALUES}) WHERE id = {row_id}"
+        )
+    else:
+        delete_sessions(write, document.source, document.file.path)
+        # The id that its first message is about to get; see `sessions.sql`.
+        first = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'messages'"
+        _write_head(
+            write,
+            document,
+            f"INSERT INTO sessions ({_HEAD}, first_message) VALUES ({_VALUES}, ({first}))",
+        )
+        row_id = write.connection.last_insert_rowid()
     _insert_summary(write, row_id, document)
-    _insert_messages(write, row_id, document)
+    _insert_messages(write, row_id, document, since=known)
     _insert_snippets(write, row_id, document)
     write.connection.executemany(
         "INSERT INTO topics (session_id, topic) VALUES (?, ?)",
@@ -111,14 +141,38 @@ def delete_sessions(write: Write, source: str, path: str | None) -> None:
     write.connection.execute(f"DELETE FROM sessions WHERE {condition}", values)
 
 
-def _insert_head(write: Write, document: SessionDocument) -> int:
+def _gone_on(write: Write, document: SessionDocument) -> tuple[int, int] | None:
+    """The row of a session that at most became longer, and how many of its messages are there.
+
+    `None` where a message reads otherwise, or the ids of new ones could not follow on theirs. The
+    time has to be another one, or the trigger of `sessions` sets it.
+    """
+    session = document.session
+    row: Any = write.connection.execute(
+        "SELECT s.id, s.message_count FROM sessions s JOIN sources ON name = source AND chunker = ?"
+        " WHERE source = ? AND path = ? AND updated_at <> ? AND (message_count = ?"
+        " OR first_message + message_count >"
+        " (SELECT seq FROM sqlite_sequence WHERE name = 'messages'))",
+        (
+            *(VERSION, document.source, document.file.path),
+            *(session.updated_at, len(session.messages)),
+        ),
+    ).fetchone()
+    if row is None:
+        return None
+    known: Any = write.connection.execute(
+        "SELECT role, content, created_at, heading FROM messages WHERE session_id = ?"
+        " ORDER BY sequence",
+        row[:1],
+    ).fetchall()
+    now = [(m.role, m.content, m.created_at, session.heading(m)) for m in session.messages]
+    return row if known == now[: len(known)] else None
+
+
+def _write_head(write: Write, document: SessionDocument, statement: str) -> None:
     session = document.session
     write.connection.execute(
-        "INSERT INTO sessions (session_id, source, path, project_path, project_hash, project,"
-        " created_at, updated_at, message_count, title, metadata, first_message)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        # The id that its first message is about to get; see `sessions.sql`.
-        " (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'messages'))",
+        statement,
         (
             *(session.session_id, document.source, document.file.path),
             *(session.project_path, document.project_hash, session.project),
@@ -126,7 +180,6 @@ def _insert_head(write: Write, document: SessionDocument) -> int:
             *(session.title, json.dumps(session.metadata, ensure_ascii=False)),
         ),
     )
-    return write.connection.last_insert_rowid()
 
 
 def _insert_summary(write: Write, session_row: int, document: SessionDocument) -> None:
@@ -145,11 +198,12 @@ def _insert_summary(write: Write, session_row: int, document: SessionDocument) -
     _index(write, SUMMARIES, found)
 
 
-def _insert_messages(write: Write, session_row: int, document: SessionDocument) -> None:
+def _insert_messages(
+    write: Write, session_row: int, document: SessionDocument, *, since: int
+) -> None:
     session = document.session
-    for sequence, (message, found) in enumerate(
-        zip(session.messages, document.messages, strict=True)
-    ):
+    rows = zip(session.messages[since:], document.messages[since:], strict=True)
+    for sequence, (message, found) in enumerate(rows, start=since):
         write.connection.execute(
             "INSERT INTO messages (session_id, role, content, sequence, created_at, heading)"
             " VALUES (?, ?, ?, ?, ?, ?)",

@@ -16,6 +16,7 @@ from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -375,6 +376,46 @@ def test_a_rebuild_from_files_gives_equal_answers(several):
     several.agent.rebuild(reporter=several.notices)
     assert [several.sessions.search(query) for query in queries] == before
     assert several.sessions.listed(SessionFilter()) == heads
+
+
+def message_rows(episodes: Episodes) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of messages by session, in order, each with what finds it."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    with episodes.agent.data.open().reading() as connection:
+        for session_id, first, *row in connection.execute(
+            "SELECT s.session_id, first_message + sequence, m.id, role, content, heading,"
+            " m.created_at FROM messages m JOIN sessions s ON s.id = m.session_id"
+            " JOIN message_vectors v ON v.id = m.id ORDER BY m.session_id, sequence"
+        ):
+            assert first == row[0]
+            found.setdefault(session_id, []).append(tuple(row))
+    return found
+
+
+def test_a_session_that_goes_on_keeps_the_rows_of_its_messages(episodes):
+    def saved(*contents: str, **more: Any) -> list[tuple[Any, ...]]:
+        episodes.now += DAY_MS
+        episodes.save("a", *contents, created_at="2026-03-01T09:12:00Z", **more)
+        rows = message_rows(episodes)["a"]
+        assert [row[2] for row in rows] == [*contents]
+        return rows
+
+    first = saved("one token")
+    longer = saved("one token", "two locks", summary={"brief": "Locked it", "user_note": "soon"})
+    assert longer[:1] == first
+    assert episodes.found("locks", mode=SearchMode.KEYWORD)[0] == "a#1"
+    told = saved("one token", "two locks", summary={"brief": "Told it again"})
+    assert told == longer
+    (head,) = episodes.sessions.listed(SessionFilter())
+    assert (head.message_count, head.updated_at) == (2, iso_utc(episodes.now))
+    assert episodes.find("locked", tier=1, mode=SearchMode.KEYWORD) == []
+    episodes.save("b", "of another session")
+    assert saved("one token", "two locks", summary={"brief": "Told a third time"}) == longer
+    # New ids would not follow any more, or a message reads otherwise.
+    assert saved("one token", "two locks", "three")[0][0] > longer[1][0]
+    saved("one token", "2 locks", "three")
+    assert episodes.found("two", mode=SearchMode.KEYWORD) == []
+    saved("one token")
 
 
 def test_a_rebuild_gives_sessions_the_vectors_of_another_model(open_episodes):
