@@ -303,8 +303,11 @@ def code_filter(
 ) -> CodeFilter:
     """Where in code to look: in the source around here, unless the caller says otherwise.
 
-    Raises UsageError for an unknown language, NoIndex where no source is around here.
+    Raises UsageError for an unknown language and where --all and --source are both given, NoIndex
+    where no source is around here.
     """
+    if everywhere and sources:
+        raise UsageError("--all and --source exclude each other", hint="leave one of them out")
     if everywhere:
         sources = ()
     elif not (sources or call.db):

@@ -93,8 +93,6 @@ def search(
     Searches the source that the working directory lies in; --source names others, --all means
     every one, and --db all that is in that database.
     """
-    if everywhere and sources:
-        raise UsageError("--all and --source exclude each other", hint="leave one of them out")
     if top_k is None:
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
     text = joined(call, query)

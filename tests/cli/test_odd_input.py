@@ -98,6 +98,12 @@ def test_a_category_of_peoples_own_name_can_be_asked_for(run, data_dir):
     assert run("remove", "Weird Cat/UPPER.MD", "--agent", "hand").status == 0
 
 
+@pytest.mark.parametrize("command", ["search", "def", "callers", "related"])
+def test_every_source_and_some_exclude_each_other(run, command):
+    done = run(command, "x", "--all", "--source", "shop")
+    assert (done.status, "--all and --source exclude each other" in done.err) == (2, True)
+
+
 def test_a_place_that_cannot_be_is_wrong_usage(run):
     for option in ("--data-dir", "--db"):
         for place in (NUL, HALF, BYTES, LONG):
