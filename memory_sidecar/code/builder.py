@@ -13,13 +13,14 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.document import CodeDocument, build_document
 from memory_sidecar.code.history import follow_history
+from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
@@ -36,15 +37,6 @@ _many = threading.RLock()
 
 
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What went up to the team."""
-
-    files: int
-    chunks: int
-    deleted: int  # files that are not here any more
 
 
 class SharedSource(Protocol):
@@ -75,7 +67,7 @@ class SharedSource(Protocol):
     def catch_up(self, store: CodeStore) -> None:
         """Give the team what could not be given before, if this machine may."""
 
-    def give(self, store: CodeStore, *, by_force: bool) -> Given:
+    def give(self, store: CodeStore, *, by_force: bool) -> Published:
         """Make what the team has what is here: rows go up with their vectors, and leave here.
 
         A file of which the team has another version than when its rows left stays as it is: the

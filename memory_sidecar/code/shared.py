@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -27,8 +26,7 @@ from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
-from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import Models
+from memory_sidecar.index.embed import EmbedPending
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Look
 
@@ -58,14 +56,8 @@ class Team(Protocol):
         Raises what `WITHOUT_TEAM` has.
         """
 
-    def embed(
-        self,
-        store: DerivedStore,
-        models: Models,
-        parts: Collection[tuple[str, str]] | None,
-        *,
-        stop: threading.Event,
-    ) -> Iterator[tuple[int, int]]:
+    @property
+    def embed(self) -> EmbedPending:
         """As `embed_pending`, and what this machine indexes for the team."""
 
 
@@ -122,7 +114,7 @@ class Sharing:
         shared = self.source(replace(source, publishes=True))
         assert shared
         try:
-            given = self._data.ask(
+            published = self._data.ask(
                 lambda _: shared.give(self._data.open(), by_force=by_force),
                 reporter,
                 patience_s=INDEX_PATIENCE_S,
@@ -131,7 +123,7 @@ class Sharing:
         finally:
             self.source(source)  # from now on as it is registered
         self._data.owner.follow(source)
-        return Published(source.name, given.files, given.chunks, given.deleted)
+        return published
 
     def counted(self, report: IndexReport, reporter: Reporter) -> IndexReport:
         """`report`, the team's chunks counted, too."""

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from memory_sidecar.code.builder import Given, beside, halves, is_left_out
+from memory_sidecar.code.builder import beside, halves, is_left_out
+from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
 from memory_sidecar.core.model import Document, FileStatus, Source
@@ -170,7 +171,7 @@ class SourceOfTeam:
             self._link.retrying(self._begin)
         return is_new
 
-    def give(self, store: CodeStore, *, by_force: bool) -> Given:
+    def give(self, store: CodeStore, *, by_force: bool) -> Published:
         make_schema(self._link)
         self._link.retrying(lambda: self._begin(by_force=by_force))
         theirs = self._link.retrying(self._read_fingerprints)
@@ -198,7 +199,7 @@ class SourceOfTeam:
         with self._lock:
             self._read_at_s = -REFRESH_S
         self.problem = ""
-        return Given(len(todo), chunks, len(gone))
+        return Published(self.source.name, len(todo), chunks, len(gone))
 
     def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
         """Give its chunks their vectors, if this machine may; yields how many have got one.
