@@ -11,7 +11,7 @@ import numpy as np
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.vectors import Vector
+from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.memories.lists import title_of
 from memory_sidecar.memories.model import Relation
 from memory_sidecar.memories.results import Memory, NearDuplicate
@@ -87,14 +87,12 @@ def near_duplicates(
     connection: Connection, store: DerivedStore, path: str
 ) -> tuple[NearDuplicate, ...]:
     """The memories that say nearly the same as that at `path`, the nearest first."""
-    vector: Any = connection.execute(
-        f"SELECT embedding FROM {MEMORY_CHUNKS.vectors} WHERE id ="
-        " (SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?)",
+    first: Any = connection.execute(
+        "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
         (path,),
     ).get
-    if vector is None:
-        return ()
-    found = memories_like(connection, store, np.frombuffer(vector, np.float32))
+    vector = stored_vector(connection, MEMORY_CHUNKS.vector_table, first)
+    found = memories_like(connection, store, vector) if vector is not None else ()
     return tuple(each for each in found if each.path != path)[:MAX_NEAR]
 
 
@@ -123,7 +121,7 @@ def near_pairs(
 ) -> list[NearPair]:
     """Each of `memories` with those that say nearly the same, each pair once.
 
-    What is outdated is left out: somebody has decided about it.
+    Outdated memories are left out: which of the two holds has been decided.
     """
     found: dict[frozenset[str], NearPair] = {}
     for memory in memories:

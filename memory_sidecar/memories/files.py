@@ -101,6 +101,11 @@ def content_of(body: str) -> str:
     return body.strip("\r\n").rstrip(" \t\r\n")
 
 
+def stored_content(content: str) -> str:
+    """`content` as it is kept: without blank lines around it, in lines of one kind."""
+    return content_of(content.replace("\r\n", "\n"))
+
+
 def memory_id(owner: str, path: str) -> int:
     """The number that hosts see, 1 … 2³¹-1: the same after every rebuild, on every machine.
 
@@ -113,8 +118,7 @@ def memory_id(owner: str, path: str) -> int:
 
 def content_hash(content: str) -> str:
     """Equal for the same text, whatever its line endings and the blank lines around it."""
-    normal = content_of(content.replace("\r\n", "\n"))
-    return file_hash(normal.encode("utf-8", "replace"))
+    return file_hash(stored_content(content).encode("utf-8", "replace"))
 
 
 def category_of(path: str) -> str:

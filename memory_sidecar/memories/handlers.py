@@ -22,7 +22,7 @@ from memory_sidecar.memories.archive import Archive, PruneRule, doomed
 from memory_sidecar.memories.around import near_duplicates
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
-from memory_sidecar.memories.files import category_of, memory_id, tags_by_key
+from memory_sidecar.memories.files import category_of, memory_id, stored_content, tags_by_key
 from memory_sidecar.memories.lookup import files_naming, files_saying
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
@@ -48,7 +48,7 @@ from memory_sidecar.memories.results import (
     Removed,
     Restored,
 )
-from memory_sidecar.memories.write import Written, store, stored_content, update
+from memory_sidecar.memories.write import Written, store, update
 
 
 class Memories(Recall):
@@ -132,8 +132,7 @@ class Memories(Recall):
             paths = self._agent.paths
             log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
         relinked = tuple(each for each in moved.changed if each not in (moved.old, moved.file.path))
-        written = Written(moved.file, False, moved.changed)
-        remembered = self._remembered(directory.name, written, finds_near=False)
+        remembered = self._remembered(directory.name, moved, finds_near=False)
         return told_as(Moved, remembered, moved_from=moved.old, relinked=relinked)
 
     def share(

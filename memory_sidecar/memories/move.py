@@ -27,12 +27,10 @@ _LINKING_KEYS = ("supersedes", "evidence", "links", "citations")
 
 
 @dataclass(frozen=True, slots=True)
-class MovedFile:
-    """A file under its new path, and all paths that changed, the old one included."""
+class MovedFile(Written):
+    """A file under its new path; its old one is among those that changed."""
 
     old: str
-    file: MemoryFile
-    changed: tuple[str, ...]
 
 
 def move(
@@ -47,8 +45,7 @@ def move(
 
     `to` is a category where one of that name exists, or where it ends in `/`. The file is moved as
     it is, to the byte; memories at the paths `linking` that name its old path are changed to name
-    the new one. Raises NotFound, Conflict where the new path is taken, and SecretRefused: a page
-    that was written by hand has not been looked at before.
+    the new one. Raises NotFound, SecretRefused, and Conflict where the new path is taken.
     """
     path = check_path(path)
     _destination(path, to, directory)  # what cannot be a path is said before what is not there
@@ -56,10 +53,9 @@ def move(
         old = directory.read(path)
         new = _destination(old.path, to, directory)
         if not allow_secrets:
-            page = parse_page(old.text)
-            refuse_credentials({"to": to, **page.meta, "content": page.body})
+            _refuse_secrets(old, to=to)
         if new == old.path:
-            return MovedFile(old.path, old, ())
+            return MovedFile(old, False, (), old.path)
         target = directory.root / new
         with named_errors(target):
             is_free = move_file(directory.tree, directory.root / old.path, directory.tree, target)
@@ -67,7 +63,7 @@ def move(
             raise Conflict(f"{new} is there already", hint="choose another name")
         directory.tidy(old.path)
         relinked = _relink(directory, linking, old.path, new)
-        return MovedFile(old.path, directory.read(new), (old.path, new, *relinked))
+        return MovedFile(directory.read(new), False, (old.path, new, *relinked), old.path)
 
 
 def share(
@@ -83,13 +79,11 @@ def share(
     """Put a copy of the agent's memory at `path` into `shared`, which says where it comes from.
 
     Its times, tags and evidence stay; what it supersedes among the agent's own does not. The same
-    text that is there already is that memory. Raises SecretRefused: a page that was written by hand
-    has not been looked at before.
+    text that is there already is that memory. Raises SecretRefused.
     """
     file = own.read(check_path(path))
     if not allow_secrets:
-        page = parse_page(file.text)
-        refuse_credentials({"category": category or "", **page.meta, "content": page.body})
+        _refuse_secrets(file, category=category or "")
     folder = category_of(file.path) if category is None else check_category(category)
     origin = f"{agent}/{file.path}"
     meta: Meta = {
@@ -113,6 +107,12 @@ def share(
             if content_hash(there.page.content) == wanted:
                 return Written(there, False, ())
     raise Conflict(f"{stem} is there already", hint="share it to another category")
+
+
+def _refuse_secrets(file: MemoryFile, **destination: str) -> None:
+    """Raises SecretRefused: a page that was written by hand has not been looked at before."""
+    page = parse_page(file.text)
+    refuse_credentials({**destination, **page.meta, "content": page.body})
 
 
 def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:

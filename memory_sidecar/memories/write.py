@@ -23,8 +23,8 @@ from memory_sidecar.memories.files import (
     MemoryPage,
     category_of,
     content_hash,
-    content_of,
     memory_slug,
+    stored_content,
     texts,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
@@ -85,11 +85,6 @@ def update(
         return Written(file, False, tuple(changed))
 
 
-def stored_content(content: str) -> str:
-    """`content` as it is kept: without blank lines around it, in lines of one kind."""
-    return content_of(content.replace("\r\n", "\n"))
-
-
 def edited(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> MemoryFile:
     """`old` with other frontmatter, which says its times from now on if it did not before."""
     return directory.replace(old, edit_page(old.text, _stamps(old) | meta))
@@ -116,7 +111,7 @@ def _existing(
     for path in paths:
         if category_of(path) != draft.category:
             continue
-        with suppress(PathRefused):  # someone's folder or link
+        with suppress(PathRefused):  # a folder or a link that the user made
             found = directory.find(path)
             if found is not None and content_hash(found.page.content) == wanted:
                 return found
