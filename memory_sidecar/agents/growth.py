@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
@@ -123,17 +123,13 @@ def growth_of(
         hot=sum(each.hot for each in used),
         cold=sum(each.cold for each in used),
         never_read=sum(each.never_read for each in used),
-        most_read=_shown(
-            sorted(
-                (memory for each in used for memory in each.most_read),
-                key=lambda memory: -(memory.uses + memory.refs),
-            )
+        most_read=_first(
+            (memory for each in used for memory in each.most_read),
+            key=lambda memory: -(memory.uses + memory.refs),
         ),
-        longest_unread=_shown(
-            sorted(
-                (memory for each in used for memory in each.longest_unread),
-                key=lambda memory: memory.created_at,
-            )
+        longest_unread=_first(
+            (memory for each in used for memory in each.longest_unread),
+            key=lambda memory: memory.created_at,
         ),
         unanswered=_unanswered(asked),
         latency=tuple(_latencies(asked)),
@@ -142,8 +138,8 @@ def growth_of(
     )
 
 
-def _shown(memories: Iterable[Memory]) -> tuple[UsedMemory, ...]:
-    return tuple(told_as(UsedMemory, each) for each in memories)[:SHOWN]
+def _first(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[UsedMemory, ...]:
+    return tuple(told_as(UsedMemory, each) for each in sorted(memories, key=key)[:SHOWN])
 
 
 def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:
