@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar import __version__
@@ -61,70 +62,72 @@ def host(
     _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
     if crashes.suspects:
         _log.warning("the last daemon died while it answered %d requests", crashes.suspects)
-    starting = threading.Thread(target=application.start, name="start", daemon=True)
+    asyncio.run(_Life(application, data_dir, lock, listener, crashes, environ).live())
+    _log.info("stopped")
 
-    def give_up() -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """A daemon from its announcement to its end."""
+
+    application: Application
+    data_dir: str
+    lock: ProcessLock
+    listener: Listener
+    crashes: CrashLog
+    environ: Mapping[str, str]
+
+    async def live(self) -> None:
+        server = Server(
+            self.listener,
+            self.application,
+            data_dir=self.data_dir,
+            crashes=self.crashes,
+            is_in_place=lambda: self.lock.is_in_place and self.listener.is_in_place,
+            on_stop=self._limit_end,
+        )
+        _stop_on_signals(server)
+        starting = threading.Thread(target=self.application.start, name="start", daemon=True)
+        starting.start()
+        tending = [
+            asyncio.create_task(_watch_place(server)),
+            asyncio.create_task(_watch_use(server, self.application)),
+            asyncio.create_task(_feed_watchdog(self.environ)),
+        ]
+        systemd.notify("READY=1", self.environ)
+        await server.run()
+        for task in tending:
+            task.cancel()
+        await asyncio.to_thread(self._finish, starting)
+        server.hang_up()
+
+    def _finish(self, starting: threading.Thread) -> None:
+        systemd.notify("STOPPING=1", self.environ)
+        starting.join()
+        if self.lock.is_in_place:  # else SQLite would remove another daemon's logs by their names
+            self.application.close()
+        self._let_go()
+        self.lock.release()
+
+    def _let_go(self) -> None:
+        self.crashes.close()
+        if self.lock.is_in_place:
+            self.listener.retract(self.data_dir)
+
+    def _limit_end(self) -> None:
+        """However long something waits, the daemon ends in time: a crash would cost nothing."""
+        limit = threading.Timer(ENDS_WITHIN_S, self._give_up)
+        limit.name, limit.daemon = "end", True
+        limit.start()
+
+    def _give_up(self) -> None:
         try:
             working = [each.name for each in threading.enumerate() if each.name not in _IDLE]
             _log.warning("left behind after %.0f s: %s", ENDS_WITHIN_S, ", ".join(working))
             faulthandler.dump_traceback(2)
-            let_go()
+            self._let_go()
         finally:
             os._exit(0)
-
-    def limit_end() -> None:
-        """However long something waits, the daemon ends in time: a crash would cost nothing."""
-        limit = threading.Timer(ENDS_WITHIN_S, give_up)
-        limit.name, limit.daemon = "end", True
-        limit.start()
-
-    def is_in_place() -> bool:
-        return lock.is_in_place and listener.is_in_place
-
-    server = Server(
-        listener,
-        application,
-        data_dir=data_dir,
-        crashes=crashes,
-        is_in_place=is_in_place,
-        on_stop=limit_end,
-    )
-
-    async def live() -> None:
-        _stop_on_signals(server)
-        starting.start()
-        tending = [
-            asyncio.create_task(_watch_place(server)),
-            asyncio.create_task(_watch_use(server, application)),
-            asyncio.create_task(_feed_watchdog(environ)),
-        ]
-        systemd.notify("READY=1", environ)
-        await server.run()
-        for task in tending:
-            task.cancel()
-        await asyncio.to_thread(finish)
-        server.hang_up()
-
-    def finish() -> None:
-        systemd.notify("STOPPING=1", environ)
-        starting.join()
-        _close(application, lock)
-        let_go()
-        lock.release()
-
-    def let_go() -> None:
-        crashes.close()
-        if lock.is_in_place:
-            listener.retract(data_dir)
-
-    asyncio.run(live())
-    _log.info("stopped")
-
-
-def _close(application: Application, lock: ProcessLock) -> None:
-    """Unless another daemon may be there by now, whose logs SQLite would remove by their names."""
-    if lock.is_in_place:
-        application.close()
 
 
 def _stop_on_signals(server: Server) -> None:
