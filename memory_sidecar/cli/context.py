@@ -290,7 +290,7 @@ def _each(items: tuple[str, ...]) -> list[str]:
 
 
 def _commit(call: Call, reads: Reads, *, must: bool) -> None:
-    """Where nobody asked for this very commit, a merge that is under way is no failure."""
+    """Commit the tree; unless this `must` be, a merge under way is told of, and no failure."""
     try:
         handlers.commit(reads, environ=call.environ)
     except SidecarError as error:

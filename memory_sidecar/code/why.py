@@ -35,7 +35,7 @@ def why_outside(path: Path) -> Why:
 
 
 def _closed_above(path: Path) -> tuple[str, str] | None:
-    """Why nothing can be said of `path`, and a hint, where a folder above lets nobody look in."""
+    """Why nothing can be said of `path`, and a hint, where a folder above may not be searched."""
     nearest = next(folder for folder in path.parents if os.path.lexists(folder))
     if os.access(nearest, os.X_OK):
         return None

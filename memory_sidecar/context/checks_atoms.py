@@ -118,7 +118,7 @@ def links_exist(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
 
 
 def read_by_someone(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
-    """Cold: nobody ever read it, in more than two weeks."""
+    """Cold: the atom is older than two weeks and was never read."""
     if loaded.is_cold(atom):
         yield atom.finding(
             f"cold: nobody has read it in {loaded.age(atom).days} days",
@@ -128,7 +128,7 @@ def read_by_someone(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
 
 
 def built_upon(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
-    """Stale: it is older than a month, nobody read it since, and nothing newer refers to it."""
+    """Stale: the atom is a month old, was not read within it, and no newer atom refers to it."""
     last = date_of(loaded.refs(atom).last)
     is_read = last is not None and loaded.today - last <= STALE_AFTER
     if is_read or atom.facts.standing is not Standing.ACTIVE or loaded.age(atom) <= STALE_AFTER:

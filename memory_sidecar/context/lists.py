@@ -2,7 +2,7 @@
 
 A list lies between two comments, `<!-- context:files -->` and `<!-- /context:files -->`. A page
 without them gets them at its end, once; one with half of them, or with a merge conflict, is left
-as it is, for a guess could lose what someone wrote.
+as it is, for a guess could lose what a person wrote.
 """
 
 from __future__ import annotations

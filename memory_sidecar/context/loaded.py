@@ -2,7 +2,7 @@
 
     load_project   its atoms, how often each was read, and what to write so that all of it agrees
     load           all projects, and which atom refers to which
-    write          each file whole, and none that someone changed meanwhile
+    write          each file whole, and none that another program changed meanwhile
 
 Loading writes nothing. To load once more after a kill at any moment gives what was left to do.
 Where nothing changed, no byte is written.

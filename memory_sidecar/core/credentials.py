@@ -73,7 +73,7 @@ def mask_document(document: D) -> tuple[D, int]:
 
 
 def masks_in(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
-    """How many masks it holds, whoever put them there."""
+    """How many masks `document` holds, those that its author wrote included."""
     return sum(text.count(_MASK) for _, text in _named_texts(document))
 
 

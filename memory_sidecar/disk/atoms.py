@@ -108,7 +108,7 @@ class AtomFacts:
     status: str  # a word of STANDINGS, or whatever stands there in lower case; "" where none does
     date: Date | None
     refs: int
-    last_ref: str  # ISO 8601, "" where nobody read it yet
+    last_ref: str  # ISO 8601, "" where it was never read
 
     @property
     def kind(self) -> AtomKind:
@@ -119,7 +119,7 @@ class AtomFacts:
         return STANDINGS.get(self.status, Standing.ACTIVE)
 
     def is_cold(self, today: Date) -> bool:
-        """Nobody reads it although it holds; what is superseded need not be read."""
+        """The atom holds and was never read; a superseded one need not be."""
         is_old = self.date is not None and today - self.date > COLD_AFTER
         return self.refs == 0 and is_old and self.standing is Standing.ACTIVE
 

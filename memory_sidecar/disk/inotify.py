@@ -35,7 +35,7 @@ _CHANGES = (
     | flags.ONLYDIR
 )
 
-# After these, a file is as whoever saved it wants it to be.
+# After these events the program that saved a file has written all of it.
 _WHOLE = flags.CLOSE_WRITE | flags.ATTRIB | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO
 
 

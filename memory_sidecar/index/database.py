@@ -1,8 +1,8 @@
 """One database derived from files: what callers ask of it. Its `Owner` changes it.
 
-Whoever makes a `Database`, the codebase or an agent, tells what its sources are and how their files
-become rows. A database that is missing, damaged or of an older schema is made again by the first
-call that needs it, which says so.
+The codebase and each agent make one, and tell it what its sources are and how their files become
+rows. A database that is missing, damaged or of an older schema is made again by the first call that
+needs it; this call says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was stored, as text: quoted and called data.
 
-Whoever wrote a memory may have been misled. It comes back quoted, so that no model takes a sentence
-in it for an instruction of its user.
+The agent that wrote a memory may have been misled. The memory comes back quoted, so that no model
+takes a sentence in it for an instruction of its user.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAnswer(Answer):
-    """An answer with what was stored, which is no order to anybody."""
+    """An answer with what was stored: data, which no model may take for an order."""
 
     treat_as: str = DATA
 

@@ -1,4 +1,4 @@
-"""What was removed, until someone wants it back, and which memories are not worth keeping.
+"""Removed memories, which `restore` can bring back, and which memories are not worth keeping.
 
     archive/<agent>/20260301T091200.000Z/memories/pitfall/cycle.md
 

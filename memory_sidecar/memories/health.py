@@ -72,7 +72,7 @@ def faded(connection: Connection, *, now: int) -> list[str]:
 
 
 def cold(connection: Connection, *, now: int) -> list[str]:
-    """Memories that nobody has read since they were made, two weeks ago or longer."""
+    """Memories made two weeks ago or earlier that no agent has read since."""
     return column(
         connection,
         f"SELECT path FROM memories WHERE {_CURRENT} AND uses + refs = 0"

@@ -125,7 +125,7 @@ class Plan:
     def add(self, agent: CodingAgent, wish: Wish) -> None:
         """Have `agent` know us, by what `wish` says in place of what was put there before.
 
-        What somebody else put there, or changed since, is left as it is.
+        Entries that another program or the user put there, or changed since, are left as they are.
         """
         edits = self._edits(agent, wish)
         for path in dict.fromkeys(edit.path for edit in edits):

@@ -279,7 +279,7 @@ def _said(error: psycopg.Error) -> str:
 
 
 def _is_refusal(error: psycopg.Error) -> bool:
-    """Whether a server that answers lets nobody in other than for a while, or not by TLS."""
+    """Whether the server answered and refused the login, for good or for want of TLS."""
     said = str(error)
     return bool(_TLS.search(said)) or (
         "FATAL:" in said and not (error.sqlstate or _BUSY.search(said))

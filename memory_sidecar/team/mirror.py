@@ -130,7 +130,7 @@ class Mirror:
 
     @contextmanager
     def _changing_state(self) -> Iterator[MirrorState]:
-        """What is remembered, for a block that nobody else changes it in; kept however it ends."""
+        """The remembered state, locked for the block and saved however the block ends."""
         lock = self._state.with_suffix(".lock")
         with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
             state = self._load()

@@ -50,7 +50,7 @@ class Visit:
             self.notices.append(text)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Nobody watches a request."""
+        """A page shows no progress: the browser waits for all of it."""
 
     # Its words
 
