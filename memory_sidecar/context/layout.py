@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -22,6 +21,7 @@ from memory_sidecar.core.atomic import create_file, delete_file
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 from memory_sidecar.disk.atoms import GENERATED_LIST
 
 CORTEX = "CORTEX.md"
@@ -43,7 +43,6 @@ MAX_PAGE_BYTES = 64 << 20  # the log of a busy year takes ten
 ROOT_FOLDERS = (DECISIONS, "ideas", SCANS, "user", PROJECTS)
 PROJECT_FOLDERS = (*(kind.folder for kind in AtomKind), DECISIONS, META)
 
-_PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -127,11 +126,8 @@ def root_around(path: Path) -> Root | None:
 
 def checked_name(name: str) -> str:
     """Raises UsageError unless `name` can be that of a project, which is a folder."""
-    if _PROJECT_NAME.fullmatch(name) is None:
-        raise UsageError(
-            f"{name!r} is no name for a project",
-            hint="letters, digits, dots, underscores and dashes, at most 64, a letter first",
-        )
+    if not FOLDER_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name for a project", hint=FOLDER_NAME_RULE)
     return name
 
 

@@ -23,6 +23,7 @@ never share one.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -48,6 +49,10 @@ ASKED = "asked.jsonl"
 """The file of the latest questions in that folder."""
 SHARED = "shared"
 """The agent whose memories all others may read."""
+
+FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Of an agent, a source and a project: each has a folder that is called so."""
+FOLDER_NAME_RULE = "letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
 
 
 @dataclass(frozen=True, slots=True)

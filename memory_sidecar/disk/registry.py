@@ -31,7 +31,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.locks import locked
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import FileRefused, Tree, is_utf8, real_path, written_out
-from memory_sidecar.core.paths import OWN_FOLDERS
+from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
 from memory_sidecar.core.results import converted
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes
@@ -40,7 +40,6 @@ VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
 LOCK_TIMEOUT_S = 10
 MAX_NAME_LENGTH = 64
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 """Files of the state folder, in which every source has a folder of its name."""
 
@@ -235,7 +234,7 @@ class Registry:
             raise self._broken(str(error)) from error
         taken = set(self._reserved)
         for source in sources:
-            if not NAME.fullmatch(source.name) or source.name.lower() in taken:
+            if not FOLDER_NAME.fullmatch(source.name) or source.name.lower() in taken:
                 raise self._broken(f"{source.name!r} is no name for a source, or taken")
             if not source.root.is_absolute() or ".." in source.root.parts:
                 raise self._broken(f"{str(source.root)!r} is no absolute path")
@@ -276,11 +275,8 @@ def _readable_folder(root: Path) -> Path:
 def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
     if asked is None:
         return _unique(_slug(root.name), taken)
-    if not NAME.fullmatch(asked):
-        raise UsageError(
-            f"{asked!r} is no name for a source",
-            hint="letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first",
-        )
+    if not FOLDER_NAME.fullmatch(asked):
+        raise UsageError(f"{asked!r} is no name for a source", hint=FOLDER_NAME_RULE)
     if asked.lower() in taken:
         raise UsageError(
             f"the name {asked!r} is taken",

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 
 CATEGORY_FILE = "_category.md"
 MEMORY_SUFFIX = ".md"
@@ -18,7 +19,6 @@ MAX_SLUG_BYTES = 80  # of names made here; a disk takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
 
-_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
@@ -29,8 +29,8 @@ _RESERVED = frozenset(
 
 def check_agent(agent: str) -> str:
     """`agent`, if it is an agent's id: it names a folder and a database beside it."""
-    if not _AGENT.fullmatch(agent):
-        wrong = "letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
+    if not FOLDER_NAME.fullmatch(agent):
+        wrong = FOLDER_NAME_RULE
     elif agent.endswith("."):
         wrong = "Windows takes no folder that ends in `.`"
     elif agent.lower().endswith(_DATABASE_ENDINGS):

@@ -59,9 +59,15 @@ def test_a_folder_with_other_files_becomes_a_root(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "-x", ".git", "x" * 65, "a b", "ä"])
 def test_a_project_cannot_be_called_anything(tmp_path, name):
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as refused:
         init(tmp_path / "root", project=name)
+    assert "a letter or digit first" in refused.value.hint
     assert not (tmp_path / "root").exists()
+
+
+def test_a_project_may_be_called_by_a_number(tmp_path):
+    init(tmp_path / "root", project="7up")
+    assert (tmp_path / "root" / "projects" / "7up").is_dir()
 
 
 def test_a_file_cannot_become_a_root(tmp_path):
