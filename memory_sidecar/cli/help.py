@@ -9,6 +9,7 @@ import click
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
+from memory_sidecar.core.installation import PROGRAM
 
 # By the words of the command; what follows the program's name.
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -157,7 +158,6 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "help": ("help search", "help source add"),
     "version": ("version", "version --json"),
 }
-PROGRAM = "memory-sidecar"
 
 
 @click.command(name="help")

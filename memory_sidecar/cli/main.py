@@ -18,11 +18,11 @@ from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, unforeseen
+from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import keep_few_arenas
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
-PROGRAM = "memory-sidecar"
 MAX_COLUMNS = 100
 
 

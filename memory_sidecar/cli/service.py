@@ -14,13 +14,13 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, with_call, with_help
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import NotFound, SidecarError
+from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 
-NAME = "memory-sidecar"
-UNITS = (f"{NAME}.socket", f"{NAME}.service")
+UNITS = (f"{PROGRAM}.socket", f"{PROGRAM}.service")
 
 
 @click.group(cls=Group)
@@ -81,7 +81,8 @@ def service_status(call: Call) -> None:
     if told.returncode:
         raise SidecarError(
             f"the service does not run: {told.stdout or told.stderr}",
-            hint=f"`systemctl --user start {UNITS[0]}`, and `journalctl --user -u {NAME}` says why",
+            hint=f"`systemctl --user start {UNITS[0]}`, and"
+            f" `journalctl --user -u {PROGRAM}` says why",
         )
 
 
@@ -112,7 +113,7 @@ def installed_units(call: Call) -> list[Path]:
 def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """The units for `data_dir` by file name, every @name@ filled in."""
     values = {
-        "name": NAME,
+        "name": PROGRAM,
         "data_dir": _escaped(str(data_dir)),
         "data_dir_word": _word(str(data_dir)),
         "command": " ".join(map(_word, own_command())),
@@ -136,7 +137,7 @@ def _templates() -> Path:
 
 def own_command() -> list[str]:
     """How to start this very installation."""
-    program = Path(sys.executable).with_name(NAME)
+    program = Path(sys.executable).with_name(PROGRAM)
     if program.is_file():
         return [str(program)]
     return [sys.executable, "-P", "-m", "memory_sidecar.client"]
