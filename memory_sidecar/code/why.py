@@ -17,7 +17,7 @@ from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import is_utf8, written_out
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, Rule, rule_for
+from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, WORKTREE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 
@@ -70,7 +70,8 @@ def why_inside(
         if inside not in files and inside not in seen.folders:
             rule = rule_for(source.root, inside, is_folder=is_folder, excludes=source.excludes)
             reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
-            return Why(absolute, "ignored", reason, _how_to_include(rule), name, rule=rule)
+            hint = _how_to_include(rule, source.root)
+            return Why(absolute, "ignored", reason, hint, name, rule=rule)
         if not is_folder and inside not in known:
             if reason := files[inside].skip_reason:
                 return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
@@ -114,13 +115,15 @@ def _why_known(
     return None
 
 
-def _how_to_include(rule: Rule | None) -> str:
+def _how_to_include(rule: Rule | None, root: Path) -> str:
     if rule is None:
         return "`git check-ignore -v PATH` tells which"
     if rule.file == BUILT_IN:
         return (
             f"a line `!{rule.pattern}` in the .sidecarignore at the top of the source includes it"
         )
+    if rule.file == WORKTREE:
+        return f"`memory-sidecar index {quote(str(root / rule.path))}` indexes it by itself"
     if rule.file == EXCLUDE:
         return "`memory-sidecar source remove` the source and add it without that"
     return f"take that line out, or add `!/{rule.path}` to the .sidecarignore of the source"

@@ -25,11 +25,11 @@ from pathspec import GitIgnoreSpec
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import Tree, is_utf8, with_separator
+from memory_sidecar.disk.nested import Nested
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
     RULE_FILES,
-    Submodules,
     check_rules,
     check_rules_above,
     repository_top,
@@ -91,7 +91,7 @@ class IgnoreRules:
             return
         check_rules(start, self.root)
         folders = {start}  # whose rules are known to be sound
-        submodules = Submodules(self.root, start)
+        nested = Nested(self.root, start)
         walker = self._builder(start).max_depth(max_depth).build()
         last = start
         while True:
@@ -109,7 +109,7 @@ class IgnoreRules:
             if is_folder := path in folders:
                 folders.remove(path)
                 folders.update(_with_sound_rules(path, self.root))
-            if path != start and not submodules.leave_out(path, is_folder=is_folder):
+            if path != start and not nested.leave_out(path, is_folder=is_folder):
                 yield path
 
     def is_built_in(self, name: str, *, is_folder: bool) -> bool:

@@ -35,6 +35,7 @@ from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
 from memory_sidecar.core.results import converted
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes
+from memory_sidecar.disk.nested import worktree_around
 
 VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
@@ -79,7 +80,15 @@ class Registry:
         return sources[_place_of(name, sources)]
 
     def containing(self, path: Path) -> Source | None:
-        """The innermost source that `path` is or lies in."""
+        """The innermost source that `path` is or lies in, and no worktree of its repository there.
+
+        Raises PathRefused where that cannot be told.
+        """
+        source, real = self.around(path), Path(real_path(path.expanduser()))
+        return None if source is None or worktree_around(source.root, real) else source
+
+    def around(self, path: Path) -> Source | None:
+        """The innermost source whose root is `path`, or lies above it."""
         real = Path(real_path(path.expanduser()))
         around = [source for source in self.all() if real.is_relative_to(source.root)]
         return max(around, key=lambda source: len(source.root.parts), default=None)

@@ -3,10 +3,6 @@
 A link is followed within its own source only. The rules of a worktree or a submodule lie where its
 file `.git` says. A digest tells whether rules have changed that lie elsewhere than in a source:
 while it is the same, a walk need not ask the rules again about what it knows (`recheck`).
-
-The git directory that the file `.git` of a submodule names is its own. The crate that walks asks
-every such file for the one that a worktree shares, and finds no exclude file where that is missing.
-So what it lets through is asked about once more: see `Submodules`.
 """
 
 from __future__ import annotations
@@ -67,10 +63,31 @@ def git_excludes(folder: str) -> str:
 
 def excludes_of_submodule(folder: str) -> str:
     """The same where `.git` is a file that leads to a git directory of its own; else ""."""
-    if not os.path.isfile(os.path.join(folder, _GIT)):
+    if shared_by_worktree(folder) or not os.path.isfile(os.path.join(folder, _GIT)):
         return ""
-    git = _named(folder)
-    return "" if _content(git, _SHARED) else os.path.join(git, "info", "exclude")
+    return os.path.join(_named(folder), "info", "exclude")
+
+
+def shared_by_worktree(folder: str) -> str:
+    """The git directory of the repository that has a worktree added at `folder`; "" without one.
+
+    Raises PathRefused where that cannot be told.
+    """
+    if not os.path.isfile(os.path.join(folder, _GIT)) or not _content(_named(folder), _SHARED):
+        return ""
+    return os.path.realpath(_pointed_to(folder))
+
+
+def worktrees_left_out(root: str) -> str:
+    """The git directory whose worktrees are no part of the source at `root`: that it is of.
+
+    "" where nothing is checked out at the top of that repository, as the worktrees are all it has.
+    """
+    top = repository_top(Path(root))
+    if top is None:
+        return ""
+    git = top / _GIT
+    return os.path.realpath(git) if git.is_dir() else shared_by_worktree(os.fspath(top))
 
 
 def check_rules_above(root: str) -> None:
@@ -294,54 +311,3 @@ def repository_top(folder: Path) -> Path | None:
     """The nearest at or above `folder` that holds a repository."""
     folders = (folder, *folder.parents)
     return next((each for each in folders if os.access(each / ".git", os.F_OK)), None)
-
-
-class Submodules:
-    """Tells of one walk, which shows a folder before what lies in it, what they leave out."""
-
-    def __init__(self, root: str, start: str) -> None:
-        """`start` is where the walk begins, in the source at `root`."""
-        self._root = root
-        top = repository_top(Path(start))
-        self._of = {start: None if top is None else _excludes_of(os.fspath(top))}
-
-    def leave_out(self, path: str, *, is_folder: bool) -> bool:
-        excludes = self._of.get(path.rpartition(os.sep)[0])
-        leaves_out = excludes is not None and self._are_obeyed(excludes, path, is_folder)
-        if is_folder and leaves_out:
-            self._of[path] = _EVERYTHING
-        elif is_folder:
-            is_top = os.path.lexists(f"{path}{os.sep}.git")
-            self._of[path] = _excludes_of(path) if is_top else excludes
-        return leaves_out
-
-    def _are_obeyed(self, excludes: _Excludes, path: str, is_folder: bool) -> bool:
-        if excludes is _EVERYTHING:
-            return True
-        top, whole = Path(excludes.top), Path(path)
-        inside = whole.relative_to(top).as_posix()
-        match = last_match(excludes.lines, inside, is_folder=is_folder)
-        if match is None or not match[1]:
-            return False
-        # Nothing stronger ignores it, as the walk shows it, but it may be allowed.
-        stronger = [place(each, OWN_FILE, whole) for each in up_to(Path(self._root), whole)]
-        stronger += [place(each, ".gitignore", whole) for each in up_to(top, whole)]
-        return said(stronger, is_folder=is_folder) is None
-
-
-@dataclass(frozen=True, slots=True)
-class _Excludes:
-    """The lines of a submodule's exclude file."""
-
-    top: str
-    lines: list[str]
-
-
-_EVERYTHING = _Excludes("", [])
-
-
-def _excludes_of(top: str) -> _Excludes | None:
-    """`None` where there are none, or the crate finds them."""
-    file = excludes_of_submodule(top)
-    lines = rule_text(*os.path.split(file)).splitlines() if file else []
-    return _Excludes(top, lines) if lines else None

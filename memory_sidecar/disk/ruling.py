@@ -14,6 +14,7 @@ from typing import Annotated
 
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.ignores import IgnoreRules
+from memory_sidecar.disk.nested import worktree_around
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     Place,
@@ -28,13 +29,14 @@ from memory_sidecar.disk.rule_files import (
 )
 
 BUILT_IN, EXCLUDE = "built in", "--exclude"
+WORKTREE = "a worktree of the same repository"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What an ignored path owes that to."""
 
-    file: Annotated[str, about("absolute; `built in`, or `--exclude` of the source")]
+    file: Annotated[str, about("absolute; or `built in`, `--exclude`, what it is instead")]
     line: Annotated[int, about("from 1; 0 where it stands in no file")]
     pattern: str
     path: Annotated[str, about("what it ignores: the path, or a folder above it")]
@@ -53,6 +55,9 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...
             return found
         if found := _of_git(root, part, is_folder=part_is_folder):
             return found
+    if worktree := worktree_around(root, root / path):
+        inside = worktree.relative_to(root).as_posix()
+        return Rule(WORKTREE, 0, f"{inside}/", inside)
     return None
 
 

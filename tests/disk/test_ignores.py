@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.disk.ruling import rule_for
+from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.ruling import WORKTREE, rule_for
 from memory_sidecar.disk.walk import walk
 
 
@@ -94,6 +95,40 @@ def test_a_worktree_obeys_its_own_rules_and_its_repositorys_exclude_file(root, w
     assert (worktree / ".git").is_file()
     assert code(worktree) == {"a.py", "outer.py", "new.py"}
     assert code(worktree) - {"a.py"} == untracked(git, worktree) - {".gitignore"}
+
+
+def test_a_worktree_of_the_same_repository_is_no_part_of_a_source(root, write, git, tmp_path):
+    git("init", "-q")
+    write("a.py", "src/b.py")
+    git("add", "a.py", "src/b.py")
+    git("commit", "-qm", "first")
+    git("worktree", "add", "-q", ".agents/worktrees/one")
+    worktree = root / ".agents/worktrees/one"
+    write(".agents/worktrees/one/new.py")
+    assert code(root) == {"a.py", "src/b.py"}
+    assert code(root, under=[".agents/worktrees/one/new.py", ".agents"]) == set()
+    assert code(worktree) == {"a.py", "src/b.py", "new.py"}
+    rule = rule_for(root, ".agents/worktrees/one/new.py", is_folder=False, excludes=())
+    assert rule is not None
+    assert (rule.file, rule.path) == (WORKTREE, ".agents/worktrees/one")
+    registry = Registry(tmp_path / "sources.json")
+    source = registry.add(root)
+    assert registry.containing(root / "src") == registry.around(worktree) == source
+    assert registry.containing(worktree / "src") is None
+    assert registry.add(worktree) == registry.containing(worktree / "src")
+    git("worktree", "add", "-q", "two", cwd=worktree)
+    assert code(worktree) == {"a.py", "src/b.py", "new.py"}
+
+
+def test_a_folder_of_nothing_but_worktrees_has_them_all(root, write, git, tmp_path):
+    origin = tmp_path / "origin"
+    git("init", "-q", str(origin))
+    git("commit", "-qm", "first", "--allow-empty", cwd=origin)
+    git("clone", "-q", "--bare", str(origin), ".bare")
+    write(".git", text="gitdir: ./.bare\n")
+    git("worktree", "add", "-q", "-b", "topic", "topic")
+    write("topic/a.py")
+    assert "topic/a.py" in code(root)
 
 
 def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write, git, tmp_path):

@@ -1,0 +1,96 @@
+"""Repositories inside of a source: what the rules of submodules leave out, and worktrees.
+
+The git directory that the file `.git` of a submodule names is its own. The crate that walks asks
+every such file for the one that a worktree shares, and finds no exclude file where that is missing.
+So what it lets through is asked about once more.
+
+A worktree of the source's own repository, as coding agents add them below it, is left out: its
+files are those of the source over again, and who works in it indexes it by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_sidecar.disk.rule_files import (
+    OWN_FILE,
+    excludes_of_submodule,
+    last_match,
+    place,
+    repository_top,
+    rule_text,
+    said,
+    shared_by_worktree,
+    up_to,
+    worktrees_left_out,
+)
+
+
+class Nested:
+    """Tells of one walk, which shows a folder before what lies in it, what they leave out."""
+
+    def __init__(self, root: str, start: str) -> None:
+        """`start` is where the walk begins, in the source at `root`."""
+        self._root = root
+        self._own = worktrees_left_out(root)
+        top = repository_top(Path(start))
+        self._of = {start: None if top is None else _excludes_of(os.fspath(top))}
+
+    def leave_out(self, path: str, *, is_folder: bool) -> bool:
+        excludes = self._of.get(path.rpartition(os.sep)[0])
+        leaves_out = excludes is not None and self._are_obeyed(excludes, path, is_folder)
+        is_top = is_folder and not leaves_out and os.path.lexists(f"{path}{os.sep}.git")
+        if is_top and self._own and shared_by_worktree(path) == self._own:
+            leaves_out = True
+        if is_folder and leaves_out:
+            self._of[path] = _EVERYTHING
+        elif is_folder:
+            self._of[path] = _excludes_of(path) if is_top else excludes
+        return leaves_out
+
+    def _are_obeyed(self, excludes: _Excludes, path: str, is_folder: bool) -> bool:
+        if excludes is _EVERYTHING:
+            return True
+        top, whole = Path(excludes.top), Path(path)
+        inside = whole.relative_to(top).as_posix()
+        match = last_match(excludes.lines, inside, is_folder=is_folder)
+        if match is None or not match[1]:
+            return False
+        # Nothing stronger ignores it, as the walk shows it, but it may be allowed.
+        stronger = [place(each, OWN_FILE, whole) for each in up_to(Path(self._root), whole)]
+        stronger += [place(each, ".gitignore", whole) for each in up_to(top, whole)]
+        return said(stronger, is_folder=is_folder) is None
+
+
+def worktree_around(root: Path, path: Path) -> Path | None:
+    """The worktree at or around `path` that is no part of the source at `root`, if there is one."""
+    if path == root or not (own := worktrees_left_out(os.fspath(root))):
+        return None
+    return next(
+        (
+            folder
+            for folder in (path, *path.parents)[: len(path.relative_to(root).parts)]
+            if shared_by_worktree(os.fspath(folder)) == own
+        ),
+        None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Excludes:
+    """The lines of a submodule's exclude file."""
+
+    top: str
+    lines: list[str]
+
+
+_EVERYTHING = _Excludes("", [])
+
+
+def _excludes_of(top: str) -> _Excludes | None:
+    """`None` where there are none, or the crate finds them."""
+    file = excludes_of_submodule(top)
+    lines = rule_text(*os.path.split(file)).splitlines() if file else []
+    return _Excludes(top, lines) if lines else None
