@@ -68,7 +68,9 @@ def _script(shell: str) -> str:
     assert made is not None
     completing = made(click.Command(PROGRAM), {}, PROGRAM, VARIABLE)
     # Not `source()`, which starts a bash to ask for its version.
-    return completing.source_template % completing.source_vars() + "\n"
+    script = completing.source_template % completing.source_vars() + "\n"
+    # fish would take what is told of a command for its own as far as the first comma.
+    return script.replace('string split ","', 'string split --max 1 ","')
 
 
 def _own_shell(call: Call) -> str:

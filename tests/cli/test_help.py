@@ -74,6 +74,12 @@ def test_completion_is_installed_where_its_shell_looks(sidecar, tmp_path, shell)
     assert sidecar("completion", "show", shell, **environ).out == written.read_text()
 
 
+def test_fish_shows_all_that_is_told_of_a_command(sidecar):
+    script = sidecar("completion", "show", "fish").out
+    assert 'string split --max 1 ","' in script  # of `plain,promote\tDecided, solved and noted`
+    assert 'string split ","' not in script
+
+
 def test_the_table_that_completes_is_up_to_date():
     """`./task schemas` writes it."""
     written = rendered(words_of(every_command()), indent=1)
