@@ -24,7 +24,11 @@ def complete(instruction: str) -> int:
     """Print what fits, for `bash_complete` and the like; returns the exit status."""
     shell, _, _ = instruction.partition("_")
     words, begun = _asked(shell, os.environ)
-    lines = [_line(shell, *found) for found in _fitting(_table(), words, begun)]
+    option, equals, _ = begun.partition("=")
+    # All but bash, which cuts at the =, want the whole word.
+    before = f"{option}=" if shell != "bash" and equals and option.startswith("--") else ""
+    found = _fitting(_table(), words, begun)
+    lines = [_line(shell, kind, before + value, told) for kind, value, told in found]
     sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode())
     sys.stdout.flush()
     return 0

@@ -113,6 +113,8 @@ def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
     assert completed("memory-sidecar setup claude v") == ["plain,vscode"]
     assert completed("memory-sidecar store 'a tex") == []
     assert completed("memory-sidecar sea", "zsh")[:2] == ["plain", "search"]
+    assert completed("memory-sidecar search --mode=v", "zsh")[:2] == ["plain", "--mode=vector"]
+    assert completed("memory-sidecar search --mode=v", "fish") == ["plain,--mode=vector"]
     assert completed("memory-sidecar sea", "fish")[0].startswith("plain,search\t")
     assert not (tmp_path / "data").exists()
 
