@@ -105,7 +105,7 @@ class Promoter:
         shared: bool,
         dry_run: bool,
     ) -> Promotion:
-        """Of `session`, with what is new of `judged` stored."""
+        """What `session` was turned into: the new ones of `judged` are stored, the others told."""
         target = self._agent.shared if shared and self._agent.shared else self._agent
         if not dry_run:
             judged = [

@@ -90,7 +90,7 @@ class Places:
 
 
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
-    """Known from the arguments alone, so that even a usage error has the right form."""
+    """Whether to print JSON, told by the arguments alone: a usage error has the right form, too."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if not JSON_OPTIONS.isdisjoint(arguments[:end]):
         return True

@@ -56,7 +56,7 @@ def _print(call: Call, found: Status) -> None:
 
 
 def _watch(call: Call) -> NoReturn:
-    """In place on a terminal; elsewhere one below the other, an empty line between them."""
+    """Print the status again and again: in place on a terminal, elsewhere one below the other."""
     shown = 0
     while True:
         lines = [call.hint(line) for line in _lines(_status(call))]

@@ -150,7 +150,7 @@ def _stop_on_signals(server: Server) -> None:
 
 
 async def _watch_place(server: Server) -> None:
-    """Though no client comes to notice."""
+    """Stop the server once its folder or socket is removed, though no client comes to notice."""
     while server.has_place():
         await asyncio.sleep(IN_PLACE_CHECK_S)
 

@@ -80,7 +80,7 @@ class Application(Protocol):
         """Get ready, in a thread. Clients are greeted already, and `answer` may be called."""
 
     def kind_of(self, request: Invocation) -> Kind:
-        """Known from the arguments alone."""
+        """How long `request` takes, told by its arguments alone."""
 
     def may_end(self, *, idle_s: float) -> bool:
         """Whether no client would miss a daemon that had none for so long."""

@@ -42,7 +42,7 @@ class Recheck:
 
     @property
     def is_enough(self) -> bool:
-        """Unless rules have changed, or too much is unknown: then only a walk will do."""
+        """False where rules have changed or too much is unknown: then only a walk will do."""
         return not self._are_rules_new and not self._rule_files
 
     def _look(self, at_most: int) -> None:

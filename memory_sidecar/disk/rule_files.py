@@ -276,7 +276,7 @@ class Said:
 
 
 def said(places: Iterable[Place], *, is_folder: bool) -> Said | None:
-    """By the first of `places` that says anything of its path."""
+    """What the first of `places` with a rule for its path says; `None` where none has one."""
     for folder, name, path in places:
         lines = rule_text(folder, name).splitlines()
         if match := last_match(lines, path, is_folder=is_folder):

@@ -79,7 +79,7 @@ class LogPart:
 
 
 def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
-    """From the byte `start` on, which begins a line. A missing log holds nothing."""
+    """Read `log` from the byte `start`, at which a line begins. A missing log holds nothing."""
     try:
         with os.fdopen(tree.open(log), "rb") as file:
             file.seek(start)

@@ -103,7 +103,7 @@ class _Table:
         return len(self._rows)
 
     def sum_of(self, tokens: npt.NDArray[np.int64], weights: Floats) -> Floats:
-        """Of the vectors of `tokens`, each taken so many times: (256,)."""
+        """The sum of the vectors of `tokens`, each times its weight: (256,)."""
         return (weights / self._roots[tokens]) @ self._rows[tokens].astype(np.float32)
 
     def let_go(self) -> None:

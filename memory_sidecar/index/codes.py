@@ -56,7 +56,7 @@ class CodedQuery:
         self._rest: EightBits = np.rint((steps - self._whole) * _FINE_STEPS).astype(np.int8)
 
     def cosines(self, codes: EightBits, scales: Floats) -> Floats:
-        """Of rows given by their codes (n, dimension) and scales (n,)."""
+        """The cosine of the question to each row of `codes` (n, dimension) and `scales` (n,)."""
         return (_products(self._whole, codes) * (scales * self._step)).astype(np.float32)
 
     def refined(self, codes: EightBits, fine: EightBits, scales: Floats) -> Floats:
@@ -181,7 +181,7 @@ class Codes:
         self.count = kept
 
     def cosines(self, question: CodedQuery, rows: Rows | None = None) -> Floats:
-        """Of `rows`, the best of them refined, or of all in their order."""
+        """The cosines of `question` to `rows`, the best refined; without `rows` to all of them."""
         if rows is None:
             return question.cosines(self._codes[: self.count], self._scales[: self.count])
         chosen = question.cosines(self._codes[rows], self._scales[rows])
@@ -253,7 +253,7 @@ class Codes:
         return codes, self._room_for(0 if self._is_exact else rows, file_from=FINE_FILE_FROM)
 
     def _room_for(self, rows: int, *, file_from: int) -> EightBits:
-        """From so many rows on in a file without a name, if there can be one."""
+        """An array for `rows`; from `file_from` on one in a file without a name, if that can be."""
         size = rows * self._dimension
         if rows >= file_from and self._folder is not None and hasattr(os, "posix_fallocate"):
             with suppress(OSError), tempfile.TemporaryFile(dir=self._folder) as file:
@@ -263,7 +263,7 @@ class Codes:
         return np.empty((rows, self._dimension), np.int8)
 
     def _let_go(self) -> None:
-        """Of the pages of the files, which the system goes on to cache."""
+        """Give the pages of the files back to the system, which goes on to cache them."""
         for file in self._files:
             file.madvise(mmap.MADV_DONTNEED)
 

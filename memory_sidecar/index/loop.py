@@ -147,7 +147,7 @@ class Loop:
         return self._wake is not None
 
     def tend(self, wake: Callable[[], None]) -> None:
-        """From now on run in threads; `wake` is called where `due_s` may have become another."""
+        """Run in threads from now on, and call `wake` where `due_s` may have become another."""
         self._wake = wake
 
     @property

@@ -58,7 +58,7 @@ _UNFILLED_REASON = "a template that nobody has filled in yet"
 
 
 class MemoryBuilder(Builder):
-    """Of one knowledge directory."""
+    """Makes documents of the files in one knowledge directory."""
 
     def __init__(
         self,

@@ -71,7 +71,7 @@ def _counted(agent: AgentDatabase) -> int:
 
 
 def _log_size(agent: AgentDatabase) -> int | None:
-    """In bytes; `None` where no log is, or what is there is none."""
+    """The bytes of the log of reads; `None` where none is, or what is there is no file."""
     with suppress(OSError):
         status = agent.paths.tree.status(agent.paths.access_log)
         if status is not None and stat.S_ISREG(status.st_mode):

@@ -121,7 +121,7 @@ class _Search:
 
     @classmethod
     def of(cls, query: MemoryQuery, scope: Scope, now: int) -> _Search:
-        """With what both arms say."""
+        """Ask both arms, the model meanwhile in a thread of its own."""
         embedding: Future[Vector] | None = None
         if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
             embedding = BESIDE.submit(scope.embed_query, query.text)

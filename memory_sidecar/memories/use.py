@@ -31,7 +31,7 @@ class Use:
 
 
 def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
-    """Of the memories of `agent`; at most `shown` of each kind by themselves."""
+    """How the memories of `agent` are used; at most `shown` of each kind are told one by one."""
     condition, values = condition_of(MemoryFilter(), now)
     counts: Any = connection.execute(
         f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_USES}),"

@@ -67,7 +67,7 @@ class SharedRows:
         self._described: dict[int, tuple[list[str], str]] = {}  # names and scope of a chunk
 
     def vector_counts(self) -> VectorCounts:
-        """Of all chunks of these sources."""
+        """How many chunks these sources have, and how many of them have no vector yet."""
         rows = self._asking.ask(
             "SELECT count(*) FROM chunk_pending WHERE source = ANY(%s) AND file <> ALL(%s)",
             (self._sources, integers(self._reach.masked)),

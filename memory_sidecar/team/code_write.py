@@ -171,7 +171,7 @@ class _ChunkRow:
 
 
 def _delete_chunks(connection: Connected, files: Sequence[int]) -> tuple[int, int]:
-    """Of `files`, with all that belongs to them; returns how many, and of how many tokens."""
+    """Delete the chunks of `files` and their rows; how many, and of how many tokens."""
     if not files:
         return 0, 0
     for table in ("chunk_static", "chunk_vectors", "chunk_pending"):
@@ -283,7 +283,7 @@ def copy_vectors(
 def _copy_binary(
     cursor: Cursor[tuple[object, ...]], table: str, rows: Iterable[Sequence[bytes]]
 ) -> None:
-    """Of values as the types' own binary form has them, in the order of the columns."""
+    """Copy `rows` into `table`, each value in its type's own binary form, as the columns are."""
     with cursor.copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
         copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
         for values in rows:

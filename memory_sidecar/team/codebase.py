@@ -126,7 +126,7 @@ class TeamCode:
                     yield before + done, max(total, before + done)
 
     def _declare_nearest(self) -> None:
-        """Not in a pass over files: what that wrote is found meanwhile, by looking at all of it."""
+        """Declare the graph after a pass over files, whose vectors are all looked at until then."""
         try:
             declare_nearest(self.link)
         except (*FAILS, NoIndex) as error:

@@ -98,7 +98,7 @@ class MirrorState(msgspec.Struct):
         self.owes |= bool(lost)
 
     def owe(self, changed: Collection[str], *, there: Collection[str]) -> None:
-        """Of `changed`, which were not given, those that are not `there` were removed."""
+        """Remember that `changed` was not given; what of it is not `there` was removed."""
         self.owes, self.removed = True, (self.removed | set(changed)) - set(there)
 
     def settle(self) -> None:

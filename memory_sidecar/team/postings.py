@@ -64,13 +64,13 @@ def unpacked(entries: Iterable[bytes]) -> Entries:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of all rows that can be found."""
+    """How many rows can be found, and how many tokens they have."""
 
     rows: int
     tokens: int
 
     def idf(self, holding: int) -> float:
-        """Of a word or phrase that so many rows hold; its list may have some that are gone, too."""
+        """The weight of a word that `holding` rows have; its list may count rows that are gone."""
         holding = min(holding, self.rows)
         return max(math.log((self.rows - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
 

@@ -12,7 +12,7 @@ Stamp = tuple[int, int]
 
 
 def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
-    """By path."""
+    """The stamp of each of `files`, by its path."""
     stamps = {}
     for file in files:
         stamps[str(file)] = (0, 0)
@@ -23,7 +23,7 @@ def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
 
 
 def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
-    """By path, of what lies in each folder itself."""
+    """The stamp of each entry of `folders`, by its path; what lies deeper has none."""
     stamps = {}
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:

@@ -130,7 +130,7 @@ class Visit:
 
     @property
     def page(self) -> int:
-        """From 1."""
+        """The page of the list that the address names, from 1."""
         return max(self.number("page", 1), 1)
 
     @property
