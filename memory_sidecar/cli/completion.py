@@ -18,11 +18,11 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, with_call, with_help
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 
-PROGRAM = "memory-sidecar"
 VARIABLE = "_MEMORY_SIDECAR_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 _shell = click.argument("shell", type=click.Choice(SHELLS), required=False)
