@@ -1,8 +1,9 @@
-"""Answers a shell that asks how a line could go on, from a table of all commands and options.
+"""Answers a shell that asks how a line could go on: from a table, and for names from files.
 
-The commands themselves take a second to import; the table is written from them by
-`python -m memory_sidecar.cli.schemas`, and a test holds it to what they are. Imports next to
-nothing. The forms of question and answer are those of click's scripts, which `completion` installs.
+The commands themselves take a second to import; the table, of all commands and options, is written
+from them by `python -m memory_sidecar.cli.schemas`, and a test holds it to what they are. Names are
+those of files in the data directory. Imports next to nothing. The forms of question and answer are
+those of click's scripts, which `completion` installs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
 PATH = "file"  # what stands in the table for a value that is a path
+AGENT, SOURCE, MEMORY, SESSION = NAMES = "agent", "source", "memory", "session"
+"""What stands there for one that is a name, which the files of the data directory tell."""
 NO_HELP = "_"
 
 
@@ -64,7 +67,7 @@ def _fitting(
         pending, begun = name, value
     if pending:
         begun = "" if begun == "=" else begun
-        yield from _values(entry["options"][pending]["value"], begun)
+        yield from _values(entry["options"][pending]["value"], begun, words)
     elif begun.startswith("-") and "--" not in words:
         named = {option: told["help"] for option, told in entry["options"].items()}
         yield from _beginning(named, begun)
@@ -72,7 +75,7 @@ def _fitting(
         yield from _beginning(entry["commands"], begun)
     elif entry["arguments"]:
         last = len(entry["arguments"]) - 1
-        yield from _values(entry["arguments"][min(arguments, last)], begun)
+        yield from _values(entry["arguments"][min(arguments, last)], begun, words)
 
 
 def _place(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, str]:
@@ -96,11 +99,47 @@ def _beginning(told: Mapping[str, str], begun: str) -> Iterator[tuple[str, str, 
     return (("plain", name, text) for name, text in told.items() if name.startswith(begun))
 
 
-def _values(values: str | list[str], begun: str) -> Iterator[tuple[str, str, str]]:
+def _values(
+    values: str | list[str], begun: str, words: list[str]
+) -> Iterator[tuple[str, str, str]]:
     if values == PATH:
         yield PATH, begun, ""
     elif isinstance(values, list):
         yield from _beginning(dict.fromkeys(values, ""), begun)
+    elif values in NAMES:
+        try:
+            names = sorted(set(_names(values, words)))
+        except Exception:  # whatever the files are like, a shell is told of no error
+            return
+        yield from _beginning(dict.fromkeys(names, ""), begun)
+
+
+def _names(kind: str, words: list[str]) -> Iterator[str]:
+    """What there is of that kind, of the agent that `words` name where it belongs to one."""
+    from glob import escape, iglob
+
+    from memory_sidecar.core.projects import data_dir_of
+
+    data = data_dir_of(words, cwd=os.getcwd(), environ=os.environ, may_ask=False)
+    said = [word for word in " ".join(words).replace("=", " ").split() if word]
+    named = said[said.index("--agent") + 1] if "--agent" in said[:-1] else ""
+    agent = escape(named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default")
+    if kind == SOURCE:
+        import json
+
+        state = f"knowledge/.state/{named}" if named else "state/codebase"
+        with open(os.path.join(data, state, "sources.json"), encoding="utf-8") as file:
+            yield from (each["name"] for each in json.load(file)["sources"])
+    elif kind == AGENT:
+        for pattern in ("knowledge/*.sqlite", "knowledge/*/", "episodic/*/"):
+            for path in iglob(pattern, root_dir=data):
+                yield os.path.basename(path.rstrip(os.sep)).removesuffix(".sqlite")
+    elif kind == MEMORY:
+        for path in iglob(f"knowledge/{agent}/**/[!_]*.md", root_dir=data, recursive=True):
+            yield path.replace(os.sep, "/").split("/", 2)[2]
+    else:
+        for path in iglob(f"episodic/{agent}/*/*.json", root_dir=data):
+            yield os.path.basename(path).removesuffix(".json")
 
 
 def _line(shell: str, kind: str, value: str, told: str) -> str:

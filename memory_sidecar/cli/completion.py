@@ -1,4 +1,4 @@
-"""`memory-sidecar completion`: has a shell complete commands and options.
+"""`memory-sidecar completion`: has a shell complete commands, options and names.
 
 A shell asks by calling the program with a variable set; `completing` answers, in the process of the
 client, without a daemon, a database or a model.
@@ -39,7 +39,7 @@ class Installed:
 @click.group(cls=Group)
 @with_help
 def completion() -> None:
-    """Have a shell complete commands and options with Tab."""
+    """Have a shell complete commands, options and names with Tab."""
 
 
 @completion.command()

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import click
 
-from memory_sidecar.cli.completing import PATH, TABLE
+from memory_sidecar.cli.completing import AGENT, MEMORY, PATH, SESSION, SOURCE, TABLE
 from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
 
@@ -35,6 +35,7 @@ _PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.m
 _NO_PATHS = frozenset(
     "get update remove move share restore".split()  # whose PATH is a memory's
 )
+_SOURCES = {("source remove", "name"), ("source publish", "name"), ("source move", "old")}
 
 
 class ErrorText(TypedDict):
@@ -123,9 +124,19 @@ def _value(parameter: click.Parameter, words: str) -> str | list[str] | None:
         return None
     if isinstance(parameter.type, click.Choice):
         return [str(each) for each in parameter.type.choices]
+    if "--agent" in parameter.opts:
+        return AGENT
+    if isinstance(parameter, click.Argument):
+        if words in _NO_PATHS:
+            return MEMORY if words != "restore" else ""
+        if parameter.name == "session_id":
+            return SESSION
+        if (words, parameter.name) in _SOURCES:
+            return SOURCE
+    elif "--source" in parameter.opts and parameter.metavar == "NAME":
+        return SOURCE
     named = {str(parameter.name).lower(), str(parameter.metavar).lower()}
-    is_path = named & _PATHS and not (words in _NO_PATHS and isinstance(parameter, click.Argument))
-    return PATH if is_path else ""
+    return PATH if named & _PATHS else ""
 
 
 def _told(command: click.Command) -> str:

@@ -13,6 +13,7 @@ from memory_sidecar.cli.help import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
 from memory_sidecar.cli.schemas import WORDS_FILE, commands, rendered, words_of
+from tests.conftest import write_memory
 
 COMMANDS = dict(commands(every_command()))
 
@@ -86,8 +87,10 @@ def test_the_table_that_completes_is_up_to_date():
     assert WORDS_FILE.read_text("utf-8") == written
 
 
-def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
-    environ = {"MEMORY_SIDECAR_NO_DAEMON": "0", "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data")}
+@pytest.fixture
+def completed(sidecar, data_dir):
+    """The lines that a shell is given for a line that a user has begun."""
+    environ = {"MEMORY_SIDECAR_NO_DAEMON": "0", "MEMORY_SIDECAR_DATA_DIR": str(data_dir)}
 
     def completed(line: str, shell: str = "bash") -> list[str]:
         given = line.split(" ")
@@ -99,6 +102,10 @@ def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
         assert (done.status, done.err) == (0, "")
         return list(done.out.splitlines())
 
+    return completed
+
+
+def test_a_shell_is_answered_without_daemon_or_model(completed, data_dir):
     assert completed("memory-sidecar sea") == ["plain,search"]
     assert completed("memory-sidecar source m") == ["plain,move"]
     assert "plain,--no-pager" in completed("memory-sidecar search a --no")
@@ -116,7 +123,32 @@ def test_a_shell_is_answered_without_daemon_or_model(sidecar, tmp_path):
     assert completed("memory-sidecar search --mode=v", "zsh")[:2] == ["plain", "--mode=vector"]
     assert completed("memory-sidecar search --mode=v", "fish") == ["plain,--mode=vector"]
     assert completed("memory-sidecar sea", "fish")[0].startswith("plain,search\t")
-    assert not (tmp_path / "data").exists()
+    assert completed("memory-sidecar get --agent ") == []
+    assert not data_dir.exists()
+
+
+def test_a_shell_completes_the_names_of_what_is_there(completed, run, data_dir, tmp_path):
+    write_memory(data_dir / "knowledge" / "bob", "pitfall/final.md")
+    write_memory(data_dir / "knowledge" / "bob", "pitfall/_category.md")
+    write_memory(tmp_path / "notes", "one.md")
+    write_memory(tmp_path / "src", "two.md")
+    run("source", "add", tmp_path / "notes", "--agent", "bob")
+    run("source", "add", tmp_path / "src")
+    saved = b'{"session_id": "monday", "messages": [{"role": "user", "content": "hello"}]}'
+    run("session", "save", "--agent", "ann", stdin=saved)
+    files = {file: file.read_bytes() for file in data_dir.rglob("*") if file.is_file()}
+    assert completed("memory-sidecar query a --agent ") == ["plain,ann", "plain,bob"]
+    assert completed("memory-sidecar get --agent = bob pit") == ["plain,pitfall/final.md"]
+    assert completed("memory-sidecar move --agent=bob pitfall/") == ["plain,pitfall/final.md"]
+    assert completed("memory-sidecar get pit") == []
+    assert completed("memory-sidecar session show --agent ann m") == ["plain,monday"]
+    assert completed("memory-sidecar source remove ") == ["plain,src"]
+    assert completed("memory-sidecar search a --source s") == ["plain,src"]
+    assert completed("memory-sidecar source remove --agent bob ") == ["plain,notes"]
+    assert {file: file.read_bytes() for file in data_dir.rglob("*") if file.is_file()} == files
+    for broken in data_dir.rglob("sources.json"):
+        broken.write_text("[")
+    assert completed("memory-sidecar source remove ") == []
 
 
 def test_completing_imports_no_command():
