@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.sqlite import connect
+from memory_sidecar.core.errors import PathRefused, StoreError
+from memory_sidecar.core.sqlite import connect, named_errors
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 
@@ -44,3 +45,9 @@ def test_what_is_made_is_for_the_user_alone(tmp_path):
     assert modes == {"a.sqlite": 0o600, "a.sqlite-wal": 0o600, "a.sqlite-shm": 0o600}
     assert path.parent.stat().st_mode & 0o777 == 0o700
     connection.close()
+
+
+def test_what_the_disk_refuses_is_told_in_its_words(tmp_path):
+    with pytest.raises(StoreError) as raised, named_errors(tmp_path / "a.sqlite"):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", "knowledge")
+    assert raised.value.message == f"{tmp_path / 'a.sqlite'}: No such file or directory"

@@ -20,6 +20,7 @@ from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
 from memory_sidecar.core.results import told_as
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.sessions.handlers import MEMVID_SUFFIX
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
@@ -96,8 +97,15 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
 def _journal_at(call: Call, journal: Path) -> Journal:
     """The sessions that a journal stands for: `D/A.mv2` is that of agent A in D.
 
-    So is `D/episodic/A.mv2`, beside the folder with the sessions of A.
+    So is `D/episodic/A.mv2`, beside the folder with the sessions of A. Raises UsageError for what
+    is called otherwise, and for a folder.
     """
+    if journal.suffix != MEMVID_SUFFIX or journal.is_dir():
+        what = "is a folder" if journal.is_dir() else f"does not end in {MEMVID_SUFFIX}"
+        raise UsageError(
+            f"--file {journal} {what}",
+            hint="D/A.mv2 is the journal of agent A in the data directory D",
+        )
     data_dir = journal.parent.parent if journal.parent.name == EPISODIC else journal.parent
     db = data_dir / KNOWLEDGE / f"{journal.stem}.sqlite"
     return Journal(call.services.agent(journal.stem, db), call.reporter)

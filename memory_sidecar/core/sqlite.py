@@ -332,4 +332,6 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
             f"cannot write {path.parent}: {error.strerror}",
             hint="check its permissions, or choose another place with --data-dir",
         )
-    return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
+    return StoreError(
+        f"{path}: {error.strerror or error}", hint="`memory-sidecar doctor` tells more"
+    )

@@ -98,6 +98,15 @@ def test_a_journal_may_lie_beside_the_sessions_of_its_agent(call, journal, data_
     assert not (data_dir / "episodic" / "episodic").exists()
 
 
+@pytest.mark.parametrize("named", ["fold.mv2", "fold.mv2/a", "notes.txt"])
+def test_what_can_be_no_journal_is_refused_in_a_line(run, tmp_path, named):
+    (tmp_path / "fold.mv2").mkdir()
+    for command in ("episodic-put", "episodic-search"):
+        done = run(command, "one lock", "--file", tmp_path / named)
+        assert (done.status, done.error["code"]) == (2, "usage")
+    assert [each.name for each in tmp_path.rglob("*")] == ["fold.mv2"]
+
+
 def test_a_journal_holds_what_else_is_saved_of_its_agent(call, journal, run, tmp_path):
     file = tmp_path / "s.json"
     file.write_text(json.dumps({"session_id": "s", "summary": {"brief": "Locked the refresh"}}))
