@@ -22,6 +22,7 @@ from memory_sidecar.core.errors import (
     ModelError,
     NotFound,
     PathRefused,
+    SidecarError,
     StoreBusy,
     StoreCorrupt,
     UsageError,
@@ -33,7 +34,7 @@ from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.index.document import Builder, Stopped
+from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting
 from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.followed import LiveState
@@ -321,11 +322,12 @@ class Database(Readings[S]):
         self.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
 
     def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
-        """Have the owner do `work`, under the writer's lock. Raises StoreBusy, NotFound."""
+        """Have the owner do `work`, under the writer's lock. Raises StoreBusy, SidecarError."""
         try:
             done = self.owner.loop.ask(work, reporter, urgency=Urgency.ASKED, patience_s=patience_s)
         except Stopped as error:
-            raise NotFound(
+            kind = NotFound if isinstance(error, SourceGone) else SidecarError
+            raise kind(
                 f"ended early: {error}", hint="run it again, or see `memory-sidecar source list`"
             ) from error
         return cast("T", done)  # not needless, as it cannot be

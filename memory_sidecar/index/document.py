@@ -104,6 +104,10 @@ class Stopped(BuildError):
     """Work was left undone because its pass, or its database, was ended early."""
 
 
+class SourceGone(Stopped):
+    """What was to be indexed is no source any more."""
+
+
 @contextmanager
 def build_errors() -> Iterator[None]:
     """Turn what the disk says while a file is read into BuildError and FileVanished.

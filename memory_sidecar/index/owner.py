@@ -34,7 +34,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.rule_files import folders_of
-from memory_sidecar.index.document import Builder, Stopped
+from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static, vectors_at_hand
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.loop import Loop
@@ -285,7 +285,7 @@ class Owner(Generic[S]):
         return refreshed
 
     def _require_registered(self, source: Source) -> None:
-        """Raises Stopped for one that was removed, or moved, since the pass over it was asked for.
+        """Raises SourceGone for one removed, or moved, since the pass over it was asked for.
 
         No later pass would see to its rows. A folder that is gone is left to the pass, which tells.
         """
@@ -294,7 +294,7 @@ class Owner(Generic[S]):
             followed = self._followed.get(source.name)
             if followed is not None and followed.source.root == source.root:
                 self.unfollow(source.name)
-            raise Stopped(f"{source.name} is no source any more")
+            raise SourceGone(f"{source.name} is no source any more")
 
     def _told(self, followed: Followed, look: Look, reporter: Reporter) -> Refreshed:
         """Pass over a source, and have `followed` and `status` know what came of it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import NotFound, PathRefused
+from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
@@ -249,6 +249,17 @@ def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it
     live.owner.follow(source)
     eventually(lambda: list(live.states()) == ["project"])
     assert live.open().paths("second") == []
+
+
+def test_what_a_database_that_closes_leaves_undone_is_no_missing_source(codebase, live, root):
+    def close_and_look(said):
+        live.owner.stop()
+        live.owner.refresh(codebase.registry.get("project"), said)
+
+    (root / "later.py").write_text("def plover(): pass\n")
+    with pytest.raises(SidecarError, match="ended early") as raised:
+        live.ask(close_and_look, Silent(), patience_s=0.0)
+    assert (raised.value.exit_status, raised.value.code) == (1, "failed")
 
 
 def test_index_of_a_watched_source_goes_on_beside_the_watch(codebase, live, root):
