@@ -120,17 +120,15 @@ def _check_new(arguments: list[str], options: list[str], command: str) -> int | 
     named = option or os.environ.get(DATA_DIR_VARIABLE)
     if not named or os.path.lexists(os.path.expanduser(named)):
         return None
-    from memory_sidecar.cli.main import check_new_data_dir
-    from memory_sidecar.core.errors import NotFound
+    from memory_sidecar.cli.main import makes_data, no_data_dir
 
-    try:
-        said = check_new_data_dir(options, named)
-    except NotFound as error:
-        alone = None if command == EMBED_COMMAND else ALONE
-        return _explain(error, arguments) if option else alone
+    if makes_data(options):
+        if option:
+            _note(f"{named} is a new data directory")
+        return None
     if option:
-        _note(said)
-    return None
+        return _explain(no_data_dir(named), arguments)
+    return None if command == EMBED_COMMAND else ALONE
 
 
 def _link(data_dir: str, *, may_start: bool) -> Link | None:

@@ -180,17 +180,17 @@ def every_command() -> click.Group:
     return cli
 
 
-def check_new_data_dir(options: Sequence[str], named: str) -> str:
-    """What to tell of `named`, which is not there. Raises NotFound for a command that only reads.
-
-    `options` is the command line up to `--`.
-    """
+def makes_data(options: Sequence[str]) -> bool:
+    """Whether the command line `options` makes the data directory where that is not there."""
     words = [word for word in options if not word.startswith("-")]
-    if _MAKING_DATA.isdisjoint({words[0], " ".join(words[:2])}):
-        raise NotFound(
-            f"there is no data directory {named}", hint="`index` or `store` makes one that is new"
-        )
-    return f"{named} is a new data directory"
+    return not _MAKING_DATA.isdisjoint({words[0], " ".join(words[:2])})
+
+
+def no_data_dir(named: str) -> NotFound:
+    """The error for a command that only reads what is not there."""
+    return NotFound(
+        f"there is no data directory {named}", hint="`index` or `store` makes one that is new"
+    )
 
 
 def run(call: Call) -> int:
@@ -244,12 +244,9 @@ def _absent_data_dir(call: Call) -> str:
         or os.path.lexists(locate(None, cwd=str(call.cwd), environ=call.environ)[0])
     ):
         return ""
-    try:
-        check_new_data_dir(call.arguments, named)
-    except NotFound as error:
-        command = next(word for word in call.arguments if not word.startswith("-"))
-        return "" if command in _ASKING_NO_DATA else error.message
-    return ""
+    command = next(word for word in call.arguments if not word.startswith("-"))
+    reads = command not in _ASKING_NO_DATA and not makes_data(call.arguments)
+    return no_data_dir(named).message if reads else ""
 
 
 def _goes_on(call: Call) -> str:
