@@ -167,7 +167,7 @@ def _transcript_of_hook(call: Call) -> str:
 
 def _read_document(call: Call, file: str) -> dict[str, Any]:
     if file == "-":
-        return parse_document(call.read_input())
+        return parse_document(call.read_input(), strictly=True)
     try:
         data = read_named(call.path(file), MAX_SESSION_BYTES)
     except OSError as error:
@@ -176,7 +176,7 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
             hint="name a file, or pass the session on standard input",
         ) from error
     try:
-        return parse_document(data)
+        return parse_document(data, strictly=True)
     except SessionInvalid as error:
         raise SessionInvalid(f"{file}: {error.message}", hint=error.hint) from error
 

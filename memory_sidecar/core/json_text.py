@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from typing import Any
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -15,15 +16,19 @@ class BrokenJson(ValueError):
     """Says in one line what is wrong, and where."""
 
 
-def read_json(text: str | bytes) -> Any:  # noqa: ANN401  JSON
+def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN401  JSON
     """The value that `text` says; halves of characters become U+FFFD.
 
     Raises BrokenJson also for what Python would read and other programs could not: numbers that
-    are not finite or have thousands of digits, and nesting without an end.
+    are not finite or have thousands of digits, and nesting without an end. Read `strictly`, for a
+    property that is there twice as well, of which only the last value would be kept.
     """
+    once = _told_once if strictly else None
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
-        value = json.loads(decoded, parse_constant=_refused, parse_float=_finite)
+        value = json.loads(
+            decoded, parse_constant=_refused, parse_float=_finite, object_pairs_hook=once
+        )
         if _HALF.search(decoded):
             whole = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
             value = json.loads(whole)
@@ -39,6 +44,14 @@ def read_json(text: str | bytes) -> Any:  # noqa: ANN401  JSON
     except ValueError as error:
         raise BrokenJson("a number with too many digits") from error
     return value
+
+
+def _told_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    told = dict(pairs)
+    if len(told) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise BrokenJson(f"{twice[:40]!r} is there twice")
+    return told
 
 
 def _refused(name: str) -> None:

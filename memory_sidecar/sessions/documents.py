@@ -33,10 +33,10 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
 
 
-def parse_document(data: bytes) -> dict[str, Any]:
-    """The JSON object in `data`. Raises SessionInvalid."""
+def parse_document(data: bytes, *, strictly: bool = False) -> dict[str, Any]:
+    """The JSON object in `data`; `strictly` as `read_json` has it. Raises SessionInvalid."""
     try:
-        document = read_json(data)
+        document = read_json(data, strictly=strictly)
     except BrokenJson as broken:
         raise SessionInvalid(str(broken), hint=_SHAPE) from broken
     if not isinstance(document, dict):

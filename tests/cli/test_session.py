@@ -52,6 +52,7 @@ def test_an_id_that_names_no_session_is_told(run):
     [
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
+        ('{"messages": [{}], "messages": []}', "'messages' is there twice"),
         ('{"messages": [{"role": "robot", "content": "x"}]}', "messages[0].role: 'robot' is none"),
     ],
 )
