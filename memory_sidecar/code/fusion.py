@@ -84,8 +84,13 @@ _ASIDES = (
     ),
     (
         "examples",
-        re.compile(r"(^|/)(examples?|samples?|demos?|tutorials?|benchmarks?|perf)/", re.IGNORECASE),
-        re.compile(r"\b(examples?|samples?|demos?|tutorials?|benchmark\w*)\b", re.IGNORECASE),
+        re.compile(
+            r"(^|/)(examples?|samples?|demos?|playgrounds?|tutorials?|benchmarks?|perf)/",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            r"\b(examples?|samples?|demos?|playgrounds?|tutorials?|benchmark\w*)\b", re.IGNORECASE
+        ),
     ),
 )
 

@@ -13,6 +13,7 @@ from memory_sidecar.code.fusion import (
     NAME_WEIGHT,
     PATH_WEIGHT,
     Question,
+    is_aside,
     is_data,
 )
 from memory_sidecar.index.keyword import BM25_HALF, keyword_share
@@ -121,6 +122,11 @@ def test_a_question_for_a_guide_lifts_what_is_read_first(question, path, gain):
 )
 def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_foreign):
     assert is_data(path) is is_foreign
+
+
+def test_a_playground_is_an_example():
+    assert is_aside("playground/ssr/server.js")
+    assert not is_aside("src/playground.ts")
 
 
 def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
