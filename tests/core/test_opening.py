@@ -171,7 +171,8 @@ def test_a_link_is_followed_as_far_as_it_may_be_read(top):
         Path("/proc/1/cwd").readlink()
     except OSError:
         (top / "hidden").symlink_to("/proc/1/cwd")
-        assert real_path(top / "hidden/a.md") == "/proc/1/cwd"
+        # Python 3.13 keeps what follows.
+        assert real_path(top / "hidden/a.md") in ("/proc/1/cwd", "/proc/1/cwd/a.md")
     else:
         pytest.skip("any link of /proc may be read here")
 
