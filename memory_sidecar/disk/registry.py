@@ -113,8 +113,7 @@ class Registry:
         """
         real = _readable_folder(root)
         check_excludes(excludes)
-        with self._changed() as document:
-            sources = self._sources(document)
+        with self._changed() as (entries, sources):
             known = next((source for source in sources if source.root == real), None)
             if known is None:
                 if not address:
@@ -122,7 +121,7 @@ class Registry:
                 taken = self._reserved | {source.name.lower() for source in sources}
                 name = _new_name(name, real, taken)
                 source = Source(name, real, _united(excludes), address, branch)
-                document["sources"].append({})
+                entries.append({})
                 index = len(sources)
             else:
                 if name not in (None, known.name):
@@ -132,7 +131,7 @@ class Registry:
                     )
                 source = replace(known, excludes=_united(known.excludes + excludes))
                 index = sources.index(known)
-            document["sources"][index].update(_entry(source))
+            entries[index].update(_entry(source))
         return source
 
     def move(self, name: str, root: Path, *, force: bool = False) -> Source:
@@ -141,8 +140,7 @@ class Registry:
         Raises NotFound, PathRefused as `add`, and UsageError where `root` is another source.
         """
         real = _readable_folder(root)
-        with self._changed() as document:
-            sources = self._sources(document)
+        with self._changed() as (entries, sources):
             index = _place_of(name, sources)
             there = next((source for source in sources if source.root == real), None)
             if there is not None and there.name != name:
@@ -152,15 +150,14 @@ class Registry:
                 )
             self._check_new_root(real, force=force)
             moved = replace(sources[index], root=real, address="", branch="")
-            document["sources"][index].update(_entry(moved))
+            entries[index].update(_entry(moved))
         return moved
 
     def publish(self, name: str, *, publishes: bool) -> Source:
         """Have this machine index the source for the team, or no longer. Raises NotFound."""
-        with self._changed() as document:
-            sources = self._sources(document)
+        with self._changed() as (entries, sources):
             index = _place_of(name, sources)
-            document["sources"][index]["publishes"] = publishes
+            entries[index]["publishes"] = publishes
         return replace(sources[index], publishes=publishes)
 
     def remove(self, name: str) -> Source:
@@ -168,10 +165,9 @@ class Registry:
 
         Raises NotFound.
         """
-        with self._changed() as document:
-            sources = self._sources(document)
+        with self._changed() as (entries, sources):
             index = _place_of(name, sources)
-            del document["sources"][index]
+            del entries[index]
         return sources[index]
 
     def _check_new_root(self, real: Path, *, force: bool) -> None:
@@ -201,13 +197,14 @@ class Registry:
             )
 
     @contextmanager
-    def _changed(self) -> Iterator[dict[str, Any]]:
-        """The file's document, to be edited in the block and written after it."""
+    def _changed(self) -> Iterator[tuple[list[dict[str, Any]], list[Source]]]:
+        """The file's entries, to be edited in the block and written after it, and their sources."""
         file = self._path.with_suffix(".lock")
         with locked(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document = self._read()
             before = json.dumps(document)
-            yield document
+            sources = self._sources(document)  # raises where there is no list of them
+            yield document["sources"], sources
             if json.dumps(document) != before:
                 with named_errors(self._path):
                     # ASCII, so that names which are not UTF-8 are escaped.
