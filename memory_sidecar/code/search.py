@@ -106,7 +106,7 @@ def _hybrid(
     names, said = rows.meant(names_in(question.text))
     if question.may_stand_so and not names.is_alone:
         likely = words.best(MESSAGE_DEPTH).tolist()
-        said = rows.saying(question.text) or chunks_making(question.text, likely, rows.read)
+        said = _saying(rows, question) or chunks_making(question.text, likely, rows.read)
     named = [*rows.named(names), *said]
     if question.asks_for_guide:
         named += rows.named(Names((), (), is_alone=False, paths=FIRST_READ))
@@ -204,6 +204,19 @@ def forget() -> None:
     _stems_of_path.cache_clear()
     hits.forget()
     fusion.forget()
+
+
+def _saying(rows: Searched, question: Question) -> Sequence[int]:
+    """The chunks that hold the words of a message in a row, an aside only letter by letter.
+
+    What docs and logs of changes say of a feature is what a question about it says, too.
+    """
+    text = " ".join(question.text.split())
+    return [
+        stored.chunk_id
+        for stored in rows.read(rows.saying(question.text))
+        if not question.penalties(stored.filename) or text in " ".join(stored.chunk.code.split())
+    ]
 
 
 @lru_cache(maxsize=PATHS_KEPT)

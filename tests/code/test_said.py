@@ -48,6 +48,13 @@ def test_two_words_are_no_message(search, project):
     assert all("exact_text" not in hit.explain.boosts for hit in search("retries full"))
 
 
+def test_an_aside_says_a_message_only_letter_by_letter(search, project):
+    (project / "CHANGES.md").write_text(f"# 1.2\n\n- {MESSAGE}\n  no more\n")
+    assert search(f"{MESSAGE} no more")[0].explain.boosts["exact_text"] == 1
+    assert all("exact_text" not in hit.explain.boosts for hit in search("queue of `retries`"))
+    assert all("exact_text" not in hit.explain.boosts for hit in search(MESSAGE.lower()))
+
+
 @pytest.mark.parametrize(
     ("file", "made_by"),
     [
