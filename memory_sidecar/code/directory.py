@@ -91,9 +91,10 @@ class Directory:
         return self.file_numbers[at] if (self.ids[at] == ids).all() else None
 
     def files_at(self, path: str) -> list[ChunkFile]:
-        """The files whose path is `path` or ends in it; some of them may be gone."""
+        """The files whose path is `path` or ends in it, the least deep first; some may be gone."""
         called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
-        return [file for file in called if f"/{file.path}".endswith(f"/{path}")]
+        found = (file for file in called if f"/{file.path}".endswith(f"/{path}"))
+        return sorted(found, key=lambda file: file.path.count("/"))
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:
         """Ids, ascending, of the chunks of files that satisfy `wanted`. Raises UsageError."""

@@ -37,6 +37,12 @@ FIRST_READ_BOOST = 0.3  # of a README and the like at the root
 LEAST_LETTERS = 3  # that a word of the question and one of a name must have in common
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
+_PROSE = re.compile(
+    r"\.(?:md|mdx|markdown|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
+    r"|(?:^|/)(?=(?-i:[A-Z]))(?:readme|licen[cs]e[\w-]*|copying|change(?:log|s)|history|news"
+    r"|authors|contribut\w+|install|todo|notice)$",
+    re.IGNORECASE,
+)
 _LANGUAGE = re.compile(
     r"\b(?:in|using|with|for|from)?\s*\b(?:python|javascript|typescript|golang|rust|java|c#|kotlin"
     r"|swift|ruby|php)\s?\d?(?!\w)",
@@ -48,8 +54,8 @@ _ASIDES = (
     (
         "tests",
         re.compile(
-            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e)([/_.\-]|$)"
-            r"|(?-i:[a-z]Tests?)(\.|/)|\.Tests?/",
+            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?)"
+            r"([/_.\-]|$)|(?-i:[a-z]Tests?)(\.|/)|\.Tests?/|\.feature$|^t/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -60,7 +66,7 @@ _ASIDES = (
     ),
     (
         "docs",
-        re.compile(r"\.(md|mdx|rst|txt|adoc)$|(^|/)(docs?|documentation)/", re.IGNORECASE),
+        re.compile(rf"{_PROSE.pattern}|(^|/)(docs?|documentation)/", re.IGNORECASE),
         re.compile(
             r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
             r"|examples?|comments?|docstrings?|typos?|markdown|links?|contributing|license|faq"
@@ -72,8 +78,9 @@ _ASIDES = (
         "data",
         re.compile(
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|_?vendor(s|ed)?|(third|3rd)[_-]?party)/"
-            r"|^(deps|extern(als?)?|subprojects)/",
+            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
+            r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
+            r"|\.min\.(js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
             re.IGNORECASE,
         ),
         re.compile(
@@ -85,7 +92,7 @@ _ASIDES = (
     (
         "examples",
         re.compile(
-            r"(^|/)(examples?|samples?|demos?|playgrounds?|tutorials?|benchmarks?|perf)/",
+            r"(^|/)(examples?|samples?|demos?|playgrounds?|tutorials?|bench(es|marks?)?|perf)/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -109,7 +116,6 @@ _GUIDE = re.compile(
     r"|report (?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability))\b",
     re.IGNORECASE,
 )
-_PROSE = re.compile(r"\.(?:md|mdx|rst|txt|adoc)$", re.IGNORECASE)
 _FIRST_READ = re.compile(
     r"^(?:readme|contributing|install(?:ing|ation)?|hacking|develop\w*|getting.?started)[^/]*$"
     r"|^(?:\.github/|docs?/)?(?:security|contributing)[^/]*$",

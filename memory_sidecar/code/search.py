@@ -47,7 +47,7 @@ KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
 FIRST_READ = tuple(
     f"{name}{ending}"
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
-    for ending in (".md", ".rst", "")
+    for ending in (".md", ".markdown", ".rst", "")
 )
 MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
 PATHS_KEPT = 1 << 14

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 from pathspec import GitIgnoreSpec
 
-from memory_sidecar.code.directory import ChunkFile, file_filter
+from memory_sidecar.code.directory import ChunkFile, ChunkFiles, Directory, file_filter
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
@@ -31,6 +32,16 @@ def test_a_place_and_a_glob_mean_what_git_means(globs: tuple[str, str]) -> None:
 def test_a_glob_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="without its"):
         file_filter(CodeFilter(path_globs=("src/[a",)))
+
+
+def test_the_file_at_the_root_comes_before_those_in_folders() -> None:
+    files = ChunkFiles()
+    for path in ("a/README.md", "a/b/README.md", "README.md"):
+        files.append(ChunkFile("shop", path, "markdown"))
+    none = np.empty(0, np.int64)
+    directory = Directory(none, none.astype(np.int32), files, {"README.md": [0, 1, 2]})
+    found = [file.path for file in directory.files_at("README.md")]
+    assert found == ["README.md", "a/README.md", "a/b/README.md"]
 
 
 WANTED = (

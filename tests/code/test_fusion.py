@@ -46,17 +46,52 @@ def test_a_question_of_nothing_but_a_language_keeps_it():
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_cart.py", "src/cart_test.go", "CartTests.cs", "a.spec.ts", "e2e/a.ts"]
+    "path",
+    [
+        "tests/test_cart.py",
+        "src/cart_test.go",
+        "CartTests.cs",
+        "a.spec.ts",
+        "e2e/a.ts",
+        "src/conftest.py",
+        "cart/testdata/a.go",
+        "features/cart.feature",
+        "t/cart.t",
+    ],
 )
 def test_tests_count_less_unless_asked_for(path):
     assert Question.of("how are totals computed").penalties(path).keys() == {"tests"}
     assert not Question.of("which test covers totals").penalties(path)
 
 
-@pytest.mark.parametrize("path", ["schemas/save.json", "tests/fixtures/a.py", "package-lock.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "schemas/save.json",
+        "tests/fixtures/a.py",
+        "package-lock.json",
+        "third-party/a.c",
+        "a.min.js",
+        "api/cart.pb.go",
+        "cart_pb2.py",
+        "zz_generated.deepcopy.go",
+    ],
+)
 def test_data_counts_less_unless_asked_for(path):
     assert "data" in Question.of("how are totals computed").penalties(path)
     assert "data" not in Question.of("the JSON schema of what is saved").penalties(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["notes.markdown", "INSTALL", "till/LICENSE-MIT", "ChangeLog", "requirements.txt"]
+)
+def test_prose_counts_less_whatever_it_is_called(path):
+    assert Question.of("how are totals computed").penalties(path).keys() == {"docs"}
+
+
+@pytest.mark.parametrize("path", ["CMakeLists.txt", "src/install.py", "bin/install"])
+def test_a_name_like_that_of_prose_is_none(path):
+    assert not Question.of("how are totals computed").penalties(path)
 
 
 def test_an_example_in_the_docs_loses_twice():
@@ -103,6 +138,7 @@ def test_the_better_of_path_and_name_counts():
         ("how do I install shop", "LICENSE.txt", 0.0),
         ("how do I install shop", "README.md", FIRST_READ_BOOST),
         ("how do I install shop", "docs/usage.md", GUIDE_BOOST),
+        ("how do I install shop", "INSTALL", FIRST_READ_BOOST),
         ("where is the price computed", "README.md", 0.0),
     ],
 )
