@@ -216,7 +216,7 @@ def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
 def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses") -> None:
     for hit in hits:
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
-        sure = hit.confidence + (f", {hit.others} others" if hit.others else "")
+        sure = hit.confidence + (f", {counted(hit.others, 'other')}" if hit.others else "")
         sure += ", of what was removed" if hit.is_gone is True else ""
         where = call.places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
