@@ -92,7 +92,7 @@ class Usual:
     def require_between(self, now: Truth, *, acknowledged: bool) -> None:
         """That each file is as it was or as it should be, and no file or text lost or doubled."""
         if acknowledged:
-            assert now == self.after
+            assert now == self.after, f"{now - self.after} and not {self.after - now}"
         for view in (Counter[Any], _paths, _texts):
             before, there, after = (view(each) for each in (self.before, now, self.after))
             for each in before | there | after:
@@ -242,9 +242,10 @@ class Scene:
         truth = self.truth()
         usual.require_between(truth, acknowledged=acknowledged)
         if truth == usual.after:
-            assert answers == usual.answers
+            assert answers == usual.answers, _differing(answers, usual.answers)
         self.forget_derived()
-        assert self.answers(self.line(usual.command)) == answers
+        again = self.answers(self.line(usual.command))
+        assert again == answers, _differing(again, answers)
 
     def usual(self, command: Command) -> Usual:
         """What `command` does where nothing goes wrong; it is taken back."""
@@ -277,6 +278,11 @@ class Scene:
         """Delete every database: the next access makes it again."""
         for path in list(self.data.rglob("*.sqlite*")):
             path.unlink()
+
+
+def _differing(now: Answers, then: Answers) -> str:
+    pairs = zip(QUESTIONS, now, then, strict=True)
+    return "\n".join(f"{' '.join(q)}: {a}, and not {b}" for q, a, b in pairs if a != b)
 
 
 def steady(value: object) -> object:
