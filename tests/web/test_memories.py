@@ -39,11 +39,11 @@ class Pieces(HTMLParser):
 
 def test_a_memory_that_says_nothing_is_called_by_its_path(served, reader):
     agent = served.services.agent("silent")
-    write_memory(agent.paths.memories, "pages/nothing.md", "")
-    agent.take_up(["pages/nothing.md"], reporter=Silent())
-    shown = reader.get("/memories/one?agent=silent&path=pages/nothing.md").text
-    assert "<h1>pages/nothing.md</h1>" in shown
-    assert 'aria-label="Choose pages/nothing.md"' in reader.get("/memories?agent=silent").text
+    write_memory(agent.paths.memories, "blank/nothing.md", "")
+    agent.take_up(["blank/nothing.md"], reporter=Silent())
+    shown = reader.get("/memories/one?agent=silent&path=blank/nothing.md").text
+    assert "<h1>blank/nothing.md</h1>" in shown
+    assert 'aria-label="Choose blank/nothing.md"' in reader.get("/memories?agent=silent").text
 
 
 def test_what_is_stored_is_text(served, reader):
