@@ -56,6 +56,7 @@ Your memories, sessions
 Skills and units
     agents/test_skills.py::test_a_skill_is_not_written_through_a_link
     cli/test_service.py::test_units_are_not_written_through_a_link
+    setup/test_plan.py::test_settings_that_are_a_link_are_written_where_it_leads
 `memory-sidecar web` listens
     web/test_command.py::test_the_daemon_serves_it_until_it_is_stopped
     web/test_command.py::test_it_ends_unused
