@@ -1,10 +1,10 @@
 """What a source file defines and where, by tree-sitter: one parse, one query.
 
-`queries/<language>.scm` says what counts. Its captures are `@definition` (or `@scope` for what
-only encloses: a namespace, an `impl`, an extension; with `@rest` where that is the rest of the
-file), its `@name`, the `@owner` that a method names, its `@body`, what tells its `@kind` where the
-definition itself does not, and `@lead` for what belongs to
-the definition that follows: comments, attributes, decorators.
+`queries/<language>.scm`, with what its family has in common, says what counts. Its captures are
+`@definition` (or `@scope` for what only encloses: a namespace, an `impl`, an extension; with
+`@rest` where that is the rest of the file), its `@name`, the `@owner` that a method names, its
+`@body`, what tells its `@kind` where the definition itself does not, and `@lead` for what belongs
+to the definition that follows: comments, attributes, decorators.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import tree_sitter
 
 from memory_sidecar.chunking.references import Reference, find_references, has_references
-from memory_sidecar.chunking.syntax import grammar, has_grammar, parse
+from memory_sidecar.chunking.syntax import has_grammar, load_query, parse
 
 _QUERIES = {
     **{
-        name: name
-        for name in "bash c cpp csharp gdscript go java javascript kotlin lua php python ruby rust"
-        " sql swift typescript".split()
+        name: (name,)
+        for name in "bash csharp gdscript go java javascript kotlin lua php python ruby rust sql"
+        " swift typescript".split()
     },
-    "tsx": "typescript",
+    "c": ("c", "c_family"),
+    "cpp": ("cpp", "c_family"),
+    "tsx": ("typescript",),
 }
 
 _MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
@@ -329,5 +330,4 @@ def _is_mostly_errors(root: tree_sitter.Node) -> bool:
 
 @cache
 def _query(language: str) -> tree_sitter.Query:
-    source = files(__package__) / "queries" / f"{_QUERIES[language]}.scm"
-    return tree_sitter.Query(grammar(language), source.read_text(encoding="utf-8"))
+    return load_query(language, *_QUERIES[language])

@@ -19,12 +19,11 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Literal, NamedTuple
 
 import tree_sitter
 
-from memory_sidecar.chunking.syntax import grammar
+from memory_sidecar.chunking.syntax import load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -333,12 +332,9 @@ def _is_capital(name: tree_sitter.Node, data: bytes) -> bool:
 
 @cache
 def _query(language: str) -> tree_sitter.Query:
-    folder = files(__package__) / "queries" / "references"
-    parts = ((folder / f"{part}.scm").read_text(encoding="utf-8") for part in _QUERIES[language])
-    return tree_sitter.Query(grammar(language), "".join(parts))
+    return load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
 
 
 @cache
 def _alias_query(language: str) -> tree_sitter.Query:
-    source = files(__package__) / "queries" / "aliases" / f"{_ALIAS_QUERIES[language]}.scm"
-    return tree_sitter.Query(grammar(language), source.read_text(encoding="utf-8"))
+    return load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")

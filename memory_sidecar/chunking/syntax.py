@@ -6,6 +6,7 @@ import re
 import threading
 from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 from time import thread_time
 
@@ -68,6 +69,13 @@ def grammar(language: str) -> tree_sitter.Language:
 def has_grammar(language: str) -> bool:
     """Whether its package is here: that of GDScript is not made for Linux on ARM."""
     return find_spec(grammar_package(language)) is not None
+
+
+def load_query(language: str, *parts: str) -> tree_sitter.Query:
+    """The query of `language` that the files `queries/<part>.scm` make together."""
+    folder = files(__package__) / "queries"
+    texts = ((folder / f"{part}.scm").read_text(encoding="utf-8") for part in parts)
+    return tree_sitter.Query(grammar(language), "".join(texts))
 
 
 def grammar_package(language: str) -> str:

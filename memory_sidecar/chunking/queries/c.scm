@@ -6,17 +6,3 @@
 (struct_specifier name: (type_identifier) @name body: (_) @body) @definition
 (union_specifier name: (type_identifier) @name body: (_) @body) @definition
 (enum_specifier name: (type_identifier) @name body: (_) @body) @definition
-(type_definition type: [(struct_specifier body: (_) @body) (union_specifier body: (_) @body) (enum_specifier body: (_) @body)] @kind
-  declarator: (type_identifier) @name) @definition
-(type_definition declarator: [(type_identifier) @name
-  (_ declarator: (type_identifier) @name)
-  (function_declarator declarator: (parenthesized_declarator (_ declarator: (type_identifier) @name)))]) @definition
-(declaration declarator: [(identifier) @name
-  (_ declarator: (identifier) @name)
-  (_ declarator: (_ declarator: (identifier) @name))
-  (_ declarator: (_ declarator: (_ declarator: (identifier) @name)))
-  (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name)))
-  (_ declarator: (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name))))]) @definition
-(preproc_def name: (identifier) @name value: (preproc_arg)) @definition
-(preproc_function_def name: (identifier) @name) @definition
-(comment) @lead

@@ -13,17 +13,6 @@
   (reference_declarator (function_declarator declarator: (identifier) @name))] value: (number_literal))) @definition
 (concept_definition name: (identifier) @name) @definition
 (alias_declaration name: (type_identifier) @name) @definition
-(type_definition type: [(struct_specifier body: (_) @body) (union_specifier body: (_) @body) (enum_specifier body: (_) @body)] @kind
-  declarator: (type_identifier) @name) @definition
-(type_definition declarator: [(type_identifier) @name
-  (_ declarator: (type_identifier) @name)
-  (function_declarator declarator: (parenthesized_declarator (_ declarator: (type_identifier) @name)))]) @definition
-(declaration declarator: [(identifier) @name
-  (_ declarator: (identifier) @name)
-  (_ declarator: (_ declarator: (identifier) @name))
-  (_ declarator: (_ declarator: (_ declarator: (identifier) @name)))
-  (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name)))
-  (_ declarator: (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name))))]) @definition
 (function_definition declarator: (function_declarator declarator: (_) @name) body: (_)? @body) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
 (function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
@@ -34,7 +23,4 @@
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @definition
 (field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @definition
 (field_declaration declarator: (reference_declarator (function_declarator declarator: (_) @name))) @definition
-(preproc_def name: (identifier) @name value: (preproc_arg)) @definition
-(preproc_function_def name: (identifier) @name) @definition
 (template_parameter_list) @lead
-(comment) @lead
