@@ -19,6 +19,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import tree_sitter
@@ -80,6 +81,7 @@ _NO_NAMES = _SELVES | frozenset(
     b" break class continue false null true".split()
 )
 _WORD = re.compile(rb"\w+\Z")
+_span = attrgetter("start_byte", "end_byte")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # characters
 _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
@@ -115,7 +117,7 @@ def find_references(
     `defined`: by the first byte of its name, the bytes of each definition. Such a name is neither a
     reference nor a variable.
     """
-    captures = tree_sitter.QueryCursor(_query(language)).captures(root)
+    captures = _captures(root, language)
     aliases = _find_aliases(root, data, language)
     imported = [each.name for each in aliases.values()]
     captures["import"] = captures.get("import", []) + imported
@@ -149,6 +151,12 @@ def find_references(
             n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in meanings
         }
     return _in_order(found, data, language, variables, meant)
+
+
+def _captures(root: tree_sitter.Node, language: str) -> dict[str, list[tree_sitter.Node]]:
+    """The nodes under `root` by capture, in order: the cursor gives them in another each time."""
+    found = tree_sitter.QueryCursor(_query(language)).captures(root)
+    return {name: sorted(nodes, key=_span) for name, nodes in found.items()}
 
 
 class _Alias(NamedTuple):

@@ -229,7 +229,7 @@ class _Run:
 
 
 def _nodes_like(part: Leaf | Branch, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
-    """Every node that may be this part, in order."""
+    """Every node that may be this part, in no order."""
     is_named = isinstance(part, Branch) or part.is_named
     query = _query_for(tree.language, part.kind, is_named)
     return tree_sitter.QueryCursor(query).captures(tree.root_node).get("node", [])

@@ -12,7 +12,13 @@ from types import MappingProxyType
 import pytest
 
 from memory_sidecar.chunking.outline import has_outline, outline
-from memory_sidecar.chunking.references import Reference, Span, find_references, has_references
+from memory_sidecar.chunking.references import (
+    MAX_FOLLOWED,
+    Reference,
+    Span,
+    find_references,
+    has_references,
+)
 from memory_sidecar.chunking.syntax import parse
 from memory_sidecar.core.language import LANGUAGES
 
@@ -74,6 +80,15 @@ def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it():
     source = "def f():\n  def g(): pass\n  g = wrap(g)\n  return g\n"
     found = outline(source.encode(), "python", with_references=True).references
     assert [one.name for one in found] == ["wrap", "g", "g"]
+
+
+def test_of_more_names_than_are_followed_the_first_are():
+    names = [f"name_{number}" for number in range(MAX_FOLLOWED + 100)]
+    imports = "".join(f"from shop import {name}\n" for name in names)
+    uses = "".join(f"def use_{name}():\n    {name} = 1\n    {name}()\n" for name in names)
+    found = outline((imports + uses).encode(), "python", with_references=True)
+    called = [one.name for one in found.references if one.how == "call"]
+    assert called == names[MAX_FOLLOWED:]
 
 
 def test_an_identifier_counts_once_as_the_most_telling():
