@@ -114,7 +114,7 @@ def _hybrid(
     static = static_of()
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
     # While the model and its vectors are waited for.
-    known = {**rows.symbols(np.unique(found).tolist())}
+    known = dict(rows.symbols(np.unique(found).tolist()))
     meaning = meaning_of()
     candidates = _judged(
         rows, meaning=meaning, static=static, keyword=words, depth=depth, found=found
@@ -211,10 +211,11 @@ def _saying(rows: Searched, question: Question) -> Sequence[int]:
 
     What docs and logs of changes say of a feature is what a question about it says, too.
     """
+    said = rows.saying(question.text)
     text = " ".join(question.text.split())
     return [
         stored.chunk_id
-        for stored in rows.read(rows.saying(question.text))
+        for stored in (rows.read(said) if said else ())
         if not question.penalties(stored.filename) or text in " ".join(stored.chunk.code.split())
     ]
 
