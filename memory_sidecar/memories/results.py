@@ -38,6 +38,11 @@ class MemoryHead:
     tokens: Annotated[int, about("of the whole content")]
 
     @property
+    def called(self) -> str:
+        """Its title; its path where it says nothing."""
+        return self.title or self.path
+
+    @property
     def is_outdated(self) -> bool:
         """Whether something else holds by now."""
         return self.superseded or self.expired

@@ -102,7 +102,7 @@ def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) 
         kind=Asked.MEMORIES,
         of=hit.agent,
         place=hit.path,
-        title=short(hit.title) or hit.path,
+        title=short(hit.called),
         href=visit.to("/memories/one", agent=hit.agent, path=hit.path),
         about=f"{hit.path} · {hit.agent}",
         score=hit.relevance,

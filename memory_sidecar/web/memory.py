@@ -52,7 +52,7 @@ def show(visit: Visit) -> View:
     memories, memory = _found(visit)
     return View(
         template="memory.html",
-        title=memory.title or memory.path,
+        title=memory.called,
         data=MemoryShown(memory, memories.around(memory)),
         more={"most": MAX_MARKDOWN_CHARACTERS},
     )
@@ -75,7 +75,7 @@ def edit(visit: Visit) -> View:
     )  # fmt: skip
     return View(
         template="edit.html",
-        title=f"Edit {memory.title or memory.path}",
+        title=f"Edit {memory.called}",
         data=memory,
         more={"form": form},
     )
