@@ -11,6 +11,7 @@ import sys
 
 from memory_sidecar.core.projects import (
     DATA_DIR_VARIABLE,
+    NO_DAEMON_OPTION,
     data_dir_of,
     data_dir_option,
     leading_options_last,
@@ -22,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
-NO_DAEMON_OPTION = "--no-daemon"
 NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CONFIG_NAME = "memory-sidecar.toml"
 DATA_DIR_VARIABLE = "MEMORY_SIDECAR_DATA_DIR"
 DATA_DIR_OPTION = "--data-dir"
+NO_DAEMON_OPTION = "--no-daemon"
 PROJECT_DATA_DIR = os.path.join("data", "memory")
 
 MAX_ANSWERS_BYTES = 1 << 20
@@ -73,13 +74,13 @@ def data_dir_option(arguments: Sequence[str]) -> str | None:
 
 
 def leading_options_last(arguments: list[str]) -> list[str]:
-    """The command comes first: `--data-dir DIR` before it goes behind all that belongs to it."""
+    """The command comes first: what stands before it goes behind all that belongs to it."""
     count = 0
     while count < len(arguments):
-        word = arguments[count]
-        if word != DATA_DIR_OPTION and not word.startswith(DATA_DIR_OPTION + "="):
+        option, equals, _ = arguments[count].partition("=")
+        if option != DATA_DIR_OPTION and arguments[count] != NO_DAEMON_OPTION:
             break
-        count += 2 if word == DATA_DIR_OPTION else 1
+        count += 2 if option == DATA_DIR_OPTION and not equals else 1
     rest = arguments[count:]
     end = rest.index("--") if "--" in rest else len(rest)
     return [*rest[:end], *arguments[:count], *rest[end:]]

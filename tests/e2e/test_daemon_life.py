@@ -286,6 +286,14 @@ def test_new_data_directory_is_said(home):
         new.end()
 
 
+@pytest.mark.parametrize("before", ["--no-daemon --data-dir {}", "--data-dir={} --no-daemon"])
+def test_new_data_directory_may_be_named_before_the_command(home, before):
+    new = home.folder / "new"
+    done = home.call(*before.format(new).split(), *"store x --category pattern".split())
+    assert (done.returncode, done.stderr) == (0, f"note: {new} is a new data directory\n")
+    assert list(new.rglob("*.md"))
+
+
 def test_failed_start_shows_the_end_of_the_log(home):
     package = home.folder / "broken" / "asyncio"
     package.mkdir(parents=True)
