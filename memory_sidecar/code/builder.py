@@ -194,7 +194,7 @@ def beside(document: Document, theirs: str, generation: int) -> Document:
     """`document`, of which the team has the fingerprint `theirs`, as it is kept here."""
     own, _ = halves(document.fingerprint)
     if own == theirs and isinstance(document, CodeDocument):
-        document = replace(document, chunks=(), words=(), heads=())
+        document = replace(document, chunks=(), found=())
     return replace(document, fingerprint=f"{own} {theirs or _NOTHING} {generation}")
 
 

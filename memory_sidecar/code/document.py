@@ -18,7 +18,7 @@ from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
 from memory_sidecar.core.language import detect_language
-from memory_sidecar.core.model import Chunk, Document, FileStatus, Source, SourceFile
+from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable, Source, SourceFile
 from memory_sidecar.disk.read import ReadSkipped, read_text
 from memory_sidecar.index.document import build_errors, fingerprint, skipped_document
 from memory_sidecar.index.words import index_words
@@ -114,30 +114,12 @@ class FileNames:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkWords:
-    """What the keyword arm finds a chunk by, beside its path, as FTS5 is given it."""
-
-    body: str
-    symbols: str
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> ChunkWords:
-        return cls(body=index_words(chunk.code), symbols=index_words(" ".join(chunk.symbols)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDocument(Document):
-    """A file as chunks, each with its words and its head, and as names; its builder draws them."""
+    """A file as chunks, each found by its words and its head, and as names."""
 
     chunks: tuple[Chunk, ...] = ()
-    words: tuple[ChunkWords, ...] = ()
-    heads: tuple[str, ...] = ()
     names: FileNames = field(default_factory=FileNames)
-
-    @property
-    def embedded_texts(self) -> tuple[str, ...]:
-        return self.heads
 
 
 def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Document:
@@ -159,9 +141,17 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
         language=language,
         status=FileStatus.INDEXED,
         chunks=chunks,
-        words=tuple(map(ChunkWords.of, chunks)),
-        heads=tuple(head_of(file.path, chunk) for chunk in chunks),
+        found=findable(file.path, chunks, [head_of(file.path, chunk) for chunk in chunks]),
         names=FileNames.of(parsed),
+    )
+
+
+def findable(path: str, chunks: Sequence[Chunk], heads: Sequence[str]) -> tuple[Findable, ...]:
+    """How each of the `chunks` of the file at `path`, which have these `heads`, is found."""
+    path_words = index_words(path)
+    return tuple(
+        Findable((index_words(chunk.code), index_words(" ".join(chunk.symbols)), path_words), head)
+        for chunk, head in zip(chunks, heads, strict=True)
     )
 
 

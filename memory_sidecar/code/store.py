@@ -18,7 +18,6 @@ from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
 from memory_sidecar.index.schema import Corpus, Schema
-from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 
 CHUNKS = Corpus(
@@ -67,12 +66,11 @@ class CodeStore(DerivedStore):
         """
         assert isinstance(document, CodeDocument)
         path = document.file.path
-        path_words = index_words(path)
         kept = _kept_rows(write, document)
         self._delete_rows(write, document.source, path, but=kept.values())
         _move(write, {row_id: document.chunks[number] for number, row_id in kept.items()})
-        rows = zip(document.chunks, document.words, document.heads, strict=True)
-        for number, (chunk, words, head) in enumerate(rows):
+        rows = zip(document.chunks, document.found, strict=True)
+        for number, (chunk, found) in enumerate(rows):
             if number in kept:
                 continue
             write.connection.execute(
@@ -82,16 +80,10 @@ class CodeStore(DerivedStore):
                 (
                     *(document.source, path, chunk.location, document.language, chunk.code),
                     *(chunk.start_line, chunk.end_line, " ".join(chunk.symbols)),
-                    *(chunk.scope, chunk.signature, head, write.now),
+                    *(chunk.scope, chunk.signature, found.text, write.now),
                 ),
             )
-            write.index_row(
-                CHUNKS,
-                write.connection.last_insert_rowid(),
-                (words.body, words.symbols, path_words),
-                head,
-                can_wait=is_data(path),
-            )
+            write.index_row(CHUNKS, found, can_wait=is_data(path))
         file = ChunkFile(document.source, path, document.language)
         document.names.insert(write.connection, file)
 
@@ -126,9 +118,9 @@ def _kept_rows(write: Write, document: CodeDocument) -> dict[int, int]:
     for row_id, *texts in rows:
         known[tuple(texts)].append(row_id)
     kept = {}
-    for number, (chunk, head) in enumerate(zip(document.chunks, document.heads, strict=True)):
+    for number, (chunk, found) in enumerate(zip(document.chunks, document.found, strict=True)):
         symbols = " ".join(chunk.symbols)
-        if alike := known.get((chunk.code, symbols, chunk.scope, chunk.signature, head)):
+        if alike := known.get((chunk.code, symbols, chunk.scope, chunk.signature, found.text)):
             kept[number] = alike.pop()
     return kept
 

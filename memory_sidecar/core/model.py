@@ -115,6 +115,14 @@ class Chunk:
         return f"{self.start_line}-{self.end_line}"
 
 
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """How a row of a corpus is found: by words, and by vectors of a text."""
+
+    words: tuple[str, ...]  # of each of the corpus's columns, as FTS5 is given them
+    text: str  # what the models see of it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One file at one hash, indexed or skipped: the unit of every transaction.
@@ -128,11 +136,12 @@ class Document:
     language: str
     status: FileStatus
     reason: str = ""
+    found: tuple[Findable, ...] = ()  # each of its rows, in order
 
     @property
-    def embedded_texts(self) -> tuple[str, ...]:
-        """What the model sees of each of its rows, in order."""
-        return ()
+    def embedded_texts(self) -> list[str]:
+        """What the models see of each of its rows, in order."""
+        return [row.text for row in self.found]
 
 
 class AtomKind(StrEnum):

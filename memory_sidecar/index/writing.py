@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import apsw
 
+from memory_sidecar.core.model import Findable
 from memory_sidecar.core.sqlite import column, transaction
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.schema import Corpus, VectorTable
@@ -59,23 +60,16 @@ class Write:
             table: [] for table in self._indexes
         }
 
-    def index_row(
-        self,
-        corpus: Corpus,
-        row_id: int,
-        words: Sequence[str],
-        text: str,
-        *,
-        can_wait: bool = False,
-    ) -> None:
-        """Have a row found by `words`, one text for each column, and by the vectors of `text`.
+    def index_row(self, corpus: Corpus, found: Findable, *, can_wait: bool = False) -> None:
+        """Have the row that was inserted last `found`.
 
-        Where the model's is not known, the row joins the queue, at its end if it `can_wait`.
+        Where its vector of the model is not known, it joins the queue, at its end if it `can_wait`.
         """
-        values = ", ".join("?" * (1 + len(words)))
+        row_id, text = self.connection.last_insert_rowid(), found.text
+        values = ", ".join("?" * (1 + len(found.words)))
         self.connection.execute(
             f"INSERT INTO {corpus.words} (rowid, {', '.join(corpus.columns)}) VALUES ({values})",
-            (row_id, *words),
+            (row_id, *found.words),
         )
         static = self._at_hand.static.get(text)
         if static is not None and corpus.static_table is not None:

@@ -47,7 +47,7 @@ from memory_sidecar.memories.store import (
     CategoryDocument,
     MemoryChunk,
     MemoryDocument,
-    MemoryWords,
+    findable,
 )
 from memory_sidecar.memories.walk import walk_memories
 
@@ -143,7 +143,7 @@ class MemoryBuilder(Builder):
             status=FileStatus.INDEXED,
             memory=memory,
             chunks=chunks,
-            words=tuple(MemoryWords.of(memory, chunk) for chunk in chunks),
+            found=tuple(findable(memory, chunk) for chunk in chunks),
         )
 
     def _indexed(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from memory_sidecar.core.model import Document
+from memory_sidecar.core.model import Document, Findable
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
@@ -47,34 +47,19 @@ class MemoryChunk:
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWords:
-    """What the keyword arm finds a chunk by, as FTS5 is given it."""
-
-    body: str
-    title: str  # the summary, and the headings above the chunk
-    labels: str  # path and tags
-
-    @classmethod
-    def of(cls, memory: IndexedMemory, chunk: MemoryChunk) -> MemoryWords:
-        return cls(
-            body=index_words(chunk.text),
-            title=index_words(f"{memory.page.summary}\n{chunk.heading}"),
-            labels=index_words(f"{memory.path.removesuffix('.md')} {' '.join(memory.page.tags)}"),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDocument(Document):
-    """A file as a memory, with what it is found by."""
+    """A file as a memory, cut into chunks."""
 
     memory: IndexedMemory
     chunks: tuple[MemoryChunk, ...]
-    words: tuple[MemoryWords, ...]
 
-    @property
-    def embedded_texts(self) -> tuple[str, ...]:
-        return tuple(chunk.embedded_text for chunk in self.chunks)
+
+def findable(memory: IndexedMemory, chunk: MemoryChunk) -> Findable:
+    """How a chunk of `memory` is found."""
+    title = f"{memory.page.summary}\n{chunk.heading}"
+    labels = f"{memory.path.removesuffix('.md')} {' '.join(memory.page.tags)}"
+    return Findable(tuple(map(index_words, (chunk.text, title, labels))), chunk.embedded_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +88,13 @@ def insert_memory(write: Write, document: MemoryDocument) -> None:
         "SELECT 1 FROM categories WHERE path = ?", (memory.category,)
     ).fetchone():
         _settle_categories(connection, [memory.category])
-    for chunk, words in zip(document.chunks, document.words, strict=True):
+    for chunk, found in zip(document.chunks, document.found, strict=True):
         connection.execute(
             "INSERT INTO memory_chunks (memory, text, context, heading, start_line, end_line)"
             " VALUES (?, ?, ?, ?, ?, ?)",
             (key, chunk.text, chunk.context, chunk.heading, chunk.start_line, chunk.end_line),
         )
-        write.index_row(
-            MEMORY_CHUNKS,
-            connection.last_insert_rowid(),
-            (words.body, words.title, words.labels),
-            chunk.embedded_text,
-        )
+        write.index_row(MEMORY_CHUNKS, found)
 
 
 def insert_category(write: Write, document: CategoryDocument) -> None:

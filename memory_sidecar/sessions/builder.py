@@ -21,13 +21,7 @@ from memory_sidecar.index.document import (
 from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
 from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.model import Session
-from memory_sidecar.sessions.store import (
-    VERSION,
-    SessionDocument,
-    message_found,
-    snippet_found,
-    summary_found,
-)
+from memory_sidecar.sessions.store import VERSION, SessionDocument, findable
 
 
 class SessionBuilder(Builder):
@@ -68,9 +62,7 @@ class SessionBuilder(Builder):
             status=FileStatus.INDEXED,
             session=session,
             project_hash=project_hash(session.project_path),
-            summary=summary_found(session),
-            messages=tuple(message_found(session, each) for each in session.messages),
-            snippets=tuple(map(snippet_found, session.code_snippets)),
+            found=findable(session),
         )
 
 

@@ -6,20 +6,15 @@ The mandated FTS tables follow their rows by triggers; words and vectors are wri
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.core.model import Document
+from memory_sidecar.core.model import Document, Findable
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
-from memory_sidecar.sessions.model import (
-    EMBEDDED_CHARACTERS,
-    Message,
-    Session,
-    Snippet,
-    Summary,
-)
+from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary
 
 SESSIONS = "sessions"
 """The source that an agent's folder of sessions is; no registered directory is called so."""
@@ -59,45 +54,31 @@ _VALUES = ", ".join("?" * 11)
 OPENING = "opening"  # who made the summary of a session that has none of its own
 
 
-@dataclass(frozen=True, slots=True)
-class Findable:
-    """How a row is found: what the model sees of it, and its words as FTS5 is given them."""
-
-    text: str
-    words: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDocument(Document):
-    """A session file, with what each of its rows is found by."""
+    """A session file. What is `found` is its summary, then its messages, then its snippets."""
 
     session: Session
     project_hash: str
-    summary: Findable
-    messages: tuple[Findable, ...]
-    snippets: tuple[Findable, ...]
-
-    @property
-    def embedded_texts(self) -> tuple[str, ...]:
-        return tuple(each.text for each in (self.summary, *self.messages, *self.snippets))
 
 
-def summary_found(session: Session) -> Findable:
-    overview = session.overview
-    return Findable(overview, index_words(overview))
-
-
-def message_found(session: Session, message: Message) -> Findable:
-    heading = session.heading(message)
-    text = f"{heading}: {message.content[:EMBEDDED_CHARACTERS]}"
-    return Findable(text, index_words(f"{heading}: {message.content}"))
-
-
-def snippet_found(snippet: Snippet) -> Findable:
-    text = "\n".join(
-        part for part in (snippet.description, snippet.file_path, snippet.code) if part
+def findable(session: Session) -> tuple[Findable, ...]:
+    """How each row of `session` is found, as a document has them."""
+    messages = ((session.heading(each), each.content) for each in session.messages)
+    snippets = ((each.description, each.file_path, each.code) for each in session.code_snippets)
+    return (
+        _by(session.overview),
+        *(
+            _by(f"{heading}: {content}", f"{heading}: {content[:EMBEDDED_CHARACTERS]}")
+            for heading, content in messages
+        ),
+        *(_by("\n".join(filter(None, parts))) for parts in snippets),
     )
-    return Findable(text, index_words(text))
+
+
+def _by(text: str, embedded: str | None = None) -> Findable:
+    """By the words of `text`, and by that or its beginning as the model sees it."""
+    return Findable((index_words(text),), text if embedded is None else embedded)
 
 
 def replace_session(write: Write, document: SessionDocument) -> None:
@@ -123,12 +104,14 @@ def replace_session(write: Write, document: SessionDocument) -> None:
             f"INSERT INTO sessions ({_HEAD}, first_message) VALUES ({_VALUES}, ({first}))",
         )
         row_id = write.connection.last_insert_rowid()
-    _insert_summary(write, row_id, document)
-    _insert_messages(write, row_id, document, since=known)
-    _insert_snippets(write, row_id, document)
+    session, (summary, *others) = document.session, document.found
+    messages, snippets = others[: len(session.messages)], others[len(session.messages) :]
+    _insert_summary(write, row_id, session, summary)
+    _insert_messages(write, row_id, session, messages, since=known)
+    _insert_snippets(write, row_id, session, snippets)
     write.connection.executemany(
         "INSERT INTO topics (session_id, topic) VALUES (?, ?)",
-        [(row_id, topic) for topic in document.session.topics],
+        [(row_id, topic) for topic in session.topics],
     )
 
 
@@ -182,8 +165,7 @@ def _write_head(write: Write, document: SessionDocument, statement: str) -> None
     )
 
 
-def _insert_summary(write: Write, session_row: int, document: SessionDocument) -> None:
-    session, found = document.session, document.summary
+def _insert_summary(write: Write, session_row: int, session: Session, found: Findable) -> None:
     told = session.summary or Summary(brief=session.opening, made_by=OPENING)
     write.connection.execute(
         "INSERT INTO summaries (session_id, brief, detailed, key_decisions, problems_solved,"
@@ -195,15 +177,14 @@ def _insert_summary(write: Write, session_row: int, document: SessionDocument) -
             *(told.user_note or None, session.updated_at, told.made_by, found.text),
         ),
     )
-    _index(write, SUMMARIES, found)
+    write.index_row(SUMMARIES, found)
 
 
 def _insert_messages(
-    write: Write, session_row: int, document: SessionDocument, *, since: int
+    write: Write, session_row: int, session: Session, found: Sequence[Findable], *, since: int
 ) -> None:
-    session = document.session
-    rows = zip(session.messages[since:], document.messages[since:], strict=True)
-    for sequence, (message, found) in enumerate(rows, start=since):
+    rows = zip(session.messages[since:], found[since:], strict=True)
+    for sequence, (message, how) in enumerate(rows, start=since):
         write.connection.execute(
             "INSERT INTO messages (session_id, role, content, sequence, created_at, heading)"
             " VALUES (?, ?, ?, ?, ?, ?)",
@@ -212,12 +193,13 @@ def _insert_messages(
                 *(message.created_at, session.heading(message)),
             ),
         )
-        _index(write, MESSAGES, found)
+        write.index_row(MESSAGES, how)
 
 
-def _insert_snippets(write: Write, session_row: int, document: SessionDocument) -> None:
-    session = document.session
-    for snippet, found in zip(session.code_snippets, document.snippets, strict=True):
+def _insert_snippets(
+    write: Write, session_row: int, session: Session, found: Sequence[Findable]
+) -> None:
+    for snippet, how in zip(session.code_snippets, found, strict=True):
         write.connection.execute(
             "INSERT INTO code_snippets (session_id, language, code, description, file_path,"
             " created_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -226,12 +208,7 @@ def _insert_snippets(write: Write, session_row: int, document: SessionDocument) 
                 *(snippet.description or None, snippet.file_path or None, session.created_at),
             ),
         )
-        _index(write, SNIPPETS, found)
-
-
-def _index(write: Write, corpus: Corpus, found: Findable) -> None:
-    row_id = write.connection.last_insert_rowid()
-    write.index_row(corpus, row_id, (found.words,), found.text)
+        write.index_row(SNIPPETS, how)
 
 
 def _array(items: tuple[str, ...]) -> str:

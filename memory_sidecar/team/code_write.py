@@ -16,10 +16,9 @@ from psycopg import Cursor
 
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.core.errors import Conflict
-from memory_sidecar.core.model import Chunk, Document, FileStatus
+from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
-from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
 from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, packed, unpacked
@@ -50,12 +49,11 @@ class Raised:
         return self.fingerprint if self.is_indexed else ""
 
     @property
-    def chunks(self) -> Sequence[tuple[Chunk, tuple[str, str], str]]:
-        """Each with its words, body and symbols, and its head."""
+    def chunks(self) -> Sequence[tuple[Chunk, Findable]]:
+        """Each with how it is found: by body, symbols and path, and by its head."""
         if not isinstance(self.document, CodeDocument):
             return ()
-        words = ((each.body, each.symbols) for each in self.document.words)
-        return list(zip(self.document.chunks, words, self.document.heads, strict=True))
+        return list(zip(self.document.chunks, self.document.found, strict=True))
 
 
 def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:
@@ -221,10 +219,9 @@ def _put_files(
 
 
 def _chunk_rows(written: Raised, file: int, ids: Sequence[int]) -> Iterator[_ChunkRow]:
-    path = indexed_tokens(index_words(written.document.file.path))
-    for row, (chunk, (body, symbols), head) in zip(ids, written.chunks, strict=True):
-        columns = (indexed_tokens(body), indexed_tokens(symbols), path)
-        yield _ChunkRow(chunk, head, WordRow(row, file, columns))
+    for row, (chunk, found) in zip(ids, written.chunks, strict=True):
+        body, symbols, path = map(indexed_tokens, found.words)
+        yield _ChunkRow(chunk, found.text, WordRow(row, file, (body, symbols, path)))
 
 
 def _copy_all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memory_sidecar.code.document import ChunkWords, CodeDocument
+from memory_sidecar.code.document import CodeDocument, findable
 from memory_sidecar.code.store import CHUNKS, CodeStore, chunk_from_row
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection
@@ -37,8 +37,7 @@ def read_documents(
                     language=_language(connection, source, path),
                     status=FileStatus.INDEXED,
                     chunks=chunks,
-                    words=tuple(map(ChunkWords.of, chunks)),
-                    heads=tuple(head for _, head, *_ in rows),
+                    found=findable(path, chunks, [head for _, head, *_ in rows]),
                 )
             )
             for row_id, head, *_ in rows:

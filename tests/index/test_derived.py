@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.code.document import ChunkWords, CodeDocument, head_of
+from memory_sidecar.code.document import CodeDocument, findable, head_of
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile
@@ -37,8 +37,7 @@ def document(path: str, text: str) -> CodeDocument:
         language="python",
         status=FileStatus.INDEXED,
         chunks=chunks,
-        words=tuple(map(ChunkWords.of, chunks)),
-        heads=tuple(head_of(path, chunk) for chunk in chunks),
+        found=findable(path, chunks, [head_of(path, chunk) for chunk in chunks]),
     )
 
 

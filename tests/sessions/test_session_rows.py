@@ -15,13 +15,7 @@ from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import next_pending
 from memory_sidecar.index.writing import AtHand
 from memory_sidecar.sessions.documents import project_hash, read_session
-from memory_sidecar.sessions.store import (
-    CORPORA,
-    SessionDocument,
-    message_found,
-    snippet_found,
-    summary_found,
-)
+from memory_sidecar.sessions.store import CORPORA, SessionDocument, findable
 
 SESSION = {
     "session_id": "a",
@@ -52,9 +46,7 @@ def document_of(document):
         status=FileStatus.INDEXED,
         session=session,
         project_hash=project_hash(session.project_path),
-        summary=summary_found(session),
-        messages=tuple(message_found(session, each) for each in session.messages),
-        snippets=tuple(map(snippet_found, session.code_snippets)),
+        found=findable(session),
     )
 
 
