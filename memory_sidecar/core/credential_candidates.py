@@ -78,10 +78,18 @@ def _marks() -> Sequence[_Mark]:
     ]
 
 
+# No letter and no digit stands before a form, but for the last one of an escape: of JSON, of an
+# address, of a terminal's colour.
+_BEGINS = (
+    r"(?<![A-Za-z0-9])|(?<=\\[nrtbfv0])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})"
+    r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=[\[;]\dm)|(?<=[\[;]\d\dm)"
+)
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compiled when a text first holds its mark: all of them together take a tenth of a second."""
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
+    return re.compile(rf"(?:{_BEGINS})(?:{pattern})(?![A-Za-z0-9])")
 
 
 def _runs(text: str) -> Iterator[tuple[int, str]]:
@@ -146,10 +154,21 @@ _HARMLESS_AFTER = re.compile(
     r"|^iz|^s?_?id$|^s$|(?<=[a-z])(?:Id|Name|Path|File|Url|Uri|Type|Hash|Ref|Version|Expiry)$",
 )
 _ASSIGNED = re.compile(
-    r"([\w-]{0,24})[\"'\])]{0,2}\s{0,4}(?:=>|:=|[:=])\s{0,4}[\"'`]?"
-    r"(?:Bearer |Basic |token |ApiKey )?([^\s\"'`,;<>(){}\[\]]{8,200})",
-    re.IGNORECASE,
+    r"""([\w-]{0,24})(?:\\{0,3}["'\])]){0,2}  # the rest of the name
+    (?:\s{0,2}:\s{0,2}&?[\w.\[\]<>|?]{2,24}(?=\s{0,2}=))?  # its type
+    (?:(?:\s{0,4}(?:=>|:=|[:=\uff1a])\*{0,2}(?:\s{0,4}|[ \t]{0,28}\n?[ \t]{0,28})
+         (?:[|>][+-]?\s{1,28})?(?:[!&][\w!]{1,20}\s)?  # of YAML
+        |>)  # of XML
+      |(\s(?:is|was)[\s:]\s?
+        |[ ]{0,28}\|[ ]{1,28}(?=[^\s|]+[ ]{0,28}\|)  # in a table
+        |,?[ ]{1,4}(?:value=)?(?=\\{0,3}["'`]))  # an argument
+      |([ ])  # of an option
+    )
+    (?:\\{0,3}["'`])?(?:Bearer[ ]|Basic[ ]|token[ ]|ApiKey[ ])?
+    ((?:[^\s"'`,;<>(){}\[\]\\]|\\(?![nrt"'`\\])){8,200})""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_OPTION = re.compile(r"(?:^|\s)--[\w-]*$")
 _SENT = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
 _IN_URL = re.compile(r"([^\s:/@\"'<>]{0,64}):([^\s/@\"'<>]{3,128})@[\w\[]")
 _DEFAULT_PASSWORD = re.compile(
@@ -179,17 +198,22 @@ def _given_values(text: str, lower: str) -> Iterator[Credential]:
     for name in (*_NAMES, *_SHORT_NAMES):
         for at in _places(lower, name):
             match = _ASSIGNED.match(text, at)
-            if match is None or _HARMLESS_AFTER.search(match[1]):
+            if match is None or not _looks_random(match[4]):
                 continue
-            before = lower[max(at - len(name) - 24, 0) : at - len(name)].rstrip("_-.")
-            if before.endswith(_HARMLESS_BEFORE):
-                continue
-            if name in _SHORT_NAMES and (
-                match[1] or not _ends_a_name(text[max(at - 24, 0) : at], name)
-            ):
-                continue
-            if _looks_random(match[2]):
-                yield Credential("value of a secret", *match.span(2))
+            if _may_mean_one(text[max(at - len(name) - 24, 0) : at], name, match):
+                yield Credential("value of a secret", *match.span(4))
+
+
+def _may_mean_one(ahead: str, name: str, match: re.Match[str]) -> bool:
+    """Whether what is called `name`, as `ahead` ends and `match` goes on, may be a secret."""
+    if _HARMLESS_AFTER.search(match[1]):
+        return False
+    before = ahead[: -len(name)]
+    if before.lower().rstrip("_-.").endswith(_HARMLESS_BEFORE):
+        return False
+    if name in _SHORT_NAMES:
+        return not (match[1] or match[2] or match[3]) and _ends_a_name(ahead, name)
+    return not match[3] or (match[1] in ("", "ord") and _OPTION.search(before) is not None)
 
 
 def _ends_a_name(text: str, word: str) -> bool:
@@ -231,7 +255,7 @@ def _looks_random(value: str) -> bool:
     )
     if len(value) < SHORT:
         kinds = has_lower + has_upper + has_digit + (not value.isalnum())
-        if kinds >= 3 and _CODE.fullmatch(value) is None:
+        if kinds >= 3 and _CODE.fullmatch(value.rstrip(":.")) is None:
             return True
     if not (has_lower or has_upper):
         return False

@@ -42,7 +42,9 @@ def mask_credentials(text: str, *, name: str = "") -> tuple[str, int]:
     return "".join([*parts, text[at:]]), len(found)
 
 
-_KEY_LINE = re.compile(r"""[\s"'`+,;\\]*[A-Za-z0-9+/=_-]{16,}(?:\\[rn])*[\s"'`+,;\\]*""")
+_KEY_LINE = re.compile(
+    r"""(?:[\s"'`+,;\\#>|*]|\d{1,6} ?[\t→:|])*[A-Za-z0-9+/=_-]{16,}(?:\\[rn])*[\s"'`+,;\\]*"""
+)
 
 
 def may_be_cut(text: str) -> bool:

@@ -15,6 +15,7 @@ from memory_sidecar.core.credentials import (
     find_credentials,
     mask_credentials,
     mask_document,
+    may_be_cut,
     refuse_credentials,
 )
 from memory_sidecar.core.errors import SecretRefused
@@ -46,6 +47,25 @@ GIVEN = [
     ("client-secret: {}", RANDOM),
     ("Authorization: Bearer {}", RANDOM),
     ("postgres://shop:{}@db.example/orders", "s3cr3tPw"),
+    (r"{{\"password\": \"{}\"}}", "Tr0ub4dor&3xyz"),
+    (r'"API_KEY={}\nDEBUG=true\n"', HEX),
+    ("api_key: |\n  {}\n", HEX),
+    ("password: >-\n        {}\n", "Tr0ub4dor&3xyz"),
+    ("password: !!str {}", "Tr0ub4dor&3xyz"),
+    ("client_secret:              {}", RANDOM),
+    ('api_key: str = "{}"', HEX),
+    ('const apiKey: string = "{}"', HEX),
+    ('let api_key: &str = "{}";', HEX),
+    ("<password>{}</password>", "Tr0ub4dor&3xyz"),
+    ('<add key="ApiKey" value="{}"/>', HEX),
+    ('setProperty("password", "{}")', "Tr0ub4dor&3xyz"),
+    ('#define API_KEY "{}"', HEX),
+    ("sync --password {} --all", "Tr0ub4dor&3xyz"),
+    ("sync --api-key {}", HEX),
+    ("The password is {}", "Tr0ub4dor&3xyz"),
+    ("| password | {} |", "Tr0ub4dor&3xyz"),
+    ("**Password:** {}", "Tr0ub4dor&3xyz"),
+    ("password\uff1a{}", "Tr0ub4dor&3xyz"),
 ]
 
 LEFT_ALONE = [
@@ -62,6 +82,13 @@ LEFT_ALONE = [
     "sha256 = " + HEX * 2,
     ".sk-folding-cube-of-many-words { }",
     "/src/secret/Token1/PasswordReset2.cs",
+    "if token is Name.Variable: pass",
+    "pass `verbosity=1` to tell more",
+    "def of(self, token: moto.Token):\n\n        Returns: one",
+    "get-object --key my-dir/big-video-file-2.mp4",
+    "--auth-context Message='$text2'",
+    "GraphqlAPIKey | EventsAPIKey2: x",
+    '"/properties/ApiKey",\n  "/properties/Arn2"',
 ]
 
 
@@ -69,6 +96,14 @@ LEFT_ALONE = [
 def test_known_form_is_found_anywhere(key):
     text = f"it is\n  {key}, says he"
     assert [text[found.start : found.end] for found in find_credentials(text)] == [key]
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [r"\n", r"\r\n", r"\t", r"\u003d", r"\x3d", "%3D", "%20", "\x1b[31m", "\x1b[0;1m"],
+)
+def test_known_form_is_found_behind_an_escape(escape):
+    assert all(mask_credentials(f'"it{escape}{key}{escape}"')[1] for key in KEYS)
 
 
 @pytest.mark.parametrize(("form", "value"), GIVEN)
@@ -93,6 +128,14 @@ def test_private_key_is_masked_whole_and_lines_keep_their_numbers():
     assert count == 1
     assert BASE64_LINE not in masked
     assert masked.split("\n").index("last") == text.split("\n").index("last")
+
+
+@pytest.mark.parametrize("lead", ["> ", "# ", " * ", "{}\t", "{}→", "{}: ", "{} | "])
+def test_private_key_is_masked_whole_where_each_line_is_quoted_or_numbered(lead):
+    lines = ["-----BEGIN PRIVATE KEY-----", *[BASE64_LINE] * 6]
+    text = "\n".join(lead.format(f"{at:6}") + line for at, line in enumerate(lines, 8))
+    assert BASE64_LINE not in mask_credentials(text)[0]
+    assert may_be_cut("\n".join(text.split("\n")[3:5]))
 
 
 def test_nearly_every_form_that_issuers_document_is_found():
