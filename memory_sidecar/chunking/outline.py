@@ -46,7 +46,8 @@ _KINDS = {
     **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
     **dict.fromkeys(("delegate", "typedef", "type", "alias"), "type"),
     **dict.fromkeys(("property", "field", "event"), "field"),
-    **{word: word for word in ("table", "view")},
+    **{word: word for word in ("table", "view", "trigger")},
+    "create_index": "index",
 }
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 _NAMED_VALUES = frozenset({"function_expression", "generator_function"})

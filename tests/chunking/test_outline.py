@@ -50,6 +50,12 @@ def test_what_was_parsed_is_not_kept_in_memory():
     assert sys.getrefcount(data) == before
 
 
+def test_what_sql_makes_is_of_its_own_kind():
+    source = (SAMPLES / "cart.sql").read_bytes()
+    kinds = [each.kind for each in outline(source, "sql").definitions]
+    assert kinds == ["table", "index", "view", "function", "trigger"]
+
+
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_what_is_required_is_imported_and_not_defined(language):
     source = b"""

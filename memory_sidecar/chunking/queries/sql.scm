@@ -3,8 +3,9 @@
 (create_view (object_reference name: (identifier) @name)) @definition
 (create_materialized_view (object_reference name: (identifier) @name)) @definition
 (create_index column: (identifier) @name) @definition
-(create_function (object_reference name: (identifier) @name)) @definition
-(create_trigger (object_reference name: (identifier) @name)) @definition
+; A result's type, the table of a trigger and its function are references as well.
+(create_function (keyword_function) . (object_reference name: (identifier) @name) (function_body)? @body) @definition
+(create_trigger (keyword_trigger) . (object_reference name: (identifier) @name)) @definition
 (create_type (object_reference name: (identifier) @name)) @definition
 (comment) @lead
 (marginalia) @lead
