@@ -214,13 +214,15 @@ def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
 
 
 def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses") -> None:
+    has_names = len({hit.name for hit in hits}) > 1
     for hit in hits:
+        how = f"{hit.how} of {hit.name}" if has_names else hit.how
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {counted(hit.others, 'other')}" if hit.others else "")
         sure += ", of what was removed" if hit.is_gone is True else ""
         where = call.places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
-        call.print(where, inside, Styled(f"  {hit.how}, {sure}{steps}", DIM))
+        call.print(where, inside, Styled(f"  {how}, {sure}{steps}", DIM))
         call.print(f"  {hit.code}")
     if not hits:
         call.reporter.notice(f"nothing that is indexed {verb} it")

@@ -55,3 +55,14 @@ def test_what_a_file_was_is_told_by_what_it_is():
     assert file.undone(["two", "three", "four", "five", "six", "end"]) == [
         *("one", "two", "three", "four", "end", "last"),
     ]
+
+
+def test_which_of_several_names_a_place_uses_is_told(run, tmp_path):
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "prices.py").write_text("def net():\n    return 1\n\n\ndef tax():\n    return 2\n")
+    (shop / "bill.py").write_text("from prices import net, tax\n\nTOTAL = net() + tax()\n")
+    assert run("index", shop, "--wait", "keyword").status == 0
+    told = run("impact", shop / "prices.py", "--all").out
+    assert all(f"  call of {name}, exact\n" in told for name in ("net", "tax"))
+    assert "  call, exact\n" in run("refs", "net", "--all").out
