@@ -96,10 +96,11 @@ BUNDLE = b"/* licence */\n" * 200 + b"var a=function(){};" * 1200
         ("data.json", b'{"a": 1},' * 1000, "lines too long"),
         ("data.json", b'{"a": 1}', ""),
         (
-            "book.ipynb",
-            b'{\n "cells": 1,\n' * 200 + b'"' + b"iVBOR" * 5000 + b'"}',
+            "points.json",
+            b'{\n "cells": 1,\n' * 200 + b'"' + b"x" * 25_000 + b'"}',
             "lines too long",
         ),
+        ("book.ipynb", b'{"cells": [{"source": ["x"]}]}' * 1000 + b"\n", "lines too long"),
         ("table.py", b"T = '" + b"x" * 9000 + b"'\n", "lines too long"),
         ("table.py", b"x = 1\n" * 5000 + b"T = '" + b"x" * 30_000 + b"'\n", ""),
         ("notes.md", LONG_PARAGRAPHS * 5, ""),
@@ -109,6 +110,13 @@ BUNDLE = b"/* licence */\n" * 200 + b"var a=function(){};" * 1200
 )
 def test_long_lines_are_judged_by_the_kind_of_file(root, path, data, expected):
     assert reason(read_bytes(root, data, path=path)) == expected
+
+
+def test_pictures_in_a_notebook_are_blank_lines(root):
+    code, picture = '   "import pandas",\n', '   "image/png": "' + "iVBOR" * 5000 + '"\n'
+    read = read_bytes(root, (code + picture + code).encode(), path="book.ipynb")
+    assert isinstance(read, TextRead)
+    assert read.text == code + "\n" + code
 
 
 def test_a_private_key_is_left_out_whatever_its_file_is_called(root):
