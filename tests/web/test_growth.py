@@ -64,3 +64,18 @@ def test_charts_are_drawn(served, tab, faults_of):
     assert faults_of(tab) == []
     tab.get_by_role("link", name="4 weeks").click()
     tab.wait_for_url("**weeks=4**")
+
+
+@pytest.mark.browser
+def test_the_numbers_beside_a_chart_have_the_room_they_need(tab):
+    tab.get_by_role("link", name="Growth").click()
+    tab.locator("[data-chart] canvas").nth(3).wait_for()
+    left = "document.querySelector('[data-chart] .u-over').offsetLeft"
+    with_units = tab.evaluate(left)
+    tab.evaluate("""() => {
+        const { dataset } = document.querySelector("[data-chart]");
+        const [weeks, memories] = JSON.parse(dataset.chart);
+        dataset.chart = JSON.stringify([weeks, memories.map(() => 50000)]);
+        dispatchEvent(new Event("resize"));
+    }""")
+    tab.wait_for_function(f"{left} > {with_units}", timeout=10_000)

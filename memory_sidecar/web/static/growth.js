@@ -12,6 +12,7 @@ function draw() {
     const series = place.dataset.names.split(" ").map((label, at) => ({
       label, width: 0, fill: at ? warn : accent, stroke: at ? warn : accent, paths: bars, points: { show: false },
     }));
+    const wide = (_, labels) => 13 + 7 * Math.max(3, ...(labels ?? []).map((label) => label.length));
     const axis = { stroke: muted, font: "11px system-ui", ticks: { show: false } };
     new uPlot({
       width: place.clientWidth,
@@ -20,7 +21,7 @@ function draw() {
       scales: { x: { range: (_, first, last) => [first - HALF_WEEK_S, last + HALF_WEEK_S] }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
       axes: [
         { ...axis, grid: { show: false }, values: (_, all) => all.map((s) => new Date(1000 * s).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" })), space: 60, size: 26 },
-        { ...axis, grid: { stroke: ink("--grid"), width: 1 }, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
+        { ...axis, grid: { stroke: ink("--grid"), width: 1 }, size: wide, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
       ],
       series: [{ label: "week of", value: (_, s) => (s == null ? "" : new Date(1000 * s).toISOString().slice(0, 10)) }, ...series],
     }, JSON.parse(place.dataset.chart), place);
